@@ -6,22 +6,22 @@ Half an hour on two cores.
 import re
 from pathlib import Path
 
-from aqmlab.advise import Advice, Line, advise, conditions
+from aqmlab.advise import Advice, LineSpec, advise, conditions
 from aqmlab.catalogue import title
 
 PAGE = Path(__file__).parent / "advise.md"
 SEEDS, OTHERS = 5, 30
 LINES = {
-    "DSL, 1 and 0.5 Mbit/s, 40 ms": Line(down=1e6, up=0.5e6, rtt=0.040),
-    "50 and 10 Mbit/s, 30 ms": Line(down=50e6, up=10e6, rtt=0.030),
-    "cable, 1 Gbit/s and 50 Mbit/s, 20 ms": Line(down=1e9, up=50e6, rtt=0.020),
-    "like LTE, up to 30 and 10 Mbit/s, 50 ms": Line(down=30e6, up=10e6, rtt=0.050, varying=True),
-    "peering, 10 Gbit/s, 20 ms": Line(rate=10e9, rtt=0.020),
-    "data centre, 10 Gbit/s, 100 us, DCTCP": Line(rate=10e9, rtt=100e-6, law="dctcp"),
+    "DSL, 1 and 0.5 Mbit/s, 40 ms": LineSpec(down=1e6, up=0.5e6, rtt=0.040),
+    "50 and 10 Mbit/s, 30 ms": LineSpec(down=50e6, up=10e6, rtt=0.030),
+    "cable, 1 Gbit/s and 50 Mbit/s, 20 ms": LineSpec(down=1e9, up=50e6, rtt=0.020),
+    "like LTE, up to 30 and 10 Mbit/s, 50 ms": LineSpec(down=30e6, up=10e6, rtt=0.050, varying=True),
+    "peering, 10 Gbit/s, 20 ms": LineSpec(rate=10e9, rtt=0.020),
+    "data centre, 10 Gbit/s, 100 us, DCTCP": LineSpec(rate=10e9, rtt=100e-6, law="dctcp"),
 }
 
 
-def row(name: str, line: Line) -> list[str]:
+def row(name: str, line: LineSpec) -> list[str]:
     """Return what is told of a line: the advice, its rivals, and the first one's regret under the other seeds."""
     every = advise(conditions(line), seeds=SEEDS + OTHERS)
     asked, others = every.among(range(1, SEEDS + 1)), every.among(range(SEEDS + 1, SEEDS + OTHERS + 1))

@@ -1,9 +1,9 @@
-"""Protocols of asyncio over a line in virtual time: a test of a minute takes a fraction of a second, and each repeat is the same.
+"""Protocols of asyncio over a line in virtual time: a minute takes a fraction of a second, and each repeat is the same.
 
 python line_asyncio.py
 
-`VirtualLoop` is an event loop whose clock jumps to the next timer. `connect` gives two `asyncio.DatagramProtocol`s the two ends of a
-path; whatever is built on datagrams and `loop.time()` runs unchanged.
+`VirtualLoop` is an event loop whose clock jumps to the next timer. `Wire` gives two `asyncio.DatagramProtocol`s the two
+ends of a path; whatever is built on datagrams and `loop.time()` runs unchanged.
 """
 
 import asyncio
@@ -38,6 +38,7 @@ class JumpingSelector(selectors.SelectSelector):
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Let the time pass; nothing is ever ready."""
         if timeout is None:
             raise RuntimeError("nothing is left to happen")
         self.now += max(timeout, 0.0)
@@ -52,6 +53,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(self._jumping)
 
     def time(self) -> float:
+        """Return the time, s."""
         return self._jumping.now
 
 
@@ -62,7 +64,8 @@ class End(asyncio.DatagramTransport):
         super().__init__()
         self._wire, self._line, self._flow = wire, line, flow
 
-    def sendto(self, data: Any, addr: Any = None) -> None:
+    def sendto(self, data: Any, addr: Any = None) -> None:  # noqa: ARG002
+        """Send a datagram to the other end, the only one there is."""
         self._line.push(self._wire.now(), len(data) + HEADERS, bytes(data), flow=self._flow)
         self._wire.look()
 
@@ -70,7 +73,9 @@ class End(asyncio.DatagramTransport):
 class Wire:
     """Moves datagrams through a path as the loop's time goes on."""
 
-    def __init__(self, path: aqmlab.Path[bytes], client: asyncio.DatagramProtocol, server: asyncio.DatagramProtocol) -> None:
+    def __init__(
+        self, path: aqmlab.Path[bytes], client: asyncio.DatagramProtocol, server: asyncio.DatagramProtocol
+    ) -> None:
         self._loop, self._path = asyncio.get_running_loop(), path
         self._receivers = {"up": server, "down": client}
         self._look: asyncio.TimerHandle | None = None
@@ -96,9 +101,11 @@ class Echo(asyncio.DatagramProtocol):
     """Sends back what it gets."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the end."""
         self._transport = cast(asyncio.DatagramTransport, transport)
 
-    def datagram_received(self, data: bytes, addr: Any) -> None:
+    def datagram_received(self, data: bytes, addr: Any) -> None:  # noqa: ARG002
+        """Answer."""
         self._transport.sendto(data)
 
 
@@ -111,11 +118,13 @@ class Client(Echo):
         self._time = time
 
     def ask(self, number: int, length: int) -> None:
+        """Send a datagram that is its number."""
         data = number.to_bytes(length, "big")
         self.sent[data] = self._time()
         self._transport.sendto(data)
 
-    def datagram_received(self, data: bytes, addr: Any) -> None:
+    def datagram_received(self, data: bytes, addr: Any) -> None:  # noqa: ARG002
+        """Note the round trip."""
         self.round_trips.append(self._time() - self.sent.pop(data))
 
 

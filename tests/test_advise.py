@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from aqmlab._core import Scenario
-from aqmlab.advise import Advice, Line, advise, conditions, tried
+from aqmlab.advise import Advice, LineSpec, advise, conditions, tried
 from aqmlab.advise.candidates import candidates
 from aqmlab.advise.commands import best, linux, openwrt, share
 from aqmlab.advise.document import document
@@ -116,34 +116,34 @@ def test_gains_are_told_against_droptail_and_once_a_need() -> None:
 
 
 def test_candidates_suit_the_line() -> None:
-    fast = candidates(conditions(Line(down=50e6, up=10e6)))
+    fast = candidates(conditions(LineSpec(down=50e6, up=10e6)))
     assert fast == ["droptail", "codel", "pie", "fq-codel", "fq-pie", "cake", "dualpi2"]
     # 1.5 packets of 1514 B take 36.336 ms at 500 kbit/s; CAKE finds that itself.
-    slow = candidates(conditions(Line(down=1e6, up=0.5e6)))
+    slow = candidates(conditions(LineSpec(down=1e6, up=0.5e6)))
     assert slow[1:3] == ["codel:target=36.3ms,interval=100ms", "pie:target=36.3ms"]
     assert slow[5] == "cake"
     # Round trips of at most 2 * 1.5 * 100 us.
-    near = candidates(conditions(Line(rate=10e9, rtt=100e-6)))
+    near = candidates(conditions(LineSpec(rate=10e9, rtt=100e-6)))
     assert near[1:3] == ["codel:target=30us,interval=300us", "pie:target=300us,t_update=300us"]
     assert near[5] == "cake:rtt=300us"
 
 
 def test_conditions_are_those_of_the_line() -> None:
-    for scenario in (*conditions(Line(down=50e6, up=10e6, rtt=0.04)), *conditions(Line(rate=10e9, rtt=1e-3))):
+    for scenario in (*conditions(LineSpec(down=50e6, up=10e6, rtt=0.04)), *conditions(LineSpec(rate=10e9, rtt=1e-3))):
         assert scenario.duration - scenario.warmup >= 0.5
-    names = [each.name for each in conditions(Line(rate=1e9, law="dctcp", flows=8))]
+    names = [each.name for each in conditions(LineSpec(rate=1e9, law="dctcp", flows=8))]
     assert names == ["link/bulk", "link/mix"] * 2
-    bulk, mix, far, _ = conditions(Line(rate=1e9, rtt=0.01, law="dctcp", flows=8))
+    bulk, mix, far, _ = conditions(LineSpec(rate=1e9, rtt=0.01, law="dctcp", flows=8))
     assert (bulk.group("bulk").count, mix.group("bulk").count) == (8, 2)
     assert bulk.group("bulk").ecn
     assert far.group("bulk").rtt_range == pytest.approx((0.010, 0.030))
-    [varying, *_] = conditions(Line(down=20e6, up=4e6, varying=True), {"links.up.buffer": "1 MB"})
+    [varying, *_] = conditions(LineSpec(down=20e6, up=4e6, varying=True), {"links.up.buffer": "1 MB"})
     assert varying.link("down").rates == [20e6, 10e6, 5e6]
     assert varying.link("up").buffer_bytes == 1_000_000
 
 
 def test_a_part_of_a_crowded_line_is_measured_for_long_enough() -> None:
-    crowded = Line(rate=10e9, rtt=0.03, flows=20_000, buffer="64 MB")
+    crowded = LineSpec(rate=10e9, rtt=0.03, flows=20_000, buffer="64 MB")
     assert crowded.parts == 64
     found = conditions(crowded)
     for scenario in found:
@@ -157,14 +157,14 @@ def test_a_part_of_a_crowded_line_is_measured_for_long_enough() -> None:
     [whole, *_] = conditions(crowded, whole=True)
     assert (whole.link("link").rate, whole.parameters("cake")["flows"]) == (10e9, "1024")
     # Few transfers cannot be divided, and a slow line need not be.
-    assert Line(rate=10e9, rtt=0.02, flows=50).parts == 1
-    assert Line(rate=10e9, rtt=0.02).parts == 1
-    assert Line(rate=50e6, flows=20_000).parts == 1
-    assert Line(rate=10e9, rtt=0.03, flows=1000).parts == 2
+    assert LineSpec(rate=10e9, rtt=0.02, flows=50).parts == 1
+    assert LineSpec(rate=10e9, rtt=0.02).parts == 1
+    assert LineSpec(rate=50e6, flows=20_000).parts == 1
+    assert LineSpec(rate=10e9, rtt=0.03, flows=1000).parts == 2
 
 
 def test_what_is_advised_by_a_part_is_for_the_whole_line() -> None:
-    line = Line(rate=1e9, rtt=0.01, flows=1200)
+    line = LineSpec(rate=1e9, rtt=0.01, flows=1200)
     settings = {"duration": "0.4 s", "warmup": "0.1 s"}
     part, whole = conditions(line, settings)[:1], conditions(line, settings, whole=True)[0]
     found = advise(part, ("throughput",), ["droptail", "codel", "fq-codel"], 2, whole=whole)
@@ -179,7 +179,7 @@ def test_what_is_advised_by_a_part_is_for_the_whole_line() -> None:
 
 
 def test_lines_for_both_directions() -> None:
-    [scenario, *_] = conditions(Line(down=50e6, up=10e6))
+    [scenario, *_] = conditions(LineSpec(down=50e6, up=10e6))
     typed = linux("cake", scenario, "wan")
     assert typed.tested
     up, *redirect, down = typed.commands
@@ -189,14 +189,14 @@ def test_lines_for_both_directions() -> None:
     assert not linux("fq-pie", scenario, "wan").tested
     assert "Linux has nothing" in str(linux("blue", scenario, "wan").why_not)
     assert "uci set sqm.wan.download='47500'" in openwrt("fq-codel", scenario, "wan").commands
-    [link, *_] = conditions(Line(rate=10e9, rtt=1e-3))
+    [link, *_] = conditions(LineSpec(rate=10e9, rtt=1e-3))
     [bare] = linux("codel", link, "eth0").commands
     assert " root codel limit " in bare  # the interface keeps the rate itself
     assert openwrt("cake", link, "eth0").why_not
 
 
 def test_the_modem_behind_the_lines_is_that_of_the_line() -> None:
-    line = Line(down=50e6, up=10e6, rtt=0.02, buffer="300 ms", law="reno", ecn=True)
+    line = LineSpec(down=50e6, up=10e6, rtt=0.02, buffer="300 ms", law="reno", ecn=True)
     [scenario, *_] = conditions(line)
     bare, shaped = tried.behind_modem(scenario, linux("fq-codel:target=7ms", scenario, "wan"), "wan")
     assert bare["links.modem-down.rate"] == "50 Mbit/s"
@@ -215,7 +215,7 @@ def test_the_modem_behind_the_lines_is_that_of_the_line() -> None:
 
 
 def test_there_is_nothing_to_check_without_a_shaper() -> None:
-    [scenario, *_] = conditions(Line(down=50e6, up=10e6, varying=True))
+    [scenario, *_] = conditions(LineSpec(down=50e6, up=10e6, varying=True))
     with pytest.raises(InputError, match="without a shaper the queue stays in the modem"):
         tried.behind_modem(scenario, linux("fq-codel", scenario, "eth0"), "eth0")
 
@@ -253,7 +253,7 @@ def test_the_lines_are_tried_on_linux(aqmlab: Aqmlab, line: list[str], aqm: str,
 
 def test_hosts_are_ours_in_both_directions() -> None:
     """What comes in is fair to where it goes: with dual-srchost there a host with more flows would get more."""
-    [scenario, *_] = conditions(Line(down=50e6, up=10e6))
+    [scenario, *_] = conditions(LineSpec(down=50e6, up=10e6))
     up, *_, down = linux("cake", scenario, "eth0").commands
     assert " dual-srchost " in up
     assert " dual-dsthost " in down
@@ -264,7 +264,7 @@ def test_hosts_are_ours_in_both_directions() -> None:
 
 def test_stab_counts_beyond_the_ethernet_header() -> None:
     """CAKE's overhead counts from the IP packet, that of stab from the Ethernet frame: 40 B of PPPoE on ATM are 26."""
-    [scenario, *_] = conditions(Line(down=50e6, up=10e6))
+    [scenario, *_] = conditions(LineSpec(down=50e6, up=10e6))
     [note] = [each for each in linux("fq-codel", scenario, "eth0").notes if each.startswith("link layer")]
     assert "stab overhead BYTES before htb" in note
     assert "BYTES: CAKE's overhead less 14" in note
@@ -273,13 +273,13 @@ def test_stab_counts_beyond_the_ethernet_header() -> None:
 
 
 def test_a_shaper_keeps_less_than_the_line_carries() -> None:
-    [scenario, *_] = conditions(Line(down=50e6, up=10e6))
+    [scenario, *_] = conditions(LineSpec(down=50e6, up=10e6))
     for shape, up in ((0.95, "9500kbit"), (0.9, "9mbit"), (1.0, "10mbit")):
         typed = linux("fq-codel", scenario, "eth0", shape)
         assert f"htb rate {up} ceil {up} " in typed.commands[1]
         assert f"rate: {100 * shape:.0f} % of the line's (50 Mbit/s down and 10 Mbit/s up)" in typed.notes[-3]
         assert "link layer: none assumed" in typed.notes[-2]
-    [odd, *_] = conditions(Line(down=1_234_567, up=1_234_567))
+    [odd, *_] = conditions(LineSpec(down=1_234_567, up=1_234_567))
     assert "uci set sqm.eth0.upload='1172'" in openwrt("cake", odd, "eth0").commands
     docsis = linux("cake:overhead=18B,mpu=64B", scenario, "eth0")
     assert "link layer: overhead 18 B, mpu 64 B, framing none, as asked" in docsis.notes
@@ -291,7 +291,7 @@ def test_a_shaper_keeps_less_than_the_line_carries() -> None:
 
 
 def test_a_varying_rate_has_no_fixed_shaper() -> None:
-    [varying, *_] = conditions(Line(down=50e6, up=10e6, varying=True))
+    [varying, *_] = conditions(LineSpec(down=50e6, up=10e6, varying=True))
     [bare] = linux("cake", varying, "eth0").commands
     assert bare.startswith("tc qdisc replace dev eth0 root cake memlimit ")
     assert " unlimited " in bare
@@ -302,7 +302,7 @@ def test_a_varying_rate_has_no_fixed_shaper() -> None:
 
 
 def test_a_fast_line_asks_much_of_a_processor() -> None:
-    [fast, *_] = conditions(Line(rate=10e9, rtt=0.02))
+    [fast, *_] = conditions(LineSpec(rate=10e9, rtt=0.02))
     [note] = [each for each in linux("cake", fast, "eth0").notes if each.startswith("processor")]
     assert "833,333 packets of 1500 B a second, 1,200 ns for each" in note
     assert "cake_mq" in note

@@ -24,13 +24,14 @@ RUST_SOURCES = ("core/src/*.rs", "aqm/src/lib.rs", "aqm/src/contract.rs", "aqm/s
 
 PUBLIC = {
     "aqmlab": aqmlab.__all__,
-    "aqmlab.advise": ["Advice", "Line", "Score", "advise", "conditions"],
+    "aqmlab.advise": ["Advice", "LineSpec", "Score", "advise", "conditions"],
     "aqmlab.bundle.build": ["Bundle", "bundle"],
     "aqmlab.bundle.cite": ["references"],
     "aqmlab.bundle.verify": ["Number", "Verified", "verify"],
     "aqmlab.gym.env": ["AqmEnv"],
     "aqmlab.gym.policy": ["export"],
     "aqmlab.gym.vector": ["AqmVectorEnv"],
+    "aqmlab.line": ["Delivery", "Dropped", "LineCounters"],
     "aqmlab.runs.comparison": ["Comparison"],
     "aqmlab.runs.engines": ["Difference", "EngineComparison"],
     "aqmlab.runs.live": ["EmulatedLine", "LiveRun", "beside", "live", "replay"],

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import tc
-from aqmlab.advise import Line, commands, conditions
+from aqmlab.advise import LineSpec, commands, conditions
 from aqmlab.advise.candidates import candidates
 from aqmlab.tc.qdiscs import UNTESTED, of_scheme
 
@@ -71,12 +71,12 @@ SETTINGS: list[dict[str, Any]] = [
 """Every scheme whose queueing discipline that kernel has, with and without options and a shaper."""
 
 LINES = (
-    Line(down=1e6, up=0.5e6, rtt=0.040),
-    Line(down=50e6, up=10e6),
-    Line(down=1e9, up=50e6, rtt=0.020),
-    Line(down=30e6, up=10e6, rtt=0.050, varying=True),
-    Line(rate=10e9, rtt=0.020),
-    Line(rate=10e9, rtt=100e-6, law="dctcp"),
+    LineSpec(down=1e6, up=0.5e6, rtt=0.040),
+    LineSpec(down=50e6, up=10e6),
+    LineSpec(down=1e9, up=50e6, rtt=0.020),
+    LineSpec(down=30e6, up=10e6, rtt=0.050, varying=True),
+    LineSpec(rate=10e9, rtt=0.020),
+    LineSpec(rate=10e9, rtt=100e-6, law="dctcp"),
 )
 """The lines of docs/advise.md, whose candidates the kernel is given too."""
 

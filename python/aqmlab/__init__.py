@@ -14,9 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aqmlab._core import Packet, Queue, Scenario, SchemeError, Verdict
+    from aqmlab._core import AckFacts, Packet, Queue, Scenario, SchemeError, Verdict, Window
     from aqmlab.analysis import analyse, gain_ranges
     from aqmlab.catalogue import schemes
+    from aqmlab.laws import CongestionControl
     from aqmlab.line import Line, Path
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.problems import InputError
@@ -39,7 +40,9 @@ __all__ = [
     "MARK",
     "PASS",
     "SIGNAL",
+    "AckFacts",
     "Aqm",
+    "CongestionControl",
     "InputError",
     "Line",
     "Packet",
@@ -52,6 +55,7 @@ __all__ = [
     "Simulation",
     "StoreError",
     "Verdict",
+    "Window",
     "__version__",
     "analyse",
     "check_aqm",
@@ -76,8 +80,10 @@ _HOME = {
     "MARK": "own",
     "PASS": "own",
     "SIGNAL": "own",
+    "AckFacts": "_core",
     "Aqm": "own",
     "InputError": "problems",
+    "CongestionControl": "laws",
     "Line": "line",
     "Packet": "_core",
     "Param": "own",
@@ -89,6 +95,7 @@ _HOME = {
     "Simulation": "runs.simulation",
     "StoreError": "runs.columns",
     "Verdict": "_core",
+    "Window": "_core",
     "analyse": "analysis",
     "check_aqm": "own",
     "compare": "runs.simulate",

@@ -55,15 +55,59 @@ def replay(
     """Put logged arrivals through the simulated link: packets, decisions, those that are the same, the first other."""
 
 @final
+class Window:
+    """Window and slow start threshold of a sender, in segments; a law sets them."""
+
+    cwnd: float
+    ssthresh: float
+
+@final
+class AckFacts:
+    """The facts of an ACK: counts in segments, times in seconds."""
+    @property
+    def acked(self) -> int:
+        """Segments that it acknowledges; 0 for a duplicate ACK."""
+    @property
+    def byte_counting(self) -> bool:
+        """The window grows by what is acknowledged (RFC 3465), not by ACKs."""
+    @property
+    def flight(self) -> int:
+        """Segments outstanding before it."""
+    @property
+    def is_app_limited(self) -> bool:
+        """The application has nothing more to send at present."""
+    @property
+    def now(self) -> float:
+        """Time of its arrival, s."""
+    @property
+    def srtt(self) -> float:
+        """Smoothed round-trip time, s; 0 before the first sample."""
+    @property
+    def rtt(self) -> float | None:
+        """A round-trip time that it measures, s; None if none."""
+
+def declare_law(
+    cls: type,
+    name: str,
+    title: str,
+    source: str,
+    page: str,
+    params: list[tuple[str, str, tuple[str, str] | None, list[str], str, str]],
+    hooks: list[str],
+) -> Parameters:
+    """Add a class to the catalogue of laws."""
+
+def load_law(file: str) -> str:
+    """Load a law from a shared library; returns its name."""
+
+@final
 class Line:
     """A line in the caller's time; `aqmlab.Line` says more."""
     def __new__(cls, description: str, seed: int) -> Line: ...
     @staticmethod
     def pair(scenario: str, aqm: str | None = None, seed: int = 1) -> tuple[Line, Line]:
         """The lines of a scenario: up and down."""
-    def push(
-        self, now: int, length: int, payload: Any, ecn: str, flow: int, host: int, class_selector: int
-    ) -> str:
+    def push(self, now: int, length: int, payload: Any, ecn: str, flow: int, host: int, class_selector: int) -> str:
         """What became of the packet: "joined", "marked", or why it was dropped."""
     def next_event(self) -> int | None:
         """When to call `pop` next, ns."""
@@ -290,6 +334,9 @@ class Group:
     @property
     def kind(self) -> str:
         """Kind of its traffic, as scenarios write it."""
+    @property
+    def is_tcp(self) -> bool:
+        """Its flows have TCP."""
     @property
     def stops(self) -> bool:
         """Some of its flows stop before the end."""

@@ -61,27 +61,21 @@ class LineCounters:
 
 
 class Line(Generic[Payload]):
-    """One direction: a queue under a scheme, a transmitter and a wire, in virtual time that the caller owns.
+    r"""One direction: a queue under a scheme, a transmitter and a wire, in virtual time that the caller owns.
 
-    Times are whole nanoseconds from a start of the caller's. What a line does depends on its description, the seed and the
+    `description` is TOML with the keys of a link in a scenario: `rate` and `buffer`, and perhaps `delay`, `aqm`, `ecn`,
+    `target`, `overhead`, `loss` and the other impairments, `packet` (the size by which buffer and target are converted;
+    1500 B). Times are whole nanoseconds from a start of the caller's. What a line does depends on description, seed and
     calls alone. A payload is any object; the line keeps it until the packet comes out or is handed back as dropped.
+    InputError if the description is wrong.
 
-    >>> line = Line("rate = '8 Mbit/s'\\ndelay = '10 ms'\\nbuffer = '100 packets'\\naqm = 'fq-codel'")
+    >>> line = Line("rate = '8 Mbit/s'\ndelay = '10 ms'\nbuffer = '100 packets'\naqm = 'fq-codel'")
     >>> line.push(0, 1000, b"a datagram", ecn="ect0")
     'joined'
     >>> line.next_event()  # 1 ms to send 1000 bytes, and 10 ms on the wire
     11000000
     >>> line.pop(11_000_000).payload
     b'a datagram'
-
-    Args:
-        description: TOML with the keys of a link in a scenario: `rate` and `buffer`, and perhaps `delay`, `aqm`, `ecn`,
-            `target`, `overhead`, `loss` and the other impairments, `packet` (the size by which buffer and target are
-            converted; 1500 B).
-        seed: Of all random streams.
-
-    Raises:
-        InputError: The description is wrong; each problem names its key.
     """
 
     def __init__(self, description: str, seed: int = 1) -> None:
@@ -104,23 +98,12 @@ class Line(Generic[Payload]):
         host: int | None = None,
         class_selector: int = 0,
     ) -> str:
-        """Let a packet enter.
+        """Let a packet of `length` bytes of IP enter at `now`, ns, never before an earlier call.
 
-        Args:
-            now: Time, ns; never before that of an earlier call.
-            length: Bytes of IP.
-            payload: Any object.
-            ecn: ECN field of the IP header.
-            flow: Its flow, by a number of the caller's; flow queueing hashes it.
-            host: The host that sends it, likewise; the flow's number if None.
-            class_selector: Class selector of its DSCP, 0 to 7.
-
-        Returns:
-            "joined", "marked", or the reason for which it was dropped at once (see `Dropped.reason`).
-
-        Raises:
-            InputError: Time goes backwards, or such a packet cannot be.
-            SchemeError: A scheme written in Python has broken down.
+        `flow` and `host` are numbers of the caller's; flow queueing hashes them (a host None is one of this flow only).
+        `class_selector` is that of its DSCP, 0 to 7. Returns "joined", "marked", or the reason for which the packet was
+        dropped at once (`Dropped.reason`). InputError if time goes backwards or such a packet cannot be; SchemeError
+        if a scheme written in Python has broken down.
         """
         return self._core.push(now, length, payload, ecn, flow, flow if host is None else host, class_selector)
 
@@ -131,27 +114,21 @@ class Line(Generic[Payload]):
     def pop(self, now: int) -> Delivery[Payload] | None:
         """Take the next packet that comes out at `now` or before, ns.
 
-        Returns:
-            The packet; None if what was due was none: it has been dropped, or is held up on the wire.
-
-        Raises:
-            InputError: Time goes backwards, or nothing is due.
-            SchemeError: A scheme written in Python has broken down.
+        Returns None if what was due was none: it has been dropped, or is held up on the wire. InputError if time goes
+        backwards or nothing is due; SchemeError if a scheme written in Python has broken down.
         """
         found = self._core.pop(now)
         return None if found is None else Delivery(*found)
 
     def pop_dropped(self) -> Dropped[Payload] | None:
-        """Take the next packet that was dropped, in order; None if there is none. They are kept until they are taken."""
+        """Take the next packet that was dropped, in order, or None; they are kept until they are taken."""
         found = self._core.pop_dropped()
         return None if found is None else Dropped(*found)
 
     def advance(self, now: int) -> None:
         """Do all that happens until `now`, ns, so that counts, drops and observables are those of then.
 
-        Raises:
-            InputError: Time goes backwards.
-            SchemeError: A scheme written in Python has broken down.
+        InputError if time goes backwards; SchemeError if a scheme written in Python has broken down.
         """
         self._core.advance(now)
 
@@ -172,7 +149,7 @@ class Line(Generic[Payload]):
 
     @property
     def observables(self) -> dict[str, float]:
-        """What the scheme shows, by name, at the time of the last call."""
+        """Quantities that the scheme shows, by name, at the time of the last call."""
         return dict(self._core.observables)
 
     def copy(self) -> "Line[Payload]":
@@ -186,14 +163,9 @@ class Line(Generic[Payload]):
 class Path(Generic[Payload]):
     """Both directions of a scenario in one time.
 
-    Args:
-        scenario: TOML of a scenario with a link `up` and a link `down`, or with one link that leads up: what comes back then
-            meets no queue. The flows' round-trip time is shared out to both.
-        aqm: A scheme for both or for each ("cake@up+fq-codel@down"); the scenario's own if None.
-        seed: Of all random streams.
-
-    Raises:
-        InputError: The scenario is wrong, or a line cannot do what it asks for.
+    `scenario` is the TOML of one with a link `up` and a link `down`, or with one that leads up: what comes back then
+    meets no queue. The flows' round-trip time is shared out to both. `aqm` is a scheme for both or for each
+    ("cake@up+fq-codel@down"); the scenario's own if None. InputError if a line cannot do what the scenario asks for.
     """
 
     def __init__(self, scenario: str, aqm: str | None = None, seed: int = 1) -> None:
@@ -207,13 +179,9 @@ class Path(Generic[Payload]):
         return min(times, default=None)
 
     def pop(self, now: int) -> tuple[Literal["up", "down"], Delivery[Payload]] | None:
-        """Take the packet that comes out next at `now` or before, ns, in either direction; at one instant upwards first.
+        """Take what comes out next at `now` or before, ns, and its direction; at one instant upwards first.
 
-        Returns:
-            Its direction and the packet; None if what was due was none.
-
-        Raises:
-            InputError: Time goes backwards, or nothing is due.
+        Returns None if what was due was none. InputError if time goes backwards or nothing is due.
         """
         up, down = self.up.next_event(), self.down.next_event()
         is_down = down is not None and (up is None or down < up)

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from aqmlab import _core, catalogue
 from aqmlab._core import Packet, Parameters, Queue, Verdict
@@ -63,6 +63,12 @@ class Param:
         return self
 
 
+class Own(Protocol):
+    """A class of a user's that has a name in a catalogue."""
+
+    name: ClassVar[str]
+
+
 class Aqm(_core.Scheme):
     """A user's scheme. Declare parameters, override hooks; only hooks that are overridden are called.
 
@@ -84,7 +90,7 @@ class Aqm(_core.Scheme):
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Add the class to the catalogue, where it replaces an earlier class of the same name."""
         super().__init_subclass__(**kwargs)
-        cls.name = str(cls.__dict__.get("name", _dashed(cls.__name__)))
+        cls.name = str(cls.__dict__.get("name", dashed(cls.__name__)))
         cls.title = str(cls.__dict__.get("title", cls.__name__))
         cls._parameters = _declare(cls)
         _CLASSES[cls.name] = cls
@@ -92,7 +98,7 @@ class Aqm(_core.Scheme):
     def __init__(self, **parameters: str | float | bool) -> None:
         if type(self) is Aqm:
             raise TypeError("aqmlab.Aqm is not a scheme itself; write a subclass")
-        self._given = {name: _text(value) for name, value in parameters.items()}
+        self._given = {name: as_text(value) for name, value in parameters.items()}
         self.__dict__.update(self._parameters.read(list(self._given.items())))
 
     def __repr__(self) -> str:
@@ -183,7 +189,7 @@ def spec(aqm: Scheme) -> str:
         if at := catalogue.by_link(aqm):
             return "+".join(f"{spec(each)}@{link}" for link, each in at.items())
         file, _, rest = aqm.strip().partition(":")
-        return _spec_in(file, rest) if file.endswith(".py") else aqm
+        return in_file("aqm", file, rest, Aqm, "scheme") if file.endswith(".py") else aqm
     found = aqm if isinstance(aqm, type) else type(aqm)
     if not issubclass(found, Aqm) or found is Aqm:
         raise InputError(
@@ -224,7 +230,7 @@ def _declare(cls: type[Aqm]) -> Parameters:
         cls.title,
         f"{cls.__module__}.{cls.__qualname__}",
         f"{summary}\n{rest}",
-        [_declared(name, param) for name, param in params.items()],
+        [declared(name, param) for name, param in params.items()],
         [(name, unit, f"self.{name}") for name, unit in _observables(cls).items()],
         [hook for hook in HOOKS if getattr(cls, hook) is not getattr(Aqm, hook)],
         "target" not in params and _reads_target(cls),
@@ -253,56 +259,60 @@ def _observables(cls: type[Aqm]) -> Mapping[str, str]:
     return cls.observables
 
 
-def _declared(name: str, param: Param) -> tuple[str, str, tuple[str, str] | None, list[str], str, str]:
-    limits = (_text(param.range[0]), _text(param.range[1])) if param.range else None
-    return name, _text(param.default), limits, list(param.choices), param.unit, param.doc
+def declared(name: str, param: Param) -> tuple[str, str, tuple[str, str] | None, list[str], str, str]:
+    """Return a parameter as the engine takes its declaration."""
+    limits = (as_text(param.range[0]), as_text(param.range[1])) if param.range else None
+    return name, as_text(param.default), limits, list(param.choices), param.unit, param.doc
 
 
-def _text(value: str | float | bool) -> str:
+def as_text(value: str | float | bool) -> str:
+    """Return a value as the command line has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _dashed(name: str) -> str:
+def dashed(name: str) -> str:
     """MyAqm as my-aqm, PI2 as pi2."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).replace("_", "-").lower()
 
 
-def _spec_in(file: str, rest: str) -> str:
-    """The scheme of a file, `rest` being [Class][:k=v,...]."""
+def in_file(field: str, file: str, rest: str, base: type[Own], what: str) -> str:
+    """Return the name, with its parameters, of a `base` that a Python file defines; `rest` is [Class][:k=v,...].
+
+    InputError about `field` if there is none, or no single one; `what` says in a word what is looked for.
+    """
     named, _, parameters = ("", "", rest) if "=" in rest.partition(":")[0] else rest.partition(":")
     path = Path(file)
     if not path.is_file():
-        raise InputError("aqm", f"{file}: no such file; expected a name (aqmlab list aqms) or a Python file")
-    classes = _classes((path.resolve(), path.stat().st_mtime_ns))
+        raise InputError(field, f"{file}: no such file; expected a name (aqmlab list {field}s) or a Python file")
+    defined = _defined((path.resolve(), path.stat().st_mtime_ns), field)
+    classes: dict[str, type[Own]] = {name: item for name, item in defined.items() if issubclass(item, base)}
     if not classes:
-        raise InputError("aqm", f"{file}: no scheme in it; write a class that is a subclass of aqmlab.Aqm")
+        raise InputError(field, f"{file}: no {what} in it; write a class that is a subclass of aqmlab.{base.__name__}")
     if not named and len(classes) > 1:
-        raise InputError(
-            "aqm", f"{file}: which of its schemes? write {file}:{next(iter(classes))}; it has " + ", ".join(classes)
-        )
+        first = next(iter(classes))
+        raise InputError(field, f"{file}: which of its {what}s? write {file}:{first}; it has " + ", ".join(classes))
     if named and named not in classes:
-        raise unknown("aqm", f"{file} has no scheme", named, classes)
+        raise unknown(field, f"{file} has no {what}", named, classes)
     name = classes[named or next(iter(classes))].name
     return f"{name}:{parameters}" if parameters else name
 
 
 @cache
-def _classes(file: tuple[Path, int]) -> dict[str, type[Aqm]]:
-    """The schemes that a file defines, by the name of the class; a changed file has another time and is read again."""
+def _defined(file: tuple[Path, int], field: str) -> dict[str, type]:
+    """The classes that a file defines, by name; a changed file has another time and is read again."""
     path = file[0]
     found = spec_from_file_location(str(path.with_suffix("")), path)
     if found is None or found.loader is None:
-        raise InputError("aqm", f"{path.name}: cannot be read as Python")
+        raise InputError(field, f"{path.name}: cannot be read as Python")
     module = sys.modules[found.name] = module_from_spec(found)
     try:
         with redirect_stdout(sys.stderr):
             found.loader.exec_module(module)
     except Exception as error:
-        raise InputError("aqm", f"{path.name}: {_cause(error)}") from error
-    defined = {
+        raise InputError(field, f"{path.name}: {_cause(error)}") from error
+    return {
         name: item for name, item in vars(module).items() if isinstance(item, type) and item.__module__ == found.name
     }
-    return {name: item for name, item in defined.items() if issubclass(item, Aqm)}
 
 
 def _cause(error: Exception) -> str:

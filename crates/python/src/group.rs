@@ -50,6 +50,12 @@ impl Group {
         self.0.traffic.kind()
     }
 
+    /// Its flows have TCP.
+    #[getter]
+    fn is_tcp(&self) -> bool {
+        !self.0.traffic.is_udp()
+    }
+
     /// Some of its flows stop before the end.
     #[getter]
     fn stops(&self) -> bool {

@@ -296,6 +296,12 @@ fn parse_choice(aqm: Option<&str>) -> PyResult<Option<SchemeAssignment>> {
     aqm.map(SchemeAssignment::parse).transpose().map_err(bad_aqm)
 }
 
+/// Loads a congestion-control law from a shared library; returns its name.
+#[pyfunction]
+fn load_law(file: std::path::PathBuf) -> PyResult<&'static str> {
+    aqmlab_law::load(&file).map_err(refused)
+}
+
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
 #[pyfunction]
 #[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None, trace=None, threads=1))]
@@ -542,6 +548,10 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<own::Queue>()?;
     m.add_class::<own::Scheme>()?;
     m.add_class::<own::Parameters>()?;
+    m.add_class::<own::LawWindow>()?;
+    m.add_class::<own::AckFacts>()?;
+    m.add_function(wrap_pyfunction!(own::declare_law, m)?)?;
+    m.add_function(wrap_pyfunction!(load_law, m)?)?;
     m.add_function(wrap_pyfunction!(own::declare, m)?)?;
     m.add_function(wrap_pyfunction!(own::check, m)?)?;
     m.add_class::<Watch>()?;

@@ -4,17 +4,21 @@ use crate::refused;
 use aqmlab::{DropReason, Ecn, Packet, Path, Problem, Problems, Verdict};
 use aqmlab_core::problem::unknown;
 use pyo3::prelude::*;
-use std::sync::Arc;
+use pyo3::sync::MutexExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a packet carries: any object, shared with copies of the line.
 type Payload = Arc<Py<PyAny>>;
+
+/// Payload, ECN field, time in the queue and time at which it comes out, both ns.
+type Out = (Py<PyAny>, &'static str, u64, u64);
 
 const CODEPOINTS: [(&str, Ecn); 4] =
     [("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
 
 /// One direction: a queue under a scheme, a transmitter and a wire.
-#[pyclass(module = "aqmlab._core")]
-pub struct Line(aqmlab::Line<Payload>);
+#[pyclass(frozen, module = "aqmlab._core")]
+pub struct Line(Mutex<aqmlab::Line<Payload>>);
 
 fn ecn_of(name: &str) -> PyResult<Ecn> {
     let found = CODEPOINTS.iter().find(|(known, _)| *known == name).map(|(_, ecn)| *ecn);
@@ -39,13 +43,22 @@ fn wrong(error: aqmlab::LineError) -> PyErr {
     refused(Problems::from(error))
 }
 
+/// Raises what a scheme written in Python has raised.
+fn verify(line: &aqmlab::Line<Payload>) -> PyResult<()> {
+    match line.failure() {
+        None => Ok(()),
+        Some(why) => Err(crate::SchemeError::new_err(format!("{} {why}", line.aqm()))),
+    }
+}
+
 impl Line {
-    /// Raises what a scheme written in Python has raised.
-    fn verify(&self) -> PyResult<()> {
-        match self.0.failure() {
-            None => Ok(()),
-            Some(why) => Err(crate::SchemeError::new_err(format!("{} {why}", self.0.aqm()))),
-        }
+    fn of(line: aqmlab::Line<Payload>) -> Self {
+        Self(Mutex::new(line))
+    }
+
+    /// Lets go of the interpreter while another thread has the line.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, aqmlab::Line<Payload>> {
+        self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -53,7 +66,7 @@ impl Line {
 impl Line {
     #[new]
     fn new(description: &str, seed: u64) -> PyResult<Self> {
-        aqmlab::Line::new(description, seed).map(Line).map_err(refused)
+        aqmlab::Line::new(description, seed).map(Self::of).map_err(refused)
     }
 
     /// The lines of a scenario: up and down.
@@ -61,13 +74,14 @@ impl Line {
     #[pyo3(signature = (scenario, aqm=None, seed=1))]
     fn pair(scenario: &str, aqm: Option<&str>, seed: u64) -> PyResult<(Self, Self)> {
         let Path { up, down } = Path::new(scenario, aqm, seed).map_err(refused)?;
-        Ok((Line(up), Line(down)))
+        Ok((Self::of(up), Self::of(down)))
     }
 
     /// What became of a packet as it entered: "joined", "marked", or why it was dropped.
     #[allow(clippy::too_many_arguments)] // as Python names them
     fn push(
-        &mut self,
+        &self,
+        py: Python<'_>,
         now: u64,
         length: u32,
         payload: Py<PyAny>,
@@ -77,8 +91,9 @@ impl Line {
         class_selector: u8,
     ) -> PyResult<&'static str> {
         let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, class: class_selector };
-        let verdict = self.0.push(now, packet, Arc::new(payload)).map_err(wrong)?;
-        self.verify()?;
+        let mut line = self.lock(py);
+        let verdict = line.push(now, packet, Arc::new(payload)).map_err(wrong)?;
+        verify(&line)?;
         Ok(match verdict {
             Verdict::Joined => "joined",
             Verdict::Marked => "marked",
@@ -86,53 +101,54 @@ impl Line {
         })
     }
 
-    fn next_event(&self) -> Option<u64> {
-        self.0.next_event()
+    fn next_event(&self, py: Python<'_>) -> Option<u64> {
+        self.lock(py).next_event()
     }
 
-    /// Payload, ECN field, time in the queue and time at which it comes out, both ns.
-    fn pop(&mut self, py: Python<'_>, now: u64) -> PyResult<Option<(Py<PyAny>, &'static str, u64, u64)>> {
-        let delivery = self.0.pop(now).map_err(wrong)?;
-        self.verify()?;
+    fn pop(&self, py: Python<'_>, now: u64) -> PyResult<Option<Out>> {
+        let mut line = self.lock(py);
+        let delivery = line.pop(now).map_err(wrong)?;
+        verify(&line)?;
         Ok(delivery.map(|out| (out.payload.clone_ref(py), ecn_name(out.ecn), out.waited, out.at)))
     }
 
     /// Payload, ECN field, reason and time, ns.
-    fn pop_dropped(&mut self, py: Python<'_>) -> Option<(Py<PyAny>, &'static str, &'static str, u64)> {
-        let gone = self.0.pop_dropped()?;
+    fn pop_dropped(&self, py: Python<'_>) -> Option<(Py<PyAny>, &'static str, &'static str, u64)> {
+        let gone = self.lock(py).pop_dropped()?;
         Some((gone.payload.clone_ref(py), ecn_name(gone.ecn), reason_name(gone.reason), gone.at))
     }
 
-    fn advance(&mut self, now: u64) -> PyResult<()> {
-        self.0.advance(now).map_err(wrong)?;
-        self.verify()
+    fn advance(&self, py: Python<'_>, now: u64) -> PyResult<()> {
+        let mut line = self.lock(py);
+        line.advance(now).map_err(wrong)?;
+        verify(&line)
     }
 
     #[getter]
-    fn now(&self) -> u64 {
-        self.0.now()
+    fn now(&self, py: Python<'_>) -> u64 {
+        self.lock(py).now()
     }
 
     #[getter]
-    fn aqm(&self) -> &'static str {
-        self.0.aqm()
+    fn aqm(&self, py: Python<'_>) -> &'static str {
+        self.lock(py).aqm()
     }
 
     /// Pushed, delivered, full, scheme, evicted, lost, marked, held, waiting.
     #[getter]
-    fn counters(&self) -> [u64; 9] {
+    fn counters(&self, py: Python<'_>) -> [u64; 9] {
         let aqmlab::Counters { pushed, delivered, full, scheme, evicted, lost, marked, held, waiting } =
-            self.0.counters();
+            self.lock(py).counters();
         [pushed, delivered, full, scheme, evicted, lost, marked, held, waiting]
     }
 
     /// What the scheme shows, by name.
     #[getter]
-    fn observables(&self) -> Vec<(&'static str, f64)> {
-        self.0.observables().collect()
+    fn observables(&self, py: Python<'_>) -> Vec<(&'static str, f64)> {
+        self.lock(py).observables().collect()
     }
 
-    fn copy(&self) -> Self {
-        Line(self.0.clone())
+    fn copy(&self, py: Python<'_>) -> Self {
+        Self::of(self.lock(py).clone())
     }
 }

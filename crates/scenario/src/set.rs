@@ -1,9 +1,12 @@
 //! `path = value` pairs, as of `--set`, over the text of a scenario.
 
 use crate::table_reader::{default_name, kind};
+use crate::tcp::table_of;
 use aqmlab_core::problem::{clip, unknown};
 use toml::{Table, Value};
 
+/// The key whose text stands for a table.
+const TCP: &str = "tcp";
 /// Longest path; nothing in a scenario lies deeper.
 const MAX_KEYS: usize = 8;
 
@@ -30,7 +33,13 @@ fn put(table: &mut Table, keys: &[&str], value: &Value) -> Result<(), String> {
         [key, rest @ ..] => (*key, rest),
     };
     // A table that is not there is made; if it has no business there, the reader refuses it by name.
-    match (table.entry(key).or_insert_with(|| Value::Table(Table::new())), rest) {
+    let inner = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
+    if let (TCP, Value::String(name)) = (key, &*inner)
+        && let Ok(table) = table_of(name)
+    {
+        *inner = Value::Table(table);
+    }
+    match (inner, rest) {
         (Value::Table(inner), _) => put(inner, rest, value),
         (Value::Array(_), [last]) => Err(format!("names a list; write {key}.NAME.{last}")),
         (Value::Array(items), ["*", rest @ ..]) => {
@@ -78,6 +87,15 @@ mod tests {
         assert_eq!(changed("links.down.rate", "7"), Ok("1 7".into()));
         assert_eq!(changed("links.0.rate", "8 Mbit/s"), Ok("\"8 Mbit/s\" 2".into()));
         assert_eq!(changed("links.*.rate", "9"), Ok("9 9".into()));
+    }
+
+    #[test]
+    fn a_name_of_tcp_is_a_table() {
+        let mut table: Table = "tcp = \"sack\"".parse().unwrap();
+        set(&mut table, "tcp.congestion_control", "cubic").unwrap();
+        assert_eq!(table["tcp"].to_string(), "{ variant = \"sack\", congestion_control = \"cubic\" }");
+        let mut table: Table = "tcp = \"sock\"".parse().unwrap();
+        assert!(set(&mut table, "tcp.congestion_control", "cubic").unwrap_err().contains("not a table"));
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub fn read_tcp(flow: &mut TableReader) -> Option<Tcp> {
     match flow.raw("tcp") {
         None => read_table(flow, &Table::new()),
         Some(Value::Table(table)) => read_table(flow, table),
-        Some(Value::String(name)) => match key_of(name) {
-            Ok(key) => read_table(flow, &Table::from_iter([(key.to_string(), Value::from(name.as_str()))])),
+        Some(Value::String(name)) => match table_of(name) {
+            Ok(table) => read_table(flow, &table),
             Err(reason) => {
                 flow.refuse("tcp", reason);
                 None
@@ -45,6 +45,11 @@ pub fn read_tcp(flow: &mut TableReader) -> Option<Tcp> {
             None
         }
     }
+}
+
+/// The table that a name alone stands for.
+pub fn table_of(name: &str) -> Result<Table, String> {
+    Ok(Table::from_iter([(key_of(name)?.to_string(), Value::from(name))]))
 }
 
 /// The key that a name alone stands for: a congestion control, a loss recovery or a profile. "reno" is both of the first

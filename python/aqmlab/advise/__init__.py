@@ -1,6 +1,6 @@
 """The advice for a line: candidates, conditions, needs, and the ranking of the schemes."""
 
 from aqmlab.advise.advice import Advice, Score, advise
-from aqmlab.advise.scenarios import Line, conditions
+from aqmlab.advise.scenarios import LineSpec, conditions
 
-__all__ = ["Advice", "Line", "Score", "advise", "conditions"]
+__all__ = ["Advice", "LineSpec", "Score", "advise", "conditions"]

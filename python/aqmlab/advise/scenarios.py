@@ -51,7 +51,7 @@ PING = 2000
 
 
 @dataclass(frozen=True)
-class Line:
+class LineSpec:
     """A line with `down` and `up`, or one direction of `rate`: bit/s; `rtt` in s; `buffer` as scenarios have it.
 
     `flows` long transfers share it. `law` is the congestion control of all transfers, by default CUBIC without ECN as
@@ -89,7 +89,7 @@ class Line:
         return 1 << max(0, min(ceil(log2(wanted)), floor(log2(self.flows / CROWD))))
 
     @property
-    def part(self) -> "Line":
+    def part(self) -> "LineSpec":
         """One of its parts: the same share for each flow, the same delays, and buffers that last as long."""
         if self.parts == 1 or self.rate is None or self.flows is None:
             return self
@@ -106,7 +106,7 @@ class Line:
         return {"link": self.rate} if self.rate else {"down": self.down or 0.0, "up": self.up or 0.0}
 
 
-def conditions(line: Line, settings: Mapping[str, str] | None = None, *, whole: bool = False) -> list[Scenario]:
+def conditions(line: LineSpec, settings: Mapping[str, str] | None = None, *, whole: bool = False) -> list[Scenario]:
     """Return the scenarios of a line: those of its family, and some of them with longer round trips.
 
     They are those of a part of the line where it has several, or of the `whole`. `settings` replace values in all of
@@ -121,7 +121,7 @@ def conditions(line: Line, settings: Mapping[str, str] | None = None, *, whole: 
     return [load(name, {**_of(name, line, rtt), **of_part, **(settings or {})}) for name, rtt in asked]
 
 
-def _divided(line: Line) -> str | None:
+def _divided(line: LineSpec) -> str | None:
     """Return the buffer of a part of a line; one that is a time or a multiple of the line's own stays as it is."""
     found = _core.quantity(line.buffer or "")
     if found is None or found[1] not in ("B", "packets"):
@@ -129,7 +129,7 @@ def _divided(line: Line) -> str | None:
     return written(max(1, round(found[0] / line.parts)), found[1])
 
 
-def _of(name: str, line: Line, rtt: float) -> dict[str, str]:
+def _of(name: str, line: LineSpec, rtt: float) -> dict[str, str]:
     """Return what is set in a scenario of a line's family."""
     settings = dict(_settings(line, rtt))
     plain = load(name)
@@ -145,7 +145,7 @@ def _of(name: str, line: Line, rtt: float) -> dict[str, str]:
     return settings
 
 
-def _of_senders(line: Line, group: str) -> Iterator[tuple[str, str]]:
+def _of_senders(line: LineSpec, group: str) -> Iterator[tuple[str, str]]:
     """Yield what is set of a group of transfers."""
     if line.law:
         yield f"{group}.tcp", f'{{ congestion_control = "{line.law}", profile = "linux" }}'
@@ -153,7 +153,7 @@ def _of_senders(line: Line, group: str) -> Iterator[tuple[str, str]]:
         yield f"{group}.ecn", "true"
 
 
-def _settings(line: Line, rtt: float) -> Iterator[tuple[str, str]]:
+def _settings(line: LineSpec, rtt: float) -> Iterator[tuple[str, str]]:
     """Yield what is set in every scenario of a line."""
     warmup, measured = _times(line, rtt)
     yield "duration", written(warmup + measured, "time")
@@ -165,14 +165,14 @@ def _settings(line: Line, rtt: float) -> Iterator[tuple[str, str]]:
             yield f"links.{link}.buffer", buffer
 
 
-def _rate(line: Line, rate: float) -> str:
+def _rate(line: LineSpec, rate: float) -> str:
     if not line.varying:
         return written(rate, "bit/s")
     values = ", ".join(f'"{written(share * rate, "bit/s")}"' for share in WANDERING)
     return f'{{ values = [{values}], hold = {{ exponential = "1 s" }} }}'
 
 
-def _times(line: Line, rtt: float) -> tuple[float, float]:
+def _times(line: LineSpec, rtt: float) -> tuple[float, float]:
     """Return warm-up and measured time, s, in whole milliseconds."""
     least, most = TIMES[line.family]
     wanted = PACKETS[line.family] * 12_000 / sum(line.rates.values())
@@ -182,7 +182,7 @@ def _times(line: Line, rtt: float) -> tuple[float, float]:
     return round(max(measured / 3, least / 2), 3), round(measured, 3)
 
 
-def _of_link(line: Line, rtt: float, has_short: bool) -> dict[str, str]:
+def _of_link(line: LineSpec, rtt: float, has_short: bool) -> dict[str, str]:
     """Return what is set where long transfers share a link: all begin in the first half of the warm-up."""
     rate, (warmup, measured) = line.rates["link"], _times(line, rtt)
     settings = {

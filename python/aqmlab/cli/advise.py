@@ -62,7 +62,7 @@ def advise(
     Describe an access line by --down and --up, or a link of one direction by --rate. The deployed schemes are compared
     in several conditions, and ranked by what matters to you.
     """
-    from aqmlab.advise import Line, commands, conditions, document, needs
+    from aqmlab.advise import LineSpec, commands, conditions, document, needs
     from aqmlab.advise import advise as compare
     from aqmlab.present.terminal import advice as tables
 
@@ -79,7 +79,7 @@ def advise(
         given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
     else:
         rates = {name: _rate(name, text) for name, text in (("down", down), ("up", up), ("rate", rate))}
-        described = Line(
+        described = LineSpec(
             **rates,
             rtt=option_value("rtt", rtt, "s") or 0.030,
             buffer=buffer,

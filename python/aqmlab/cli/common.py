@@ -45,6 +45,14 @@ LinkOption = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
 ]
+LawOption = Annotated[
+    str | None,
+    typer.Option(
+        "--law",
+        metavar="NAME[:k=v,...]",
+        help="Congestion control of all TCP flows: a name, or a shared library or Python file with your own.",
+    ),
+]
 Jitter = Annotated[bool, typer.Option("--jitter", help="Each flow starts up to a round trip later, drawn by the seed.")]
 SPREAD = ("flows.*.start_spread", "1")
 """What --jitter sets."""

@@ -15,6 +15,7 @@ from aqmlab.cli.common import (
     Jitter,
     Jobs,
     Json,
+    LawOption,
     Measures,
     Out,
     Seeds,
@@ -28,7 +29,7 @@ from aqmlab.cli.common import (
     tell_time,
 )
 from aqmlab.problems import InputError
-from aqmlab.scenario import assignments, chosen, load, read
+from aqmlab.scenario import assignments, chosen, read
 
 if TYPE_CHECKING:
     from aqmlab._core import Scenario
@@ -58,6 +59,7 @@ def compare(
     ] = None,
     seeds: Seeds = 1,
     settings: Settings = None,
+    law: LawOption = None,
     measures: Measures = None,
     jitter: Jitter = False,
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called down.")] = None,
@@ -94,7 +96,7 @@ def compare(
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
         files.check_folder(out)
-    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out)
+    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -106,7 +108,7 @@ def compare(
             scenarios, line, [*spread, *(settings or [])], measures or [], wanted
         )
     else:
-        of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
+        of_scenarios = {"down": down, "set": settings, "law": law, "measure": measures, "jitter": jitter or None}
         of_scenarios |= {"engine": engine if engine != "sim" else None, "engines": engines}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         if out:
@@ -148,13 +150,15 @@ class CompareRequest:
     jobs: int | None
     as_json: bool
     out: Path | None
+    law: str | None
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
         aqms = ["--aqms", self.aqms] if self.aqms is not None else []
         several = ["--engines", ",".join(self.engines)] if len(self.engines) > 1 else []
         engines = several or (["--engine", *self.engines] if self.engines != ("sim",) else [])
-        return command("compare", *where, *aqms, *engines, "--seeds", str(self.seeds))
+        laws = ["--law", self.law] if self.law is not None else []
+        return command("compare", *where, *aqms, *laws, *engines, "--seeds", str(self.seeds))
 
 
 def _in_scenarios(
@@ -164,7 +168,7 @@ def _in_scenarios(
     measures: Sequence[str],
     wanted: CompareRequest,
 ) -> "Sequence[Failure | str]":
-    from aqmlab import own
+    from aqmlab import laws, own
     from aqmlab.present.terminal import runs as tables
     from aqmlab.runs import simulate
     from aqmlab.runs.comparison import document
@@ -172,7 +176,9 @@ def _in_scenarios(
     changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *settings]
     aqms = wanted.aqms or "seed-papers"
     specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
-    scenarios = [load(each, assignments(changes)) for scenario in given for each in chosen(scenario)]
+    scenarios = [
+        laws.load_with(each, assignments(changes), wanted.law) for scenario in given for each in chosen(scenario)
+    ]
     _tell_time(scenarios, specs, wanted)
     told = scenarios[0].name if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
     with progress(f"Comparing in {told}") as heard:

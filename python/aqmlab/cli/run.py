@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Engine, Json, Out, ScenarioName, Settings, leave, progress
-from aqmlab.scenario import assignments, load
+from aqmlab.cli.common import Engine, Json, LawOption, Out, ScenarioName, Settings, leave, progress
+from aqmlab.scenario import assignments
 
 
 def run(
@@ -18,6 +18,7 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the run.")] = 1,
     settings: Settings = None,
+    law: LawOption = None,
     pcap: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the packets that leave the link, as pcapng.")
     ] = None,
@@ -39,13 +40,13 @@ def run(
 
     --out leaves result.json, series.csv and the figures.
     """
-    from aqmlab import own, traces
+    from aqmlab import laws, own, traces
     from aqmlab.runs import simulate
     from aqmlab.runs.checks import check_set
     from aqmlab.runs.task import SIM
 
     scheme = None if aqm is None else own.spec(aqm)
-    loaded = load(scenario, assignments(settings or []))
+    loaded = laws.load_with(scenario, assignments(settings or []), law)
     if scheme is not None:
         check_set(loaded, [scheme])
     if out:

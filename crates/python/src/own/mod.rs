@@ -1,8 +1,10 @@
 //! A user's own scheme: a Python class, as the engine sees it.
 
+mod law;
 mod scheme;
 mod views;
 
+pub use law::{AckFacts, LawWindow, declare_law};
 pub use views::{HookVerdict, Packet, Queue, Scheme};
 
 use crate::linear_law::set_value;

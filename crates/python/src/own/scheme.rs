@@ -271,7 +271,7 @@ fn is_numpy_bool(answer: &Bound<'_, PyAny>) -> bool {
 }
 
 /// A value as Python writes it, on one short line.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map_or_else(|_| "something".into(), |text| text.to_string());
     text.lines().next().unwrap_or_default().chars().take(60).collect()
 }
@@ -285,7 +285,7 @@ fn keep_interrupt(py: Python, error: &PyErr) {
 }
 
 /// A Python error in one line, with the place; the line is that of the hook.
-fn error_line(py: Python, place: &str, error: &PyErr) -> String {
+pub(super) fn error_line(py: Python, place: &str, error: &PyErr) -> String {
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
     let message = error.value(py).to_string();
     let message = message.lines().next().map(|line| format!(": {line}")).unwrap_or_default();

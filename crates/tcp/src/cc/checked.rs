@@ -34,7 +34,7 @@ impl CheckedLaw {
         let is_window = |value: f64| value > 0.0 && value <= WIDEST;
         if !is_window(window.cwnd) {
             self.fail(format!("{what} set cwnd to {}; must lie above 0, up to {WIDEST:e} segments", window.cwnd));
-        } else if !(window.ssthresh >= 0.0) {
+        } else if window.ssthresh.is_nan() || window.ssthresh < 0.0 {
             self.fail(format!("{what} set ssthresh to {}; must be 0 or more segments", window.ssthresh));
         } else {
             return;

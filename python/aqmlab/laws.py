@@ -1,0 +1,110 @@
+"""A user's congestion-control law: a class in Python, or a shared library, used wherever the name of a law can be."""
+
+import inspect
+import os
+from typing import ClassVar, Literal
+
+from aqmlab import _core, own
+from aqmlab._core import AckFacts, Parameters, Window
+from aqmlab.names import unknown
+from aqmlab.own import Param
+from aqmlab.problems import InputError
+from aqmlab.scenario import Values, load
+
+Event = Literal["loss", "echo", "timeout"]
+"""A sign of congestion: fast retransmit, the echo of a mark, or an expired retransmission timer."""
+
+HOOKS = ("on_ack", "kept", "on_congestion", "on_recovered", "on_timeout", "pacing_rate")
+LIBRARIES = (".so", ".dylib", ".dll")
+
+
+class CongestionControl:
+    """A user's congestion-control law. Declare parameters (`Param`) and override hooks; each sender has an instance.
+
+    A class has a `name` (by default its own, in small letters: MyLaw is "my-law") and a `title` for tables. A hook that
+    is not overridden does as Reno's sender does. Each call of a hook takes the interpreter, so a law in Python is far
+    slower than one in Rust or C. InputError if the class cannot be used.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    _parameters: ClassVar[Parameters]
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Add the class to the catalogue of laws, where it replaces an earlier class of the same name."""
+        super().__init_subclass__(**kwargs)
+        cls.name = str(cls.__dict__.get("name", own.dashed(cls.__name__)))
+        cls.title = str(cls.__dict__.get("title", cls.__name__))
+        cls._parameters = _declare(cls)
+
+    def __init__(self, **parameters: str | float | bool) -> None:
+        given = {name: own.as_text(value) for name, value in parameters.items()}
+        self.__dict__.update(self._parameters.read(list(given.items())))
+
+    def on_ack(self, window: Window, facts: AckFacts) -> None:
+        """Open the window: an ACK of new data has come, outside fast recovery, that tells of no new mark."""
+
+    def kept(self, event: Event) -> float:  # noqa: ARG002
+        """Return the share of the window (RFC 5681: of the data in flight) that an event leaves, 0 to 1."""
+        return 0.5
+
+    def on_congestion(self, event: Event, window: Window) -> None:
+        """Note that the window is about to be reduced to that share."""
+
+    def on_recovered(self, window: Window) -> None:
+        """Set the window after fast recovery."""
+        window.cwnd = window.ssthresh
+
+    def on_timeout(self) -> None:
+        """Note that a timeout has brought the window down to one segment."""
+
+    def pacing_rate(self) -> float | None:
+        """Return the segments per second at which to send; None if there is no rate yet."""
+        return None
+
+
+def law_spec(law: str) -> str:
+    """Return a law as text: "cubic:beta=0.8" unchanged, that of a file by its name, after the file has been loaded.
+
+    A file is a shared library ("./libmine.so", see examples/c/reno.c) or Python ("mine.py", "mine.py:MyLaw:gain=2").
+    Both may do whatever a program may, so a file is loaded only where a command line or a program names it.
+    """
+    file, _, rest = law.strip().partition(":")
+    if file.endswith(LIBRARIES):
+        if rest:
+            raise InputError("law", f"{law}: a law of a shared library takes no parameters")
+        return _core.load_law(file)
+    return own.in_file("law", file, rest, CongestionControl, "law") if file.endswith(".py") else law
+
+
+def load_with(source: str | os.PathLike[str], set: Values, law: str | None) -> "_core.Scenario":
+    """Return a scenario as `load` does, whose TCP flows have a law if one is given (see `law_spec`).
+
+    InputError if there is no such law, or no flow has TCP.
+    """
+    if law is None:
+        return load(source, set)
+    name = law_spec(law)
+    scenario = load(source, set)
+    groups = [group for group in scenario.flows if scenario.group(group).is_tcp]
+    if not groups:
+        raise InputError("law", f"{law}: no flow of {scenario.name} has TCP")
+    return load(source, {**set, **{f"flows.{group}.tcp.congestion_control": name for group in groups}})
+
+
+def _declare(cls: type[CongestionControl]) -> Parameters:
+    named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
+    params = {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
+    for name, item in cls.__dict__.items():
+        if name.startswith("on_") and name not in HOOKS and callable(item):
+            raise unknown(f"{cls.name}.{name}", "no hook is called", name, HOOKS)
+    summary, _, rest = (inspect.cleandoc(cls.__doc__ or "") or cls.title).partition("\n")
+    return _core.declare_law(
+        cls,
+        cls.name,
+        cls.title,
+        f"{cls.__module__}.{cls.__qualname__}",
+        f"{summary}\n{rest}",
+        [own.declared(name, param) for name, param in params.items()],
+        [hook for hook in HOOKS if getattr(cls, hook) is not getattr(CongestionControl, hook)],
+    )

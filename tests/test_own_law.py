@@ -1,0 +1,113 @@
+"""Laws of a user's own: a class in Python, a shared library, `--law`, and what they may not answer."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab import Param
+from conftest import Aqmlab
+
+ROOT = Path(__file__).parent.parent
+SHORT = {"duration": "12 s", "warmup": "4 s"}
+
+
+class LikeReno(aqmlab.CongestionControl):
+    """Grows by segments as Reno does in Linux."""
+
+    extra = Param(0.0, range=(0, 10), doc="segments more in a round trip")
+
+    def on_ack(self, window: aqmlab.Window, facts: aqmlab.AckFacts) -> None:
+        if window.cwnd < window.ssthresh:
+            window.cwnd += facts.acked
+        else:
+            window.cwnd += (1 + self.extra) * facts.acked / int(window.cwnd + 1e-9)
+
+
+def queue_of(law: str) -> float:
+    changed = {f"flows.{group}.tcp.congestion_control": law for group in ("bulk", "short")} | SHORT
+    return aqmlab.run("link/mix", "pi", set=changed).links["link"].queue_mean
+
+
+def test_reno_in_python_gives_the_numbers_of_ours() -> None:
+    assert queue_of("like-reno") == queue_of("reno")
+    assert queue_of("like-reno:extra=3") > queue_of("reno")
+    with pytest.raises(aqmlab.InputError, match=r"extra.*out of range"):
+        queue_of("like-reno:extra=11")
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("window.cwnd = float('nan')", "on_ack set cwnd to NaN"),
+        ("window.cwnd = 0", "on_ack set cwnd to 0"),
+        ("raise KeyError('x')", "on_ack raised KeyError"),
+    ],
+)
+def test_a_law_that_breaks_down_ends_the_run(body: str, why: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
+    text = (
+        f"import aqmlab\nclass Odd(aqmlab.CongestionControl):\n    def on_ack(self, window, facts):\n    {body}\n"
+    )
+    (tmp_path / "odd.py").write_text(text, encoding="utf-8")
+    done = aqmlab("run", "link/mix", "--law", "odd.py", "--set", "duration=5s", "--set", "warmup=1s")
+    assert done.returncode == 1
+    assert re.search(f"odd .*{re.escape(why)}", done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_shared_library_is_compared_and_named(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    source, headers = ROOT / "examples/c/reno.c", ROOT / "crates/c/include"
+    subprocess.run(["cc", "-shared", "-fPIC", source, f"-I{headers}", "-o", tmp_path / "libreno.so"], check=True)
+    short = [part for path, value in SHORT.items() for part in ("--set", f"{path}={value}")]
+    found = [
+        aqmlab("compare", "link/mix", "--aqms", "pi,codel", "--law", law, *short, "--json")
+        for law in ("./libreno.so", "reno")
+    ]
+    assert [done.returncode for done in found] == [0, 0], found[0].stderr
+    own, ours = (json.loads(done.stdout)["runs"] for done in found)
+    for run in own + ours:
+        run["engine"].pop("wall", None)
+    assert own == ours
+    assert (
+        "flows.bulk.tcp.congestion_control=c-reno"
+        in aqmlab("compare", "link/mix", "--aqms", "pi", "--law", "./libreno.so", *short).stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("law", "why"),
+    [
+        ("./nowhere.so", "no such file"),
+        ("nowhere.py", "no such file"),
+        ("empty.py", "no law in it"),
+        ("cubik", 'did you mean "cubic"'),
+        ("./empty.py.so", "cannot be loaded"),
+    ],
+)
+def test_what_is_no_law_is_refused(law: str, why: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
+    for name in ("empty.py", "empty.py.so"):
+        (tmp_path / name).write_text("nothing = 0\n", encoding="utf-8")
+    done = aqmlab("run", "link/mix", "--law", law)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_scenario_loads_code(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("import aqmlab\nraise SystemExit('loaded')\n", encoding="utf-8")
+    for value in ("bad.py", "./libbad.so"):
+        done = aqmlab("run", "link/mix", "--set", f"flows.*.tcp.congestion_control={value}")
+        assert done.returncode == 2
+        assert "unknown choice" in done.stderr
+        assert "loaded" not in done.stderr
+
+
+def test_the_example_with_asyncio_repeats() -> None:
+    run = [sys.executable, ROOT / "examples/line_asyncio.py"]
+    first, second = (subprocess.run(run, capture_output=True, text=True, check=True).stdout for _ in range(2))
+    assert first == second
+    assert first.count("of 3000 answered") == 3

@@ -100,6 +100,7 @@ def test_the_same_results_give_the_same_bytes(study: dict[str, bytes]) -> None:
     assert {entry.filename for entry in entries if entry.external_attr >> 16 & stat.S_IXUSR} == {"reproduce.sh"}
 
 
+@pytest.mark.nightly
 def test_a_reproduced_folder_gives_the_bundle_of_its_study(aqmlab: Aqmlab, tmp_path: Path) -> None:
     assert aqmlab("reproduce", "sun2007", "--table", "1", "--out", "out").returncode == 0
     assert aqmlab("bundle", "out", "--out", "a.zip").returncode == 0
@@ -140,6 +141,7 @@ def test_a_sweep_can_be_done_again_from_its_bundle(swept: dict[str, bytes], aqml
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 def test_reproduce_sh_runs_the_command_on_path(study: dict[str, bytes], tmp_path: Path) -> None:
     with ZipFile(archive.BytesIO(archive.pack(study))) as file:
         file.extractall(tmp_path)

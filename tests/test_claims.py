@@ -291,7 +291,8 @@ def test_robust_to_web_and_udp_traffic_can_fail() -> None:
 
 
 @pytest.fixture(
-    scope="module", params=["jafar", "li2014", pytest.param("sun2007", marks=pytest.mark.nightly), "xiong2010"]
+    scope="module",
+    params=["xiong2010", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("jafar", "li2014", "sun2007"))],
 )
 def again(request: pytest.FixtureRequest) -> Reproduction:
     return aqmlab.reproduce(request.param)

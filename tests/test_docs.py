@@ -35,7 +35,17 @@ def commands() -> list[tuple[Path, str]]:
     ]
 
 
-LONG = {"advise.md", "boudi.md", "jafar.md", "lessons", "li2014.md", "sun2007.md", "tuned.md", "xiong2010.md"}
+LONG = {
+    "advise.md",
+    "artefacts.md",
+    "boudi.md",
+    "jafar.md",
+    "lessons",
+    "li2014.md",
+    "sun2007.md",
+    "tuned.md",
+    "xiong2010.md",
+}
 """Pages and folders whose commands take long, and do what other tests do in little."""
 
 LENGTHY = re.compile(r"--map|tune pi --parameters|sensitivity|compare boudi/high-10")

@@ -53,6 +53,10 @@ LINE = ("live", "--rate", "10Mbit/s", "--json")
 
 OWN = pytest.mark.parametrize("aqm", [each for each in SCHEMES if ".py" in each])
 ANY = pytest.mark.parametrize("aqm", SCHEMES)
+ONE = pytest.mark.parametrize(
+    "aqm", [each if each == "mine.py" else pytest.param(each, marks=pytest.mark.nightly) for each in SCHEMES]
+)
+"""For what takes long: a user's own by day, the others by night."""
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +85,7 @@ def test_compare_leaves_results_before_the_report(aqm: str, aqmlab: Aqmlab, tmp_
     assert done.stderr.index("results.json") < done.stderr.index("report.html")
 
 
-@ANY
+@ONE
 def test_sweep_plot_report_and_bundle(aqm: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT.format(aqm))
     for command in (
@@ -129,7 +133,7 @@ def test_advise_and_show(aqm: str, aqmlab: Aqmlab) -> None:
 
 
 @pytest.mark.usefixtures("live_machine")
-@ANY
+@ONE
 def test_live_with_all_that_it_leaves(aqm: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
     done = aqmlab(*LINE, "--aqm", aqm, "--out", "out", "--", "true")
     assert done.returncode == 0, done.stderr

@@ -19,8 +19,11 @@ SNAPSHOT = Path(__file__).parent / "snapshots" / "api.txt"
 
 ROOT = Path(__file__).parent.parent
 RUST = SNAPSHOT.with_name("rust.txt")
-RUST_SOURCES = ("core/src/*.rs", "aqm/src/lib.rs", "aqm/src/contract.rs", "aqm/src/linear.rs", "tcp/src/cc/mod.rs")
-"""What a scheme or a law outside of the tree is written against."""
+RUST_SOURCES = (
+    *("core/src/*.rs", "aqm/src/lib.rs", "aqm/src/contract.rs", "aqm/src/linear.rs", "tcp/src/cc/mod.rs"),
+    "line/src/*.rs",
+)
+"""What a scheme, a law or a test of a transport stack outside of the tree is written against."""
 
 PUBLIC = {
     "aqmlab": aqmlab.__all__,

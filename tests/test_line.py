@@ -9,6 +9,7 @@ import pytest
 import aqmlab
 from aqmlab import _core
 
+ROOT = Path(__file__).parent.parent
 MS = 1_000_000
 PLAIN = "rate = '8 Mbit/s'\ndelay = '10 ms'\nbuffer = '3 packets'\n"
 
@@ -193,3 +194,15 @@ def test_what_is_wrong_is_named() -> None:
     assert [own.push(number, 1000, number) for number in range(2)] == ["joined", "joined"]
     with pytest.raises(aqmlab.SchemeError, match=r"broken .*on_enqueue raised ValueError: third"):
         own.push(3, 1000, 3)
+
+
+def test_a_published_gigabit_transfer_takes_as_long(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "line.md").read_text(encoding="utf-8")
+    (tmp_path / "gigabit.toml").write_text(
+        page.partition("```toml\n# gigabit.toml")[2].partition("```")[0], encoding="utf-8"
+    )
+    run = aqmlab.run(tmp_path / "gigabit.toml")
+    seconds = run.flows["transfer"].fct_mean
+    assert seconds is not None
+    # neqo's simulator: 861 Mbit/s.
+    assert abs(8 * 2**30 / seconds / 861e6 - 1) < 0.03

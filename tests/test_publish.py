@@ -1,0 +1,57 @@
+"""The crates can be published, and nothing else is."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PUBLISHED = {
+    *(
+        "aqmlab",
+        "aqmlab-aqm",
+        "aqmlab-core",
+        "aqmlab-fluid",
+        "aqmlab-law",
+        "aqmlab-scenario",
+        "aqmlab-sim",
+        "aqmlab-tcp",
+    ),
+}
+
+
+def publish(*options: str) -> str:
+    """What cargo says when it packs all crates, each as those who depend on it would get it."""
+    command = ["cargo", "publish", "--workspace", "--dry-run", "--locked", "--allow-dirty", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_the_crates_can_be_packed() -> None:
+    said = publish("--no-verify")
+    packed = {line.split()[1] for line in said.splitlines() if line.strip().startswith("Packaging ")}
+    assert packed == PUBLISHED
+    assert "manifest has no" not in said
+
+
+@pytest.mark.nightly
+def test_the_crates_compile_as_packed() -> None:
+    publish()
+
+
+def test_libraries_take_later_versions_of_what_they_depend_on() -> None:
+    command = ["cargo", "metadata", "--no-deps", "--locked", "--format-version", "1"]
+    packages = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)[
+        "packages"
+    ]
+    exact = [
+        (package["name"], each["name"], each["req"])
+        for package in packages
+        for each in package["dependencies"]
+        if each["req"].startswith("=")
+    ]
+    assert exact == []
+    versions = {(package["name"], package["rust_version"]) for package in packages}
+    assert {version for _, version in versions} == {"1.90"}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -149,6 +150,27 @@ def test_reproduce_sh_runs_the_command_on_path(study: dict[str, bytes], tmp_path
     done = subprocess.run(["sh", "reproduce.sh"], cwd=tmp_path, env=search, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "the same to the bit" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([], "is not on PATH; give its wheel"),
+        (["some.whl"], "expected (one, as the second argument|[0-9a-f]{64})"),  # pip has noted ours, or has not
+        (["some.whl", "0" * 64], "expected 0{64}"),
+    ],
+)
+def test_reproduce_sh_runs_nobodys_package_of_the_same_name(
+    arguments: list[str], why: str, study: dict[str, bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "reproduce.sh").write_bytes(study["reproduce.sh"])
+    (tmp_path / "some.whl").write_bytes(b"a wheel")
+    search = {"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        ["sh", "reproduce.sh", *arguments], cwd=tmp_path, env=search, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert re.search(why, done.stderr)
 
 
 def changes(contents: dict[str, bytes]) -> Iterator[tuple[str, dict[str, bytes], str]]:

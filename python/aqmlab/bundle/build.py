@@ -5,7 +5,9 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -204,7 +206,16 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
+        "wheel": _wheel(),
     }
+
+
+def _wheel() -> str | None:
+    """Return the SHA-256 of the wheel that this package was installed from; None where pip has not noted it."""
+    with suppress(PackageNotFoundError, KeyError):
+        noted = json.loads(distribution("aqmlab").read_text("direct_url.json") or "{}")
+        return str(noted["archive_info"]["hashes"]["sha256"])
+    return None
 
 
 def _bytes(content: bytes | str) -> bytes:

@@ -10,18 +10,29 @@ README, SCRIPT, REFERENCES = "README.md", "reproduce.sh", "references.bib"
 _SCRIPT = """\
 #!/bin/sh
 # Does the runs again and compares every number. Needs Python 3.10 or later and one of:
-#   sh reproduce.sh                    aqmlab {version}, on PATH or as pip finds it
-#   sh reproduce.sh FILE.whl           a wheel of aqmlab that you have
+#   sh reproduce.sh                    aqmlab {version} on PATH
+#   sh reproduce.sh FILE.whl [SHA256]  its wheel, and the digest that whoever gives it out states
+# aqmlab itself is never fetched by its name: a package of somebody else's could have the same.
 set -eu
-case ${{1:-/}} in /*) ;; *) set -- "$PWD/$1" ;; esac
+case ${{1:-/}} in /*) ;; *) set -- "$PWD/$1" "${{2:-}}" ;; esac
 cd "$(dirname "$0")"
-if [ $# -eq 0 ] && command -v aqmlab > /dev/null && aqmlab --version | grep -qF "aqmlab {version} "; then
-    exec aqmlab verify .{code}
+if [ $# -eq 0 ]; then
+    if command -v aqmlab > /dev/null && aqmlab --version | grep -qF "aqmlab {version} "; then
+        exec aqmlab verify .{code}
+    fi
+    echo "aqmlab {version} is not on PATH; give its wheel: sh reproduce.sh FILE.whl SHA256" >&2
+    exit 2
+fi
+expected=${{2:-{wheel}}}
+found=$(python3 -c 'import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())' "$1")
+if [ "$found" != "$expected" ]; then
+    echo "$1 has the digest $found; expected ${{expected:-one, as the second argument}}" >&2
+    exit 2
 fi
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 python3 -m venv "$place"
-"$place/bin/python" -m pip install --quiet --disable-pip-version-check "${{1:-aqmlab=={version}}}"
+"$place/bin/python" -m pip install --quiet --disable-pip-version-check "$1"
 "$place/bin/aqmlab" verify .{code}
 """
 
@@ -30,12 +41,12 @@ def files(found: Artefact) -> dict[str, str]:
     """Return README.md, reproduce.sh and references.bib of a bundle."""
     from aqmlab.bundle.cite import references
 
-    study = found.about["study"]
+    study, made = found.about["study"], found.about["made_by"]
     names = [*([study["name"]] if study else []), *dict.fromkeys(run.aqm for run in found.runs)]
     known = [name for name in names if name not in found.schemes]
     return {
         README: "\n".join(_readme(found)) + "\n",
-        SCRIPT: _SCRIPT.format(version=found.about["made_by"]["aqmlab"], code=run_code(found)),
+        SCRIPT: _SCRIPT.format(version=made["aqmlab"], wheel=made.get("wheel") or "", code=run_code(found)),
         REFERENCES: "\n".join(references(known)),
     }
 

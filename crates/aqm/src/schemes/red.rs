@@ -1,6 +1,7 @@
 use crate::linear::{LinearResponse, Network, OperatingPoint, lag, needs};
 use crate::{
-    Aqm, Ctx, EARLY, FORCED, LinearLaw, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict,
+    Aqm, Ctx, EARLY, FORCED, LinearLaw, LinearLawOf, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc,
+    Verdict,
 };
 use aqmlab_core::{Auto, Bytes, Packets, Quantity, Rate, Ratio, Time, choice, params};
 
@@ -83,7 +84,7 @@ params! {
     ///
     /// No byte mode. "auto" thresholds are symmetric around the link's target (15 and 585 packets for a target of 300,
     /// the values of Li et al. 2014), not ns-2's 5 ms rule, so that schemes compared on one link aim at one queue.
-    pub struct RedParams {
+    pub struct RedParams for Red {
         /// Average queue below which nothing is dropped; "auto" is target/20, at least 5 packets.
         min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
           tc "min" in "bytes", from "Li et al. 2014 (15 for a target of 300)";
@@ -348,7 +349,6 @@ impl Scheme for Red {
         Observable { name: "p", unit: "ratio", doc: "drop probability p_b" },
         Observable { name: "avg", unit: "packets", doc: "average queue" },
     ];
-    type Params = RedParams;
 
     fn new(params: RedParams, queue: &QueueView) -> Result<Self, String> {
         params.apart(queue.target)?;
@@ -368,20 +368,13 @@ impl Scheme for Red {
         })
     }
 
-    fn params(&mut self) -> &mut RedParams {
-        &mut self.params
-    }
-
     fn retuned(&mut self) {
         self.set_params(self.params);
         self.max_p = self.params.max_p.0;
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<RedParams> = Some(|params| Box::new(params));
 
     const TC: Option<Tc> =
         Some(Tc { kind: "red", note: "its rule is that of flavour = \"linux\"; thresholds in bytes" });

@@ -167,6 +167,13 @@ fn share_of_uniform(p: f64) -> f64 {
     1.0 / (1.0 + most - p * most * (most + 1.0) / 2.0)
 }
 
+/// A length cut to whole packets. Out of line, so that none but CHOKe computes it.
+#[cold]
+#[inline(never)]
+fn whole(packets: f64) -> f64 {
+    packets.floor()
+}
+
 /// The weight at which the average of an empty queue reaches min_th no sooner than at the end of a burst.
 fn weight_of_burst(min_th: f64, burst: f64) -> f64 {
     let weight = |k: i32| libm::ldexp(1.0, -k);
@@ -246,6 +253,7 @@ impl Red {
     }
 
     /// Folds the present queue, and any idle time before it, into the average.
+    #[inline]
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
         let w = self.weight(queue);
         if let Some(since) = self.idle_since.take() {
@@ -258,7 +266,7 @@ impl Red {
 
     /// A length as it is counted.
     fn length(&self, packets: f64) -> f64 {
-        if self.in_whole_packets { packets.floor() } else { packets }
+        if self.in_whole_packets { whole(packets) } else { packets }
     }
 
     /// Drops or keeps the packet that has just been averaged in.

@@ -36,21 +36,18 @@ pub struct Receiver {
     ack_due: Time,
     /// The first segments of the blocks reported last, the newest first. Those below `next` count no more, and come last.
     recent: [u32; 3],
-    /// Of receivers of which some ACKs are quick.
+    /// Of receivers of which some ACKs are quick, or echo timestamps.
     quick: Option<Box<QuickAcks>>,
     /// The sender's loss recovery, which decides what ACKs tell of segments out of order, or twice.
     variant: TcpVariant,
     feedback: EcnFeedback,
     /// The echo of ACKs: a mark that has come and not yet been answered, or that the last segment was marked.
     ece: bool,
-    /// Segments that the last ACK has acknowledged; whether the last segment that came and was not beyond had been sent before:
-    /// ACKs echo its timestamp (RFC 7323, section 4.3).
-    acked: u32,
+    /// The last segment that came, and was not beyond those that the last ACK has acknowledged, had been sent before: ACKs echo
+    /// its timestamp (RFC 7323, section 4.3).
     is_resent: bool,
     /// Marked segments received, where they are counted.
     ce: u32,
-    /// Segments have been ECN-capable.
-    has_seen_ect: bool,
     /// Segments delivered in order, or datagrams, while metrics count: its owner adds to it.
     pub delivered: u32,
 }
@@ -64,14 +61,12 @@ impl Receiver {
             received: SeqSet::default(),
             ack_due: Time::NEVER,
             recent: Default::default(),
-            quick: None,
+            quick: (variant == TcpVariant::Rack).then(Box::default),
             variant,
             feedback,
             ece: false,
-            acked: 0,
             is_resent: false,
             ce: 0,
-            has_seen_ect: false,
             delivered: 0,
         }
     }
@@ -110,6 +105,7 @@ impl Receiver {
         let (is_in_order, dsack) = self.take(seq, is_resent);
         let is_now = is_other_mark || is_cwr || dsack.is_some(); // `tcp_ecn_accept_cwr`
         let is_classic = self.feedback != EcnFeedback::Counter;
+        let quick = self.quick.get_or_insert_default();
         let arrived = ArrivedSegment {
             seq,
             before,
@@ -117,11 +113,10 @@ impl Receiver {
             end: self.end,
             held: if is_in_order { 0 } else { self.received.count(self.next..self.end) },
             is_new_mark: self.feedback == EcnFeedback::Classic && is_ce && !told,
-            lacks_ect: is_classic && !is_ect && !is_ce && self.has_seen_ect,
+            lacks_ect: is_classic && !is_ect && !is_ce && quick.has_seen_ect,
         };
-        self.has_seen_ect |= is_ect || is_ce;
+        quick.has_seen_ect |= is_ect || is_ce;
         let is_second = self.ack_due != Time::NEVER;
-        let quick = self.quick.get_or_insert_default();
         let due = match quick.on_segment(&arrived, is_second, now, params) {
             AckTime::Delayed if !is_now && params.delayed_ack => {
                 linux::expiry(now, params.ack_delay, params.clock, Span::ZERO)
@@ -141,7 +136,7 @@ impl Receiver {
     /// sender wants to know.
     #[inline(always)]
     fn take(&mut self, seq: u32, is_resent: bool) -> (bool, Option<u32>) {
-        if self.variant == TcpVariant::Rack && seq <= self.acked {
+        if self.variant == TcpVariant::Rack && self.quick.as_ref().is_some_and(|quick| seq <= quick.acked) {
             self.is_resent = is_resent;
         }
         if seq != self.next || self.end > seq + 1 {
@@ -202,9 +197,9 @@ impl Receiver {
     /// Ready for a new transfer from segment 0 on; keeps its memory.
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
-        (self.next, self.end, self.recent, self.quick) = (0, 0, Default::default(), None);
+        (self.next, self.end, self.recent) = (0, 0, Default::default());
         (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
-        (self.acked, self.has_seen_ect) = (0, false);
+        self.quick.iter_mut().for_each(|quick| **quick = QuickAcks::default());
     }
 
     /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
@@ -214,7 +209,9 @@ impl Receiver {
 
     #[inline(always)]
     fn ack(&mut self, dsack: Option<u32>) -> Ack {
-        self.acked = self.next;
+        if let Some(quick) = &mut self.quick {
+            quick.acked = self.next;
+        }
         let has_blocks = self.end > self.next && self.variant.has_sack();
         let sack = if has_blocks { self.blocks(dsack) } else { Sack::default() };
         let delay = Span::ZERO;

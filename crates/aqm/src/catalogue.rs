@@ -105,7 +105,7 @@ impl SchemeEntry {
             values: &|path, pairs, problems| read::<S>(path, pairs, problems).values(),
             law: &|path, pairs, problems| {
                 let params = read::<S>(path, pairs, problems);
-                S::law(params).map(|law| (law, params.typed()))
+                S::LINEAR_LAW.map(|law| (law(params), params.typed()))
             },
             build,
             is_listed,

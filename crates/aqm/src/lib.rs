@@ -30,13 +30,13 @@ pub mod schemes;
 pub mod signal;
 mod tune;
 
-use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
+use aqmlab_core::{ParamHolder, Rate, Span, Stream, Time};
 
 pub use catalogue::{AnyAqm, AnyQueue, AnyScheme, BoxedAqm, SchemeEntry, entries, entry, register};
 pub use contract::Exception;
 pub use declaration::{Declaration, declare};
 pub use disciplines::{Accounts, Carried, Discipline, Fate, Fifo, Limit, QueueEvent};
-pub use linear::LinearLaw;
+pub use linear::{LinearLaw, LinearLawOf};
 pub use signal::Signal;
 pub use tune::Tune;
 
@@ -348,7 +348,7 @@ pub struct FairDefault {
 /// A scheme that can be built from declared parameters. The doc comment of its parameters is its page.
 ///
 /// It holds its parameters, and reads them when it uses them, so that each can be set while it runs ([`Tune`]).
-pub trait Scheme: Sized + 'static {
+pub trait Scheme: ParamHolder + Sized + 'static {
     /// Its entry in the catalogue.
     const INFO: SchemeInfo;
     /// The basis of its law and constants.
@@ -359,14 +359,10 @@ pub trait Scheme: Sized + 'static {
     const FAIR_DEFAULTS: &'static [FairDefault] = &[];
     /// Quantities that it shows for plots.
     const OBSERVABLES: &'static [Observable];
-    /// Its declared parameters.
-    type Params: ParamSet;
     /// Parameters that cannot change while it runs, each with the reason.
     const AT_START: &'static [(&'static str, &'static str)] = &[];
     /// The scheme at rest before the first packet of a queue like this one. The error says what is contradictory.
     fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String>;
-    /// Its parameters.
-    fn params(&mut self) -> &mut Self::Params;
     /// A parameter has been set: renews what was made from the parameters, such as those of a scheme within this one.
     fn retuned(&mut self) {}
     /// Parameters whose mean is the queue that it steers to, that of its link where they are "auto" or there are none;
@@ -375,10 +371,7 @@ pub trait Scheme: Sized + 'static {
     /// The point of a fluid at which its signals fall, or the reason why it has none.
     const SIGNAL: Result<Signal, &'static str> = Err(signal::UNDECLARED);
     /// Its linear law with these parameters, if it has one.
-    #[allow(unused_variables)]
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        None
-    }
+    const LINEAR_LAW: LinearLawOf<Self::Params> = None;
     /// Clauses of the contract that it does not keep, and why.
     const EXCEPTIONS: &'static [Exception] = &[];
     /// Its counterpart in Linux.

@@ -75,6 +75,9 @@ pub trait LinearLaw: Send + Sync {
     fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String>;
 }
 
+/// The linear law of a scheme with parameters `P`, if it has one.
+pub type LinearLawOf<P> = Option<fn(P) -> Box<dyn LinearLaw>>;
+
 /// A function of s, 1/s.
 pub type TransferFunction = Box<dyn Fn(Complex64) -> Complex64 + Send + Sync>;
 

@@ -4,10 +4,10 @@
 use aqmlab_aqm::contract::{Outcome, bench, suite};
 use aqmlab_aqm::linear::{Complex64, LinearResponse, OperatingPoint};
 use aqmlab_aqm::{
-    Aqm, Ctx, EARLY, Exception, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeEntry, SchemeInfo,
-    Signal, Tc, Verdict, entry, register,
+    Aqm, Ctx, EARLY, Exception, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeEntry,
+    SchemeInfo, Signal, Tc, Verdict, entry, register,
 };
-use aqmlab_core::{Value, params};
+use aqmlab_core::{ParamHolder, Value, params};
 
 params! {
     /// A constant probability.
@@ -25,32 +25,29 @@ const fn info(name: &'static str) -> SchemeInfo {
     SchemeInfo { name, title, family: "baseline", year: 2025, source, confidence, papers: &[] }
 }
 
+impl<const SAYS: bool> ParamHolder for Constant<SAYS> {
+    type Params = ConstantParams;
+    fn params(&mut self) -> &mut ConstantParams {
+        &mut self.0
+    }
+}
+
 impl Scheme for Constant<false> {
     const INFO: SchemeInfo = info("says-nothing");
     const OBSERVABLES: &'static [Observable] = &[];
-    type Params = ConstantParams;
     fn new(params: ConstantParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self(params))
-    }
-    fn params(&mut self) -> &mut ConstantParams {
-        &mut self.0
     }
 }
 
 impl Scheme for Constant<true> {
     const INFO: SchemeInfo = info("says-all");
     const OBSERVABLES: &'static [Observable] = &[Observable { name: "calls", unit: "1", doc: "none" }, P];
-    type Params = ConstantParams;
     fn new(params: ConstantParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self(params))
     }
-    fn params(&mut self) -> &mut ConstantParams {
-        &mut self.0
-    }
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-    fn law(params: ConstantParams) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<ConstantParams> = Some(|params| Box::new(params));
     const EXCEPTIONS: &'static [Exception] =
         &[Exception { clause: aqmlab_aqm::contract::LIGHT_LOAD, why: "it signals whatever the load is" }];
     const TC: Option<Tc> = Some(Tc { kind: "netem", note: "loss" });

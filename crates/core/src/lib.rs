@@ -18,7 +18,7 @@ pub mod random;
 pub mod runtime_param;
 pub mod time;
 
-pub use params::{ParamSet, ParamSpec};
+pub use params::{ParamHolder, ParamSet, ParamSpec};
 pub use problem::{Problem, Problems};
 pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio, Value, read_any};
 pub use random::Stream;

@@ -87,6 +87,15 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     }
 }
 
+/// A law that holds its parameters and reads them when it uses them. [`params!`](crate::params!) writes it for one that has
+/// them in its field `params`.
+pub trait ParamHolder {
+    /// Its declared parameters.
+    type Params: ParamSet;
+    /// They, as they are at present.
+    fn params(&mut self) -> &mut Self::Params;
+}
+
 /// A value that a parameter is set to.
 #[derive(Clone, Copy, Debug)]
 pub enum ParamInput<'a> {
@@ -163,10 +172,11 @@ pub fn split_choice(text: &str) -> Result<(&str, ChoiceParams<'_>), String> {
 /// ```
 ///
 /// `tc "NAME" in "UNIT"` before `from` says what Linux's `tc` calls a parameter; values are written with their units under
-/// either name. `flatten name: OtherParams;` as the first line takes over all parameters of another set.
+/// either name. `flatten name: OtherParams;` as the first line takes over all parameters of another set. `for Law` behind the
+/// name says which law holds them, in its field `params` ([`ParamHolder`](crate::ParamHolder)).
 #[macro_export]
 macro_rules! params {
-    ($(#[doc = $doc:literal])+ pub struct $ty:ident {
+    ($(#[doc = $doc:literal])+ pub struct $ty:ident $(for $holder:ident)? {
         $(flatten $inner:ident : $inner_ty:ty;)?
         $($(#[doc = $pdoc:literal])+ $name:ident : $t:ty = $default:literal
           $(in $least:literal ..= $greatest:literal)? $(, unit $unit:literal)?
@@ -179,6 +189,14 @@ macro_rules! params {
             pub $inner: $inner_ty,)?
             $($(#[doc = $pdoc])+ pub $name: $t),*
         }
+
+        $(impl $crate::ParamHolder for $holder {
+            type Params = $ty;
+
+            fn params(&mut self) -> &mut $ty {
+                &mut self.params
+            }
+        })?
 
         impl $crate::ParamSet for $ty {
             const DOC: &'static str = concat!($($doc, "\n"),+);

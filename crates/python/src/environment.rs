@@ -18,8 +18,14 @@ pub struct Environments {
     threads: usize,
     /// Names of the parameters that are moved.
     moved: Vec<String>,
+    /// Observations of the agents: a row for each, between -1 and 1.
+    #[pyo3(get)]
     observations: Py<PyArray2<f32>>,
+    /// Readings of the gauges: a row for each environment.
+    #[pyo3(get)]
     readings: Py<PyArray2<f32>>,
+    /// A flag for each scheme: it took the last action.
+    #[pyo3(get)]
     taken: Py<PyArray1<bool>>,
 }
 
@@ -67,24 +73,6 @@ impl Environments {
             readings: PyArray2::zeros(py, [count, GAUGES.len()], false).unbind(),
             taken: PyArray1::from_vec(py, vec![true; count]).unbind(),
         })
-    }
-
-    /// Observations of the agents: a row for each, between -1 and 1.
-    #[getter]
-    fn observations(&self, py: Python<'_>) -> Py<PyArray2<f32>> {
-        self.observations.clone_ref(py)
-    }
-
-    /// Readings of the gauges: a row for each environment.
-    #[getter]
-    fn readings(&self, py: Python<'_>) -> Py<PyArray2<f32>> {
-        self.readings.clone_ref(py)
-    }
-
-    /// A flag for each scheme: it took the last action.
-    #[getter]
-    fn taken(&self, py: Python<'_>) -> Py<PyArray1<bool>> {
-        self.taken.clone_ref(py)
     }
 
     /// Begins another episode in the environment at `index`.

@@ -230,7 +230,7 @@ impl Scenario {
 
     /// The link of that name, in numbers.
     fn link(&self, name: &str) -> PyResult<link::Link> {
-        Ok(link::Link(self.0.links[link(&self.0, name)?].clone()))
+        Ok((&self.0.links[link(&self.0, name)?]).into())
     }
 
     /// The linear law of a scheme, with its parameters as it will run here.
@@ -243,7 +243,7 @@ impl Scenario {
     fn group(&self, name: &str) -> PyResult<group::Group> {
         let names: Vec<&str> = self.0.flows.iter().map(|flows| flows.name.as_str()).collect();
         let found = self.0.flows.iter().find(|flows| flows.name == name);
-        found.map(|flows| group::Group(flows.clone())).ok_or_else(|| not_known("flows", "group of flows", name, &names))
+        found.map(group::Group::from).ok_or_else(|| not_known("flows", "group of flows", name, &names))
     }
 
     /// Every parameter of a scheme as it will run here, as text with its unit; "up.target" of a scheme for one link.

@@ -5,88 +5,61 @@ use aqmlab_scenario::{LinkSpec, RateChanges};
 use pyo3::prelude::*;
 
 /// A queueing link.
-#[pyclass(frozen)]
-pub struct Link(pub LinkSpec);
+#[pyclass(frozen, get_all)]
+pub struct Link {
+    /// Name.
+    name: String,
+    /// Rate, at first, bit/s.
+    rate: f64,
+    /// True if the rate changes during a run.
+    rate_changes: bool,
+    /// Every rate that it has or may have, bit/s: one, those of its schedule, those that it wanders between, or the mean of its trace.
+    rates: Vec<f64>,
+    /// Propagation delay, one way, s.
+    delay: f64,
+    /// Capacity of the queue, packets; of mean size where the scenario has bytes.
+    buffer: f64,
+    /// The same in bytes where the scenario has it in bytes.
+    buffer_bytes: Option<u64>,
+    /// Mean size on the wire of the packets that cross it, bytes.
+    packet: f64,
+    /// Queue that schemes with a reference aim at, packets.
+    target: f64,
+    /// True if packets are marked where others are dropped.
+    ecn: bool,
+    /// True if packets take more on its wire than their own bytes.
+    has_layer: bool,
+    /// Keys of the impairments of its wire.
+    impairments: Vec<&'static str>,
+}
+
+impl From<&LinkSpec> for Link {
+    fn from(spec: &LinkSpec) -> Self {
+        let rate = spec.rate.0;
+        Self {
+            name: spec.name.clone(),
+            rate,
+            rate_changes: spec.changes != RateChanges::None,
+            rates: match &spec.changes {
+                RateChanges::None | RateChanges::Trace(_) => vec![rate],
+                RateChanges::At(steps) => std::iter::once(rate).chain(steps.iter().map(|step| step.1.0)).collect(),
+                RateChanges::Wander { values, .. } => values.iter().map(|rate| rate.0).collect(),
+            },
+            delay: spec.delay.seconds(),
+            buffer: spec.buffer_packets,
+            buffer_bytes: spec.buffer_bytes(),
+            packet: spec.packet,
+            target: spec.target,
+            ecn: spec.ecn,
+            has_layer: spec.layer != LinkLayer::PLAIN,
+            impairments: spec.impairments.keys(),
+        }
+    }
+}
 
 #[pymethods]
 impl Link {
     fn __repr__(&self) -> String {
-        format!("<Link {}: {} Mbit/s>", self.name(), self.rate() / 1e6)
-    }
-
-    /// Name.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    /// Rate, at first, bit/s.
-    #[getter]
-    fn rate(&self) -> f64 {
-        self.0.rate.0
-    }
-
-    /// True if the rate changes during a run.
-    #[getter]
-    fn rate_changes(&self) -> bool {
-        self.0.changes != RateChanges::None
-    }
-
-    /// Every rate that it has or may have, bit/s: one, those of its schedule, those that it wanders between, or the mean of its trace.
-    #[getter]
-    fn rates(&self) -> Vec<f64> {
-        match &self.0.changes {
-            RateChanges::None | RateChanges::Trace(_) => vec![self.0.rate.0],
-            RateChanges::At(steps) => std::iter::once(self.0.rate.0).chain(steps.iter().map(|step| step.1.0)).collect(),
-            RateChanges::Wander { values, .. } => values.iter().map(|rate| rate.0).collect(),
-        }
-    }
-
-    /// Propagation delay, one way, s.
-    #[getter]
-    fn delay(&self) -> f64 {
-        self.0.delay.seconds()
-    }
-
-    /// Capacity of the queue, packets; of mean size where the scenario has bytes.
-    #[getter]
-    fn buffer(&self) -> f64 {
-        self.0.buffer_packets
-    }
-
-    /// The same in bytes where the scenario has it in bytes.
-    #[getter]
-    fn buffer_bytes(&self) -> Option<u64> {
-        self.0.buffer_bytes()
-    }
-
-    /// Mean size on the wire of the packets that cross it, bytes.
-    #[getter]
-    fn packet(&self) -> f64 {
-        self.0.packet
-    }
-
-    /// Queue that schemes with a reference aim at, packets.
-    #[getter]
-    fn target(&self) -> f64 {
-        self.0.target
-    }
-
-    /// True if packets are marked where others are dropped.
-    #[getter]
-    fn ecn(&self) -> bool {
-        self.0.ecn
-    }
-
-    /// True if packets take more on its wire than their own bytes.
-    #[getter]
-    fn has_layer(&self) -> bool {
-        self.0.layer != LinkLayer::PLAIN
-    }
-
-    /// Keys of the impairments of its wire.
-    #[getter]
-    fn impairments(&self) -> Vec<&'static str> {
-        self.0.impairments.keys()
+        format!("<Link {}: {} Mbit/s>", self.name, self.rate / 1e6)
     }
 }

@@ -70,6 +70,10 @@ pub(crate) struct QuickAcks {
     duplicates: u32,
     missing: u32,
     compressed: u32,
+    /// Segments that the last ACK has acknowledged.
+    pub acked: u32,
+    /// Segments have been ECN-capable.
+    pub has_seen_ect: bool,
 }
 
 impl Default for QuickAcks {
@@ -85,6 +89,8 @@ impl Default for QuickAcks {
             duplicates: 0,
             missing: 0,
             compressed: 0,
+            acked: 0,
+            has_seen_ect: false,
         }
     }
 }

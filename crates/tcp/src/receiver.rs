@@ -36,21 +36,18 @@ pub struct Receiver {
     ack_due: Time,
     /// The first segments of the blocks reported last, the newest first. Those below `next` count no more, and come last.
     recent: [u32; 3],
-    /// Of receivers of which some ACKs are quick.
+    /// Of receivers of which some ACKs are quick, or echo timestamps.
     quick: Option<Box<QuickAcks>>,
     /// The sender's loss recovery, which decides what ACKs tell of segments out of order, or twice.
     variant: TcpVariant,
     feedback: EcnFeedback,
     /// The echo of ACKs: a mark that has come and not yet been answered, or that the last segment was marked.
     ece: bool,
-    /// Segments that the last ACK has acknowledged; whether the last segment that came and was not beyond had been sent before:
-    /// ACKs echo its timestamp (RFC 7323, section 4.3).
-    acked: u32,
+    /// The last segment that came, and was not beyond those that the last ACK has acknowledged, had been sent before: ACKs echo
+    /// its timestamp (RFC 7323, section 4.3).
     is_resent: bool,
     /// Marked segments received, where they are counted.
     ce: u32,
-    /// Segments have been ECN-capable.
-    has_seen_ect: bool,
     /// Segments delivered in order, or datagrams, while metrics count: its owner adds to it.
     pub delivered: u32,
 }
@@ -64,14 +61,12 @@ impl Receiver {
             received: SeqSet::default(),
             ack_due: Time::NEVER,
             recent: Default::default(),
-            quick: None,
+            quick: (variant == TcpVariant::Rack).then(Box::default),
             variant,
             feedback,
             ece: false,
-            acked: 0,
             is_resent: false,
             ce: 0,
-            has_seen_ect: false,
             delivered: 0,
         }
     }
@@ -80,59 +75,48 @@ impl Receiver {
     /// [`ack_due`](Self::ack_due) says until when.
     #[inline(always)] // for each packet
     pub fn on_segment(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> Option<Ack> {
-        let SegmentArrival { seq, is_ce, is_cwr, is_resent, .. } = segment;
-        let (before, told) = (self.next, self.ece && !is_cwr);
-        let is_other_mark = self.takes_mark(is_ce, is_cwr);
-        if self.variant == TcpVariant::Rack && seq <= self.acked {
-            self.is_resent = is_resent;
-        }
-        let is_in_order = seq == self.next && self.end <= seq + 1;
-        let mut dsack = None;
-        if is_in_order {
-            self.next += 1;
-            self.end = self.next;
-        } else {
-            dsack = self.out_of_order(seq);
-        }
-        if params.quick_acks > 0 {
-            let is_now = is_other_mark || is_cwr || dsack.is_some(); // `tcp_ecn_accept_cwr`
-            return self.on_segment_as_linux(&segment, (before, told), is_now, now, params).then(|| self.ack(dsack));
-        }
-        if params.delayed_ack {
-            if is_in_order && !is_other_mark && self.may_wait(seq, params) {
-                self.ack_due = now + params.ack_delay;
-                return None;
-            }
-            self.ack_due = Time::NEVER;
-        }
-        Some(self.ack(dsack))
+        let (is_due, dsack) = match params.quick_acks {
+            0 => self.judge(segment, now, params),
+            _ => self.judge_as_linux(segment, now, params),
+        };
+        is_due.then(|| self.ack(dsack))
     }
 
-    /// True if a receiver of Linux acknowledges the segment at once; else it is arranged when. `before`: the segment expected
-    /// before it; `told`: its sender is being told of a mark.
+    /// Takes in a segment. Whether to acknowledge it at once, else it is arranged when; its number if it had arrived before
+    /// and the sender wants to know.
+    #[inline(always)]
+    fn judge(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
+        let is_other_mark = self.takes_mark(segment.is_ce, segment.is_cwr);
+        let (is_in_order, dsack) = self.take(segment.seq, segment.is_resent);
+        if !params.delayed_ack {
+            return (true, dsack);
+        }
+        let waits = is_in_order && !is_other_mark && self.may_wait(segment.seq, params);
+        self.ack_due = if waits { now + params.ack_delay } else { Time::NEVER };
+        (!waits, dsack)
+    }
+
+    /// The same, as a receiver of Linux does it. By value: others need not lie in memory.
     #[inline(never)]
-    fn on_segment_as_linux(
-        &mut self,
-        segment: &SegmentArrival,
-        (before, told): (u32, bool),
-        is_now: bool,
-        now: Time,
-        params: &TcpParams,
-    ) -> bool {
-        let &SegmentArrival { seq, is_ce, is_ect, .. } = segment;
+    fn judge_as_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
+        let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_resent } = segment;
+        let (before, told) = (self.next, self.ece && !is_cwr);
+        let is_other_mark = self.takes_mark(is_ce, is_cwr);
+        let (is_in_order, dsack) = self.take(seq, is_resent);
+        let is_now = is_other_mark || is_cwr || dsack.is_some(); // `tcp_ecn_accept_cwr`
         let is_classic = self.feedback != EcnFeedback::Counter;
+        let quick = self.quick.get_or_insert_default();
         let arrived = ArrivedSegment {
             seq,
             before,
             next: self.next,
             end: self.end,
-            held: self.received.count(self.next..self.end),
+            held: if is_in_order { 0 } else { self.received.count(self.next..self.end) },
             is_new_mark: self.feedback == EcnFeedback::Classic && is_ce && !told,
-            lacks_ect: is_classic && !is_ect && !is_ce && self.has_seen_ect,
+            lacks_ect: is_classic && !is_ect && !is_ce && quick.has_seen_ect,
         };
-        self.has_seen_ect |= is_ect || is_ce;
+        quick.has_seen_ect |= is_ect || is_ce;
         let is_second = self.ack_due != Time::NEVER;
-        let quick = self.quick.get_or_insert_default();
         let due = match quick.on_segment(&arrived, is_second, now, params) {
             AckTime::Delayed if !is_now && params.delayed_ack => {
                 linux::expiry(now, params.ack_delay, params.clock, Span::ZERO)
@@ -141,11 +125,26 @@ impl Receiver {
             _ => {
                 quick.on_ack();
                 self.ack_due = Time::NEVER;
-                return true;
+                return (true, dsack);
             }
         };
         self.ack_due = self.ack_due.min(due);
-        false
+        (false, dsack)
+    }
+
+    /// Takes in a segment: whether it was the next one and fills no hole, and its number if it had arrived before and the
+    /// sender wants to know.
+    #[inline(always)]
+    fn take(&mut self, seq: u32, is_resent: bool) -> (bool, Option<u32>) {
+        if self.variant == TcpVariant::Rack && self.quick.as_ref().is_some_and(|quick| seq <= quick.acked) {
+            self.is_resent = is_resent;
+        }
+        if seq != self.next || self.end > seq + 1 {
+            return (false, self.out_of_order(seq));
+        }
+        self.next += 1;
+        self.end = self.next;
+        (true, None)
     }
 
     /// Takes in whether a segment is marked, and whether it answers a mark. True if its ACK must not wait.
@@ -198,9 +197,9 @@ impl Receiver {
     /// Ready for a new transfer from segment 0 on; keeps its memory.
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
-        (self.next, self.end, self.recent, self.quick) = (0, 0, Default::default(), None);
+        (self.next, self.end, self.recent) = (0, 0, Default::default());
         (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
-        (self.acked, self.has_seen_ect) = (0, false);
+        self.quick.iter_mut().for_each(|quick| **quick = QuickAcks::default());
     }
 
     /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
@@ -210,7 +209,9 @@ impl Receiver {
 
     #[inline(always)]
     fn ack(&mut self, dsack: Option<u32>) -> Ack {
-        self.acked = self.next;
+        if let Some(quick) = &mut self.quick {
+            quick.acked = self.next;
+        }
         let has_blocks = self.end > self.next && self.variant.has_sack();
         let sack = if has_blocks { self.blocks(dsack) } else { Sack::default() };
         let delay = Span::ZERO;

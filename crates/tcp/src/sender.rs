@@ -181,8 +181,7 @@ impl Sender {
             LossRecovery::Sack(_) => self.sack_on_ack(ack, now, params, net),
             LossRecovery::Reno if ack.next > self.hole => self.reno_on_new_ack(ack, now, params, net),
             LossRecovery::NewReno if ack.next > self.hole => self.newreno_on_new_ack(ack, now, params, net),
-            LossRecovery::Reno if ack.next == self.hole => self.reno_on_duplicate_ack(now, params, net),
-            LossRecovery::NewReno if ack.next == self.hole => self.newreno_on_duplicate_ack(now, params, net),
+            _ if ack.next == self.hole => self.on_duplicate_ack(now, params, net),
             _ if self.duplicate_acks > 0 && self.duplicate_acks < params.dup_ack_threshold => {}
             _ => self.send_allowed(now, params, net, u32::MAX),
         }

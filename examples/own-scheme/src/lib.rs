@@ -19,7 +19,7 @@ params! {
     /// ```
     ///
     /// An arriving packet is dropped, or marked, with probability p.
-    pub struct SquareRedParams {
+    pub struct SquareRedParams for SquareRed {
         /// Time between two updates of the average.
         interval: Span = "10 ms" in "100 us" ..= "10 s", from "chosen: a tenth of a common round-trip time";
         /// Weight of the present queue in the average.
@@ -55,14 +55,9 @@ impl Scheme for SquareRed {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = &[P, AVERAGE];
-    type Params = SquareRedParams;
 
     fn new(params: SquareRedParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, average: 0.0, p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut SquareRedParams {
-        &mut self.params
     }
 
     /// The fluid model takes it: each arriving packet is signalled with the probability that it shows as `p`.

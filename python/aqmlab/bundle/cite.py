@@ -1,21 +1,15 @@
 """Whom to cite: the tool, and what the sources of schemes, laws and studies stand for, as BibTeX."""
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 
 from aqmlab import _core, catalogue
+from aqmlab.entries import read_file
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.study.paper import load_study, studies, suites
 from aqmlab.study.suite import load_suite
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Entry = Mapping[str, str]
 
@@ -93,5 +87,4 @@ def _bibtex(key: str, entry: Entry) -> str:
 
 @cache
 def _entries() -> dict[str, Entry]:
-    text = (files("aqmlab.bundle") / "references.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return read_file("aqmlab.bundle", "references.toml")

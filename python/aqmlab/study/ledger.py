@@ -4,21 +4,15 @@
 """
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import chain
 from math import inf
 from typing import Any
 
+from aqmlab.entries import read_file
 from aqmlab.runs.metrics import Shown
 from aqmlab.study.readings import READ, SeriesReading
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True)
@@ -99,7 +93,7 @@ def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mappi
 
     `idle` says whether `IDLE` is the control of checks that name none.
     """
-    data = tomllib.loads((files("aqmlab.study") / "ledgers" / f"{name}.toml").read_text(encoding="utf-8"))
+    data = read_file("aqmlab.study", "ledgers", f"{name}.toml")
     numbers, known = _numbers(data["words"]), list(schemes)
     return _meanings(data["words"]), [_claim(_counted(entry, numbers), known, idle) for entry in data["claims"]]
 

@@ -6,24 +6,19 @@ holds the printed numbers, `ledgers/<name>.toml` the sentences. docs/studies.md 
 """
 
 import csv
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import chain
 from typing import Any, NamedTuple
 
 from aqmlab import catalogue
+from aqmlab.entries import filled, read_file
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.metrics import SHOWN, Metric, Shown
 from aqmlab.study.ledger import Claim, load_ledger
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True)
@@ -35,15 +30,15 @@ class StudyMetric:
     """
 
     metric: Metric
-    ours: str | None
-    minus: float
-    factor: float
-    over: str
-    scenario: str | None
-    bound: str | None
     absolute: float
-    relative: float
     tolerance: str
+    ours: str | None = None
+    minus: float = 0.0
+    factor: float = 1.0
+    over: str = "mean"
+    scenario: str | None = None
+    bound: str | None = None
+    relative: float = 0.0
 
     def count(self, value: float) -> float:
         """Return a measured value as the paper counts it."""
@@ -84,14 +79,14 @@ class PaperTable:
     number: str
     title: str
     scenarios: tuple[str, ...]
-    link: str
-    figure: str | None
     schemes: Mapping[str, str]
     metrics: Mapping[str, StudyMetric]
-    analysis: Mapping[str, float]
     published: Sequence[Published]
-    differences: Mapping[str, Sequence[str]]
-    together: Mapping[str, Sequence[str]]
+    link: str = "bottleneck"
+    figure: str | None = None
+    analysis: Mapping[str, float] = field(default_factory=dict)
+    differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    together: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def parts(self, row: str) -> Sequence[str]:
         """Return the schemes, by the paper's names, that a row is made of."""
@@ -106,12 +101,12 @@ class PaperPanel:
     """
 
     title: str
-    scenarios: tuple[str, ...]
-    link: str
-    schemes: tuple[str, ...]
-    metric: str | None
-    analysis: Mapping[str, float]
-    law: str
+    scenarios: tuple[str, ...] = ()
+    link: str = "bottleneck"
+    schemes: tuple[str, ...] = ()
+    metric: str | None = None
+    analysis: Mapping[str, float] = field(default_factory=dict)
+    law: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,14 +124,14 @@ class Figure:
     number: str
     title: str
     kind: str
-    columns: int
     panels: tuple[PaperPanel, ...]
-    x: tuple[float, ...]
-    x_label: str
-    y_label: str
-    logarithmic: bool
-    parameters: Mapping[str, float]
-    varied: str
+    columns: int = 2
+    x: tuple[float, ...] = ()
+    x_label: str = ""
+    y_label: str = ""
+    logarithmic: bool = False
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    varied: str = ""
 
 
 CALCULATED = ("range", "law", "surface")
@@ -161,11 +156,11 @@ class Note:
     An empty list means all.
     """
 
-    cells: tuple[str, ...]
-    tables: tuple[str, ...]
-    schemes: tuple[str, ...]
-    metrics: tuple[str, ...]
     why: str
+    cells: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
 
     def covers(self, cell: "Published") -> bool:
         """Say whether the note is about this cell."""
@@ -334,10 +329,10 @@ def load_study(name: str) -> Study:
         raise InputError("study", f"{name} has no published numbers; use: aqmlab compare --study {name} --aqms a,b,...")
     if name not in studies():
         raise unknown("study", "unknown study", name, studies())
-    data = tomllib.loads((files("aqmlab.study") / "papers" / f"{name}.toml").read_text(encoding="utf-8"))
+    data = read_file("aqmlab.study", "papers", f"{name}.toml")
     words, claims = load_ledger(name, data["schemes"], idle=True)
     rows = (files("aqmlab.study") / "papers" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-    notes = [_note(entry) for entry in data.get("notes", ())]
+    notes = [filled(Note, entry) for entry in data.get("notes", ())]
     published = [_published(row, notes) for row in csv.DictReader(rows)]
     return Study(
         name=name,
@@ -359,78 +354,29 @@ def load_study(name: str) -> Study:
 def _metric(name: str, entry: Mapping[str, Any]) -> StudyMetric:
     unit = entry["unit"]
     shown = Shown(1, unit, entry["digits"], entry.get("exponent", False)) if "digits" in entry else SHOWN[unit]
-    return StudyMetric(
-        metric=Metric(name, entry["title"], unit, entry["definition"], shown),
-        ours=entry.get("ours"),
-        minus=entry.get("minus", 0.0),
-        factor=entry.get("factor", 1.0),
-        over=entry.get("over", "mean"),
-        scenario=entry.get("scenario"),
-        bound=entry.get("bound"),
-        absolute=entry["absolute"],
-        relative=entry.get("relative", 0.0),
-        tolerance=entry["tolerance"],
-    )
+    return filled(StudyMetric, {**entry, "metric": Metric(name, entry["title"], unit, entry["definition"], shown)})
 
 
 def _table(entry: Mapping[str, Any], study: Mapping[str, Any], published: Iterable[Published]) -> PaperTable:
     changed = entry.get("metrics", {})
-    return PaperTable(
-        number=entry["number"],
-        title=entry["title"],
-        scenarios=_scenarios(entry),
-        link=entry.get("link", "bottleneck"),
-        figure=entry.get("figure"),
-        schemes=study["schemes"] | entry.get("schemes", {}),
-        metrics={name: _metric(name, common | changed.get(name, {})) for name, common in study["metrics"].items()},
-        analysis=entry.get("analysis", {}),
-        published=[cell for cell in published if cell.table == entry["number"]],
-        differences=study.get("differences", {}),
-        together=study.get("together", {}),
-    )
+    own = {
+        "scenarios": _scenarios(entry),
+        "schemes": study["schemes"] | entry.get("schemes", {}),
+        "metrics": {name: _metric(name, common | changed.get(name, {})) for name, common in study["metrics"].items()},
+        "published": [cell for cell in published if cell.table == entry["number"]],
+    }
+    shared = {key: study[key] for key in ("differences", "together") if key in study}
+    return filled(PaperTable, {**shared, **entry, **own})
 
 
 def _figure(entry: Mapping[str, Any]) -> Figure:
-    return Figure(
-        number=entry["number"],
-        title=entry["title"],
-        kind=entry["kind"],
-        columns=entry.get("columns", 2),
-        panels=tuple(_panel(entry | panel) for panel in entry["panels"]),
-        x=tuple(entry.get("x", ())),
-        x_label=entry.get("x_label", ""),
-        y_label=entry.get("y_label", ""),
-        logarithmic=entry.get("logarithmic", False),
-        parameters=entry.get("parameters", {}),
-        varied=entry.get("varied", ""),
-    )
-
-
-def _panel(entry: Mapping[str, Any]) -> PaperPanel:
-    return PaperPanel(
-        title=entry["title"],
-        scenarios=tuple(entry.get("scenarios", ())),
-        link=entry.get("link", "bottleneck"),
-        schemes=tuple(entry.get("schemes", ())),
-        metric=entry.get("metric"),
-        analysis=entry.get("analysis", {}),
-        law=entry.get("law", ""),
-    )
+    """Return a figure; its panels have what it says of all of them."""
+    return filled(Figure, {**entry, "panels": [filled(PaperPanel, entry | panel) for panel in entry["panels"]]})
 
 
 def _scenarios(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of an entry's `scenarios` with each value of `x` in the place of {x}."""
     return tuple(dict.fromkeys(name.format(x=x) for name in entry.get("scenarios", ()) for x in entry.get("x", ("",))))
-
-
-def _note(entry: Mapping[str, Any]) -> Note:
-    return Note(
-        cells=tuple(entry.get("cells", ())),
-        tables=tuple(entry.get("tables", ())),
-        schemes=tuple(entry.get("schemes", ())),
-        metrics=tuple(entry.get("metrics", ())),
-        why=entry["why"],
-    )
 
 
 def _published(row: Mapping[str, str], notes: Iterable[Note]) -> Published:

@@ -6,29 +6,23 @@ stands in `ledgers/<name>.toml`, if it does, and is judged as the sentences of a
 """
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 from itertools import product
 from math import ceil
 from typing import Any
 
 from aqmlab import _core
 from aqmlab._core import Scenario
+from aqmlab.entries import filled, read_file
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.quantities import quantity, read
 from aqmlab.scenario import load
 from aqmlab.study.ledger import Claim, load_ledger
 from aqmlab.study.paper import PaperTable, studies, suites
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 PACKET = 1500
 """Bytes on the wire: what the bandwidth-delay product is counted in."""
@@ -143,20 +137,20 @@ class Experiment:
     a value of the suite's columns is the `column`.
     """
 
-    section: str
     scenario: str
     title: str
     set: Mapping[str, str | Sequence[str]]
-    flows: Sequence[str]
-    delay: str
-    goodput: str
-    classes: Sequence[str]
+    fixed: Mapping[str, str]
     measures: Mapping[str, Measure]
     """What is measured besides delay, goodput and loss, by title."""
 
     phases: Phases | None
+    section: str = ""
+    flows: Sequence[str] = ()
+    delay: str = ""
+    goodput: str = ""
+    classes: Sequence[str] = ()
     kind: str = ""
-    fixed: Mapping[str, str] = field(default_factory=dict)
     schemes: Sequence[str] = ()
     column: str = ""
 
@@ -350,7 +344,7 @@ def load_suite(name: str) -> Suite:
         )
     if name not in suites():
         raise unknown("study", "no suite of experiments", name, suites())
-    data = tomllib.loads((files("aqmlab.study") / "suites" / f"{name}.toml").read_text(encoding="utf-8"))
+    data = read_file("aqmlab.study", "suites", f"{name}.toml")
     schemes, across = data.get("schemes", {}), data.get("across", "")
     drawn = data.get("picture", {"x": "", "columns": 1, "panels": []})
     words, claims = load_ledger(name, schemes, idle=False) if schemes else ({}, [])
@@ -383,27 +377,20 @@ def _varied(vary: Mapping[str, Any]) -> list[dict[str, tuple[str, str]]]:
 
 
 def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]], across: str) -> Experiment:
-    def filled(value: Any, part: int = 1) -> Any:
+    def text(value: Any, part: int = 1) -> Any:
         for name, texts in varied.items() if isinstance(value, str) else ():
             value = value.replace(f"<{name}>", texts[part])
         return value
 
-    return Experiment(
-        section=entry.get("section", ""),
-        scenario=entry["scenario"],
-        title=filled(entry["title"], 0),
-        set={path: filled(value) for path, value in entry.get("set", {}).items()},
-        flows=entry.get("flows", ()),
-        delay=entry.get("delay", ""),
-        goodput=entry.get("goodput", ""),
-        classes=entry.get("classes", ()),
-        measures={title: _measure(text) for title, text in entry.get("measures", {}).items()},
-        phases=Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
-        kind=entry.get("kind", ""),
-        fixed={path: filled(value) for path, value in entry.get("fixed", {}).items()},
-        schemes=entry.get("schemes", ()),
-        column=varied[across][0] if across in varied else "",
-    )
+    read = {
+        "title": text(entry["title"], 0),
+        "set": {path: text(value) for path, value in entry.get("set", {}).items()},
+        "fixed": {path: text(value) for path, value in entry.get("fixed", {}).items()},
+        "measures": {title: _measure(path) for title, path in entry.get("measures", {}).items()},
+        "phases": Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
+        "column": varied[across][0] if across in varied else "",
+    }
+    return filled(Experiment, {**entry, **read})
 
 
 def _measure(text: str) -> Measure:

@@ -41,7 +41,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P
     /// so does its trace.
     pub fn replace(&mut self, mut next: Self, now: Time) {
         if let Any::Traced(traced) = self {
-            next.keep_notes();
+            next.keep_notes(true);
             return traced.queue_mut().replace(next, now);
         }
         let packets = self.take_all(now);
@@ -79,11 +79,6 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P
     fn len_of_others(&self) -> u32 {
         any!(self, queue => queue.len())
     }
-
-    #[inline(never)]
-    fn others_have_notes(&self) -> bool {
-        any!(self, queue => queue.has_notes())
-    }
 }
 
 impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> for Any<A, C, T, P> {
@@ -93,9 +88,6 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
             Any::Fifo(queue) => queue.enqueue(packet, cx),
             others => others.enqueue_in_others(packet, cx),
         }
-    }
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
-        self.dequeue_with(cx, |packet, since| (packet, since))
     }
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
@@ -114,14 +106,6 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
             Any::Fifo(queue) => queue.len(),
             Any::Fair(queue) => queue.len(),
             others => others.len_of_others(),
-        }
-    }
-    #[inline(always)]
-    fn has_notes(&self) -> bool {
-        match self {
-            Any::Fifo(queue) => queue.has_notes(),
-            Any::Fair(queue) => queue.has_notes(),
-            others => others.others_have_notes(),
         }
     }
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {

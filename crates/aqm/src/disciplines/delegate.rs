@@ -57,8 +57,8 @@ macro_rules! delegate {
         fn accounts_balance(&self) -> bool {
             $dispatch!(self, queue => queue.accounts_balance())
         }
-        fn keep_notes(&mut self) {
-            $dispatch!(self, queue => queue.keep_notes())
+        fn keep_notes(&mut self, marks: bool) {
+            $dispatch!(self, queue => queue.keep_notes(marks))
         }
     };
 }

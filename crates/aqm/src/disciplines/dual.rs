@@ -127,7 +127,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
         Fate::Kept
     }
 
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         while let Some((is_l4s, more)) = self.turn() {
             let (mut packet, since) = self.head(is_l4s);
             let shown = view(&packet, since, self.shelf.ecn);
@@ -138,7 +138,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
             let fate = Fate::of(verdict, shown.can_mark);
             self.charge(more, !matches!(fate, Fate::Dropped(_)));
             if self.shelf.leaves(fate, &mut packet, since) {
-                return Some((packet, since));
+                return Some(keep(packet, since));
             }
         }
         self.owed = self.scheme.owed_at_rest().unwrap_or(self.owed);
@@ -147,10 +147,6 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
         self.l4s.waiting.iter().chain(&self.classic.waiting).for_each(|(packet, _)| act(packet));
-    }
-
-    fn departures_known(&self) -> bool {
-        false
     }
 
     fn tick_every(&self) -> Option<Span> {
@@ -189,7 +185,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 mod tests {
     use super::*;
     use crate::contract::bench;
-    use crate::schemes::dualpi2::DualPi2;
+    use crate::schemes::dualpi2::{DualPi2, DualPi2Params};
     use crate::{Ecn, Scheme};
     use aqmlab_core::ParamSet;
 
@@ -211,7 +207,7 @@ mod tests {
 
     /// Linux's DualPI2, a tenth for the classic queue; its step is out of reach.
     fn linux() -> Dual<DualPi2, Packet> {
-        let mut params = <DualPi2 as Scheme>::Params::defaults();
+        let mut params = DualPi2Params::defaults();
         let pairs = [("flavour", "linux"), ("classic_weight", "10%"), ("mtu", "1000 B"), ("min_th", "100 s")];
         params.read("x", pairs, &mut Vec::new());
         let view = bench::queue(0);

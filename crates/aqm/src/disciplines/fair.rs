@@ -253,10 +253,6 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
         fate
     }
 
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
-        self.dequeue_with(cx, |packet, since| (packet, since))
-    }
-
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         if !self.decaying.is_empty() {
@@ -279,10 +275,6 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
         self.store.packets().for_each(act);
-    }
-
-    fn departures_known(&self) -> bool {
-        false
     }
 
     fn tick_every(&self) -> Option<Span> {

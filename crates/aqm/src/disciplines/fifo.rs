@@ -135,10 +135,6 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         fate
     }
 
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
-        self.dequeue_with(cx, |packet, since| (packet, since))
-    }
-
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.

@@ -205,15 +205,11 @@ pub trait Discipline<P: Carried> {
     /// Offers a packet; says what became of it. Others may be dropped in its place.
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate;
     /// Takes the next packet to send and the time since it joined; `None` if none may go: the link idles.
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)>;
-    /// As [`Discipline::dequeue`], for a host that needs no more of the packet than `keep` returns: it is not moved.
-    #[inline(always)]
-    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R>
-    where
-        Self: Sized,
-    {
-        self.dequeue(cx).map(|(packet, since)| keep(packet, since))
+    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        self.dequeue_with(cx, |packet, since| (packet, since))
     }
+    /// As [`Discipline::dequeue`], for a host that needs no more of the packet than `keep` returns: it is not moved.
+    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R>;
     /// Time of the next possible departure, if packets wait and none may go yet.
     fn ready_at(&self) -> Option<Time> {
         None
@@ -230,7 +226,9 @@ pub trait Discipline<P: Carried> {
     /// Shows every waiting packet once, in any order.
     fn for_each(&self, act: &mut dyn FnMut(&P));
     /// Every accepted packet leaves, as it joined, in the order of arrival.
-    fn departures_known(&self) -> bool;
+    fn departures_known(&self) -> bool {
+        false
+    }
     /// Period of [`Discipline::tick`], the first at the start of the run; `None` means never. A parameter that is set
     /// may change it.
     fn tick_every(&self) -> Option<Span>;
@@ -292,14 +290,10 @@ pub trait Discipline<P: Carried> {
         self.shelf().balances(packets, bytes)
     }
 
-    /// From now on notes drops of packets that had joined, and marks of packets that leave, until they are fetched.
-    fn keep_notes(&mut self) {
-        self.shelf_mut().keep_notes();
-    }
-    /// There are notes to be fetched.
-    #[inline]
-    fn has_notes(&self) -> bool {
-        self.shelf().has_notes()
+    /// From now on notes drops of packets that had joined, and with `marks` those of packets that leave, until they are
+    /// fetched.
+    fn keep_notes(&mut self, marks: bool) {
+        self.shelf_mut().keep_notes(marks);
     }
     /// Moves the notes since the last call to the end of `notes`.
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {

@@ -17,12 +17,14 @@ pub struct Shelf<P> {
     /// Of all queues.
     pub accounts: Accounts,
     notes: Option<Vec<Note<P>>>,
+    /// Marks are noted, too.
+    notes_marks: bool,
 }
 
 impl<P: Carried> Shelf<P> {
     /// Empty, of a link that `view` describes.
     pub fn new(view: QueueView, limit: Limit, ecn: bool) -> Self {
-        Self { view, limit, ecn, accounts: Accounts::default(), notes: None }
+        Self { view, limit, ecn, accounts: Accounts::default(), notes: None, notes_marks: false }
     }
 
     /// True if so many packets and bytes agree with the accounts.
@@ -59,7 +61,9 @@ impl<P: Carried> Shelf<P> {
             Fate::Kept => {}
             Fate::Marked(_) => {
                 self.mark(packet);
-                self.note(fate, packet, since);
+                if self.notes_marks {
+                    self.note(fate, packet, since);
+                }
             }
             Fate::Dropped(why) => {
                 self.drop(why, packet, since);
@@ -89,14 +93,9 @@ impl<P: Carried> Shelf<P> {
     }
 
     /// See [`Discipline::keep_notes`](super::Discipline::keep_notes).
-    pub fn keep_notes(&mut self) {
+    pub fn keep_notes(&mut self, marks: bool) {
         self.notes.get_or_insert_default();
-    }
-
-    /// See [`Discipline::has_notes`](super::Discipline::has_notes).
-    #[inline]
-    pub fn has_notes(&self) -> bool {
-        self.notes.as_ref().is_some_and(|notes| !notes.is_empty())
+        self.notes_marks |= marks;
     }
 
     /// See [`Discipline::fetch_notes`](super::Discipline::fetch_notes).

@@ -172,10 +172,6 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         fate
     }
 
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
-        self.dequeue_with(cx, |packet, since| (packet, since))
-    }
-
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         if cx.now < self.opens_at() {
@@ -209,10 +205,6 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
 
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
         self.tins.iter().for_each(|tin| tin.queues.for_each(act));
-    }
-
-    fn departures_known(&self) -> bool {
-        false
     }
 
     fn tick_every(&self) -> Option<Span> {
@@ -287,12 +279,8 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         self.tins.iter().all(|tin| tin.queues.accounts_balance())
     }
 
-    fn keep_notes(&mut self) {
-        self.tins.iter_mut().for_each(|tin| tin.queues.keep_notes());
-    }
-
-    fn has_notes(&self) -> bool {
-        self.tins.iter().any(|tin| tin.queues.has_notes())
+    fn keep_notes(&mut self, marks: bool) {
+        self.tins.iter_mut().for_each(|tin| tin.queues.keep_notes(marks));
     }
 
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {

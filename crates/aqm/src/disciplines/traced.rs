@@ -47,7 +47,7 @@ pub struct TracedQueue<Q, P> {
 impl<Q: Discipline<P>, P: Carried> TracedQueue<Q, P> {
     /// The discipline `queue`, still empty.
     pub fn new(mut queue: Q) -> Self {
-        queue.keep_notes();
+        queue.keep_notes(true);
         Self { queue, notes: Vec::new(), events: Vec::new() }
     }
 
@@ -106,13 +106,12 @@ impl<Q: Discipline<P>, P: Carried> Discipline<P> for TracedQueue<Q, P> {
         fate
     }
 
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         let sent = self.queue.dequeue(cx);
         self.write_notes(cx.now);
-        if let Some((packet, since)) = &sent {
-            self.write(QueueEvent::Dequeued, packet, *since, cx.now);
-        }
-        sent
+        let (packet, since) = sent?;
+        self.write(QueueEvent::Dequeued, &packet, since, cx.now);
+        Some(keep(packet, since))
     }
 
     fn ready_at(&self) -> Option<Time> {
@@ -121,10 +120,6 @@ impl<Q: Discipline<P>, P: Carried> Discipline<P> for TracedQueue<Q, P> {
 
     fn len(&self) -> u32 {
         self.queue.len()
-    }
-
-    fn has_notes(&self) -> bool {
-        !self.notes.is_empty()
     }
 
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {

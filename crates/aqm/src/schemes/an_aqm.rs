@@ -37,7 +37,7 @@ params! {
     /// ## Not reproduced
     /// The standard deviation of the first second in Tables 1, 3, 4 and 8: the paper's first burst stays about 60 ms longer
     /// at the full buffer. In steady state the deviation is 2.1 packets here (Table 1 after 50 s) and 2.3 in Sun & Zukerman 2007.
-    pub struct AnAqmParams {
+    pub struct AnAqmParams for AnAqm {
         /// Gain of the neuron.
         gain: f64 = "0.01" in "0" ..= "1000", from "Sun & Zukerman 2007 (K)";
         /// Learning rate of the weight of the queue error's first difference.
@@ -92,7 +92,6 @@ impl Scheme for AnAqm {
         Observable { name: "w5", unit: "1", doc: "weight of the rate mismatch" },
         Observable { name: "w6", unit: "1", doc: "weight of the rate mismatch's second difference" },
     ];
-    type Params = AnAqmParams;
     const AT_START: &'static [(&'static str, &'static str)] = &[("w0", "the weights have learnt since")];
 
     fn new(params: AnAqmParams, queue: &QueueView) -> Result<Self, String> {
@@ -103,10 +102,6 @@ impl Scheme for AnAqm {
             mismatch: PidInputs::default(),
             neuron: Neuron { weights: [params.w0; 6], p: 0.0 },
         })
-    }
-
-    fn params(&mut self) -> &mut AnAqmParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

@@ -33,7 +33,7 @@ params! {
     ///
     /// ## Departures
     /// As `red`. Thresholds of Li et al. are 15 and 585 packets for a target of 300, 15 and 75 for a target of 50.
-    pub struct AredParams {
+    pub struct AredParams for Ared {
         flatten red: RedParams;
         /// Greatest increase of max_p in a step.
         alpha: f64 = "0.01" in "0" ..= "1", from "Floyd, Gummadi & Shenker 2001; Li et al. 2014";
@@ -91,16 +91,11 @@ impl Scheme for Ared {
         Observable { name: "avg", unit: "packets", doc: "average queue" },
         Observable { name: "max_p", unit: "ratio", doc: "drop probability at max_th, as adapted" },
     ];
-    type Params = AredParams;
     const AT_START: &'static [(&'static str, &'static str)] = &[("max_p", "it has been adapted since")];
 
     fn new(params: AredParams, queue: &QueueView) -> Result<Self, String> {
         let red = Red::new(params.red, queue)?;
         Ok(Self { params, red, last_change: Time::ZERO })
-    }
-
-    fn params(&mut self) -> &mut AredParams {
-        &mut self.params
     }
 
     fn retuned(&mut self) {

@@ -42,7 +42,7 @@ params! {
     ///
     /// ## Departures
     /// Where the queue marks, ns-2 lets packets pass that cannot carry a mark; here they are dropped, as RFC 3168 has it.
-    pub struct AvqParams {
+    pub struct AvqParams for Avq {
         /// Rate at which the virtual capacity adapts.
         alpha: f64 = "0.15" in "0" ..= "1000", unit "1/s", from "Kunniyur & Srikant 2001; ns-2; Jafar, Table 1";
         /// Desired utilisation.
@@ -152,7 +152,6 @@ impl Scheme for Avq {
         Observable { name: "virtual_capacity", unit: "ratio", doc: "virtual capacity over the link's" },
         Observable { name: "virtual_queue", unit: "packets", doc: "virtual queue, in packets of the mean size" },
     ];
-    type Params = AvqParams;
     const AT_START: &'static [(&'static str, &'static str)] =
         &[("initial_ratio", "the virtual capacity has adapted since"), ("count_in", "the virtual queue is kept in it")];
 
@@ -170,10 +169,6 @@ impl Scheme for Avq {
         };
         avq.arrived_before = avq.arrived(queue);
         Ok(avq)
-    }
-
-    fn params(&mut self) -> &mut AvqParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> =

@@ -29,7 +29,7 @@ params! {
     ///
     /// ## Departures
     /// The link's target is not used.
-    pub struct BlueParams {
+    pub struct BlueParams for Blue {
         /// Increase of p at a loss.
         d1: Ratio = "0.0025" in "0" ..= "1", from "Feng et al. 2002 (recalled)";
         /// Decrease of p on an idle link.
@@ -70,14 +70,9 @@ impl Scheme for Blue {
     const STANDING: Standing =
         Standing::Reconstructed("the law and its constants are recalled; the paper was not at hand");
     const OBSERVABLES: &'static [Observable] = &[P];
-    type Params = BlueParams;
 
     fn new(params: BlueParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, last_update: Time::ZERO, idle: true })
-    }
-
-    fn params(&mut self) -> &mut BlueParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

@@ -3,7 +3,7 @@ use crate::disciplines::{FairParams, Isolation, TinPolicy};
 use crate::link_layer::{Framing, LinkLayer};
 use crate::signal::SEVERAL_QUEUES;
 use crate::{Observable, QueueView, Scheme, SchemeInfo, Signal, Tc};
-use aqmlab_core::{Auto, Bytes, ParamSet, Quantity, Rate, Span, choice, params};
+use aqmlab_core::{Auto, Bytes, ParamHolder, ParamSet, Quantity, Rate, Span, choice, params};
 
 choice! {
     /// The mapping of DSCPs to tins.
@@ -94,7 +94,7 @@ params! {
     /// - Without `bandwidth` the tins go by the link's rate. Linux weighs them by deficit round robin then, with a
     ///   quantum of 1514 bytes, the plain target and no condition on the MTU.
     /// - A shaper that its link has held up does not catch up; in Linux it does, at the link's rate.
-    pub struct CakeParams {
+    pub struct CakeParams for Cake {
         /// Rate of the shaper; "auto" leaves it to the link.
         bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", tc "bandwidth" in "rate", from "Linux sch_cake";
         /// Round-trip time that COBALT is set for.
@@ -214,16 +214,11 @@ impl Scheme for Cake {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = super::fq::OBSERVABLES;
-    type Params = CakeParams;
     const AT_START: &'static [(&'static str, &'static str)] =
         &[("diffserv", "the tins are laid out by it"), ("flows", "flows have been hashed into that many queues")];
 
     fn new(params: CakeParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params })
-    }
-
-    fn params(&mut self) -> &mut CakeParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);

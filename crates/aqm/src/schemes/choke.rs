@@ -46,7 +46,7 @@ params! {
     /// The thresholds follow the link's target (RED's own rule) instead of the paper's 100 and 200 packets. Beside
     /// `net/sched/sch_choke.c` at 55f3722fc694 and iproute2's `q_choke.c`, read line by line: as for RED; and where Linux draws
     /// before it tests the limit, a full queue here draws nothing.
-    pub struct ChokeParams {
+    pub struct ChokeParams for Choke {
         /// Average queue up to which nothing is dropped; "auto" is target/20, at least 5 packets.
         min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
           tc "min" in "packets", from "as RED's here (paper: 100, recalled)";
@@ -91,16 +91,11 @@ impl Scheme for Choke {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = Red::OBSERVABLES;
-    type Params = ChokeParams;
 
     fn new(params: ChokeParams, queue: &QueueView) -> Result<Self, String> {
         let mut red = Red::new(params.red(), queue)?;
         red.in_whole_packets = true;
         Ok(Self { params, red })
-    }
-
-    fn params(&mut self) -> &mut ChokeParams {
-        &mut self.params
     }
 
     fn retuned(&mut self) {

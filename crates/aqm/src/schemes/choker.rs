@@ -31,7 +31,7 @@ params! {
     ///
     /// ## Departures
     /// All flows have one priority. A match is never turned into a mark: the drops free the queue (Boudi & Loudini).
-    pub struct ChokerParams {
+    pub struct ChokerParams for Choker {
         /// Queue to hold; "auto" is the link's target.
         target: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", from "a reconstruction";
         /// Time between steps of the factor.
@@ -82,14 +82,9 @@ impl Scheme for Choker {
         Observable { name: "avg", unit: "packets", doc: "average queue" },
         Observable { name: "factor", unit: "1", doc: "draws of a packet at one and a half times the target" },
     ];
-    type Params = ChokerParams;
 
     fn new(params: ChokerParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, avg: 0.0, factor: FIRST })
-    }
-
-    fn params(&mut self) -> &mut ChokerParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&["target"]);

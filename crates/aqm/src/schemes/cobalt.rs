@@ -61,7 +61,7 @@ params! {
     /// packet is that of the whole queue, p is everybody's, and a full queue drops the arriving packet. CAKE's count of
     /// bulk flows (`ingress` there) and its longer target and interval on slow links are left out. The target is a sojourn
     /// time of its own, not the link's.
-    pub struct CobaltParams {
+    pub struct CobaltParams for Cobalt {
         /// Sojourn time that may persist; also the least time between changes of p.
         target: Span = "5 ms" in "1 us" ..= "1000 s", from "Linux, sch_cake";
         /// Time in which a good queue falls below target; about the greatest round-trip time.
@@ -164,7 +164,6 @@ impl Scheme for Cobalt {
         Observable { name: "count", unit: "packets", doc: "count of the control law" },
         Observable { name: "dropping", unit: "1", doc: "1 in the dropping state" },
     ];
-    type Params = CobaltParams;
 
     fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self {
@@ -177,10 +176,6 @@ impl Scheme for Cobalt {
             p_changed: Time::ZERO,
             bulk_flows: 0,
         })
-    }
-
-    fn params(&mut self) -> &mut CobaltParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);

@@ -84,7 +84,7 @@ params! {
     /// `net/sched/sch_codel.c` of 7.3, `sch_fq_codel.c` at 20dd591d8f95, read line by line) the flavour leaves out: the unit of
     /// time, 1.024 us; the pause after 256 drops in a row; and code points that `ce_threshold` can be restricted to. tc
     /// (`q_codel.c` at 01bdedff993b, `q_fq_codel.c` at 32a121cba257) sends the kernel only what it is given.
-    pub struct CodelParams {
+    pub struct CodelParams for Codel {
         /// Sojourn time that may persist.
         target: Span = "5 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8289, 4.3";
         /// Time in which a good queue falls below target; about the greatest round-trip time.
@@ -239,7 +239,6 @@ impl Scheme for Codel {
         Observable { name: "count", unit: "packets", doc: "count of the control law" },
         Observable { name: "dropping", unit: "1", doc: "1 in the dropping state" },
     ];
-    type Params = CodelParams;
 
     fn new(params: CodelParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self {
@@ -253,10 +252,6 @@ impl Scheme for Codel {
             dropping: false,
             law_due: false,
         })
-    }
-
-    fn params(&mut self) -> &mut CodelParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);

@@ -33,7 +33,7 @@ params! {
     ///
     /// ## Departures
     /// The default threshold is the link's target, as the scheme cannot know the round-trip time.
-    pub struct DctcpStepParams {
+    pub struct DctcpStepParams for DctcpStep {
         /// Queue from which on packets are signalled; "auto" is the link's target.
         k: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", from "RFC 8257, 3.1 (paper: 20 at 1 Gbit/s, recalled)";
         /// Packets that can carry no mark.
@@ -58,14 +58,9 @@ impl Scheme for DctcpStep {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = &[];
-    type Params = DctcpStepParams;
 
     fn new(params: DctcpStepParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params })
-    }
-
-    fn params(&mut self) -> &mut DctcpStepParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&["k"]);

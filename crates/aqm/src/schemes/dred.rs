@@ -30,7 +30,7 @@ params! {
     /// ## Departures
     /// Updates come on a timer; each counts as the n = `interval` * C / `sample` samples that fall into it, C packets a
     /// second: the queue's weight is 1 - (1 - beta)^n, and p moves by n steps. So the law follows a rate that changes.
-    pub struct DredParams {
+    pub struct DredParams for Dred {
         /// Control gain: step of p at a filtered error of the whole buffer.
         alpha: f64 = "0.00005" in "0" ..= "1", from "Aweya et al. 2001 (recalled)";
         /// Filter gain: weight of the present error.
@@ -81,14 +81,9 @@ impl Scheme for Dred {
         Standing::Reconstructed("the law and its constants are recalled; the paper was not at hand");
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "avg", unit: "packets", doc: "filtered queue, the target and the filtered error" }];
-    type Params = DredParams;
 
     fn new(params: DredParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, average: AverageQueue::default(), p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut DredParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

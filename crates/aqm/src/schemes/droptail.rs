@@ -11,7 +11,7 @@ params! {
     /// ## Departures
     /// The buffer holds `buffer` packets. ns-2's DropTail refuses a packet when `length + 1 >= limit` and so holds one
     /// packet less.
-    pub struct DropTailParams {}
+    pub struct DropTailParams for DropTail {}
 }
 
 /// See [`DropTailParams`].
@@ -31,14 +31,9 @@ impl Scheme for DropTail {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = &[];
-    type Params = DropTailParams;
 
     fn new(params: DropTailParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params })
-    }
-
-    fn params(&mut self) -> &mut DropTailParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::Never);

@@ -74,7 +74,7 @@ params! {
     /// (`net/sched/sch_dualpi2.c` at 2519003dd5fb, read line by line) these are left out: fixed-point numbers, the
     /// step in packets and `min_qlen_step`, drops at enqueue, `overflow` instead of drops in overload, filters, the
     /// memory limit and segmentation.
-    pub struct DualPi2Params {
+    pub struct DualPi2Params for DualPi2 {
         /// Queueing delay of the classic queue to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 9332, A.1";
         /// Time between updates of p'.
@@ -140,14 +140,9 @@ impl Scheme for DualPi2 {
         Observable { name: "l_queue", unit: "packets", doc: "packets in the low-latency queue" },
         Observable { name: "c_queue", unit: "packets", doc: "packets in the classic queue" },
     ];
-    type Params = DualPi2Params;
 
     fn new(params: DualPi2Params, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p_root: 0.0, delay_old: 0.0, sum_l4s: 0.0, sum_classic: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut DualPi2Params {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);

@@ -63,7 +63,7 @@ params! {
     ///
     /// ## Not reproduced
     /// Tables 7 and 8 of Li et al. print a lower link efficiency and a larger deviation than any reading gives.
-    pub struct FapidnnParams {
+    pub struct FapidnnParams for Fapidnn {
         /// Initial proportional weight.
         k_p: f64 = "2.58392e-8" in "-1" ..= "1", unit "1/packet", from "Li et al. 2014";
         /// Initial integral weight.
@@ -166,7 +166,6 @@ impl Scheme for Fapidnn {
         Observable { name: "w2", unit: "1/packet", doc: "integral weight" },
         Observable { name: "w3", unit: "1/packet", doc: "derivative weight" },
     ];
-    type Params = FapidnnParams;
     const AT_START: &'static [(&'static str, &'static str)] = &[
         ("k_p", "the weights have learnt since"),
         ("k_i", "the weights have learnt since"),
@@ -182,10 +181,6 @@ impl Scheme for Fapidnn {
             sum_of_errors: 0.0,
             accumulated: 0.0,
         })
-    }
-
-    fn params(&mut self) -> &mut FapidnnParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

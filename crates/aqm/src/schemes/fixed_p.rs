@@ -12,7 +12,7 @@ params! {
     /// ```text
     /// an arriving packet is signalled with probability p
     /// ```
-    pub struct FixedPParams {
+    pub struct FixedPParams for FixedP {
         /// Probability.
         p: Ratio = "0", from "the user";
     }
@@ -35,14 +35,9 @@ impl Scheme for FixedP {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = &[P];
-    type Params = FixedPParams;
 
     fn new(params: FixedPParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params })
-    }
-
-    fn params(&mut self) -> &mut FixedPParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

@@ -26,7 +26,7 @@ params! {
     /// The paper's terms, rules and scales are not known here. The rules are FuzzyRTT's (MacVicar-Whelan), evenly spaced,
     /// and p is incremental as there. `gain` is this project's: greater gains settle sooner and idle the link where p is
     /// small.
-    pub struct FlcParams {
+    pub struct FlcParams for Flc {
         /// Scale of the output: the greatest step of p.
         gain: f64 = "1e-4" in "0" ..= "1", from "this project";
         /// Sampling frequency.
@@ -58,14 +58,9 @@ impl Scheme for Flc {
         "terms, rules and scales are those of FuzzyRTT, and the gain is this project's; the paper was not at hand",
     );
     const OBSERVABLES: &'static [Observable] = &[P];
-    type Params = FlcParams;
 
     fn new(params: FlcParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, e_old: -queue.target, p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut FlcParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

@@ -2,7 +2,7 @@ use crate::disciplines::FairParams;
 use crate::signal::SEVERAL_QUEUES;
 use crate::{Exception, FairDefault, Observable, QueueView, Scheme, SchemeInfo, Signal, Standing, Tc};
 use aqmlab_core::params::{ParamInput, TypedValues, Values};
-use aqmlab_core::{ParamSet, ParamSpec};
+use aqmlab_core::{ParamHolder, ParamSet, ParamSpec};
 
 /// Flow queueing with the scheme `S` in every queue: `fq-` and the name of `S`.
 pub struct Fq<S: Scheme> {
@@ -130,6 +130,14 @@ pub(super) const OBSERVABLES: &[Observable] = &[
     Observable { name: "longest", unit: "packets", doc: "packets in the longest queue" },
 ];
 
+impl<S: Scheme> ParamHolder for Fq<S> {
+    type Params = FqParams<S>;
+
+    fn params(&mut self) -> &mut Self::Params {
+        &mut self.params
+    }
+}
+
 impl<S: Scheme> Scheme for Fq<S> {
     const INFO: SchemeInfo = match S::FAIR {
         Some(info) => info,
@@ -145,15 +153,10 @@ impl<S: Scheme> Scheme for Fq<S> {
     };
     const STANDING: Standing = S::STANDING;
     const OBSERVABLES: &'static [Observable] = OBSERVABLES;
-    type Params = FqParams<S>;
 
     fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String> {
         S::new(params.inner, queue)?;
         Ok(Self { params })
-    }
-
-    fn params(&mut self) -> &mut Self::Params {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);

@@ -63,7 +63,7 @@ params! {
     /// Thresholds go with the buffer, not with the link's target, which is not used. "auto" for min_th is a quarter of the
     /// buffer, where the paper (recalled) has the packets of a round trip if these are fewer. A packet that is drawn at random
     /// is marked if it can carry a mark; the others are dropped. As in RED, an idle link's average decays from when it fell idle.
-    pub struct FredParams {
+    pub struct FredParams for Fred {
         /// Average queue below which nothing is dropped at random, and the most that a flow may have waiting; "auto" is a
         /// quarter of the buffer.
         min_th: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", from "Lin & Morris 1997 (recalled)";
@@ -206,7 +206,6 @@ impl Scheme for Fred {
         Observable { name: "avg", unit: "packets", doc: "average queue" },
         Observable { name: "share", unit: "packets", doc: "average queue of a flow that has packets waiting, avgcq" },
     ];
-    type Params = FredParams;
 
     fn new(params: FredParams, queue: &QueueView) -> Result<Self, String> {
         let (min_th, max_th) = params.thresholds(queue.limit);
@@ -214,10 +213,6 @@ impl Scheme for Fred {
             return Err(format!("min_th (\"{min_th} packets\") must be below max_th (\"{max_th} packets\")"));
         }
         Ok(Self { params, flows: BTreeMap::new(), avg: 0.0, count: -1, idle_since: None, p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut FredParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);

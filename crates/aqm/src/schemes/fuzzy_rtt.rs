@@ -86,7 +86,7 @@ params! {
     /// Packets that announce no round-trip time are not in the paper; they are taken to have `unannounced`. ln(N) is held
     /// at 1 or more, else a single flow would stop the controllers. The target is the link's: the paper's 10 packets at
     /// 10 Mbit/s are not its 10 ms, which are 22 packets of 576 bytes.
-    pub struct FuzzyRttParams {
+    pub struct FuzzyRttParams for FuzzyRtt {
         /// The source of the round-trip time of a packet's flow.
         rtt: RttSource = "announced", from "Boudi & Loudini, sections I and VI";
         /// Update interval of the first category.
@@ -204,7 +204,6 @@ impl Scheme for FuzzyRtt {
         Observable { name: "rtt", unit: "s", doc: "round-trip time by which the last packet was judged" },
         Observable { name: "announced", unit: "s", doc: "round-trip time that the last packet announced, 0 if none" },
     ];
-    type Params = FuzzyRttParams;
     const AT_START: &'static [(&'static str, &'static str)] = &[
         ("rtt", "the passive estimate needs a flow's start"),
         ("categories", "each has its probability from the start"),
@@ -223,10 +222,6 @@ impl Scheme for FuzzyRtt {
             announced: 0.0,
             p: 0.0,
         })
-    }
-
-    fn params(&mut self) -> &mut FuzzyRttParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

@@ -41,7 +41,7 @@ params! {
     /// ## Departures
     /// The thresholds of the eight classes are given by two numbers, not by eight tables; lengths count in packets. The
     /// averages do not decay while the link idles.
-    pub struct GredParams {
+    pub struct GredParams for Gred {
         /// Average at which every class drops everything; "auto" is 4/3 of the link's target.
         max_th: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", tc "max" in "bytes", from "this project";
         /// Lower threshold of class 0, of max_th.
@@ -123,14 +123,9 @@ impl Scheme for Gred {
         Observable { name: "p", unit: "ratio", doc: "signal probability p_b of the last packet's class" },
         Observable { name: "avg", unit: "packets", doc: "average queue of class 0" },
     ];
-    type Params = GredParams;
 
     fn new(params: GredParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, classes: [Class::default(); CLASSES], p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut GredParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> =

@@ -34,7 +34,7 @@ params! {
     ///
     /// The GREEN of Feng, Kapadia & Thulasidasan (GLOBECOM 2002), which knows flows and their round-trip times, is
     /// another scheme.
-    pub struct GreenParams {
+    pub struct GreenParams for Green {
         /// Share of the capacity that is aimed at.
         utilisation: Ratio = "0.97" in "0" ..= "1", from "Wydrowski & Zukerman 2002 (recalled)";
         /// Time between changes of p.
@@ -76,14 +76,9 @@ impl Scheme for Green {
     );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "load", unit: "1", doc: "average rate of accepted packets over the link's rate" }];
-    type Params = GreenParams;
 
     fn new(params: GreenParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, accepted: 0, load: 0.0, p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut GreenParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

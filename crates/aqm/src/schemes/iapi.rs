@@ -27,7 +27,7 @@ params! {
     /// ## Not reproduced
     /// Table 5 (15 Mbit/s): the mean lies 4 % below the published one with any e_star that suits the other tables. Table 13
     /// (RTT 500 ms): the queue oscillates here as in the paper, but harder.
-    pub struct IapiParams {
+    pub struct IapiParams for Iapi {
         /// Proportional gain.
         k_p: f64 = "1.816e-5" in "0" ..= "1", unit "1/packet", from "Li et al. 2014 (PI's b)";
         /// Integral gain per sample at |e| = e_star.
@@ -63,14 +63,9 @@ impl Scheme for Iapi {
     );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "p_base", unit: "ratio", doc: "controller output before the factor q/target" }];
-    type Params = IapiParams;
 
     fn new(params: IapiParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p_base: 0.0, p: 0.0, e_old: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut IapiParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

@@ -23,7 +23,7 @@ params! {
     ///
     /// ## Departures
     /// None. Packets that are not L4S are dropped only when the buffer is full.
-    pub struct L4sStepParams {
+    pub struct L4sStepParams for L4sStep {
         /// Sojourn time above which a packet is marked.
         threshold: Span = "1 ms" in "1 us" ..= "1000 s", from "Linux dualpi2 (step_thresh); RFC 9332, A.1 has a ramp";
     }
@@ -48,14 +48,9 @@ impl Scheme for L4sStep {
     };
     const OBSERVABLES: &'static [Observable] =
         &[Observable { name: "sojourn", unit: "s", doc: "time that the last packet at the head had waited" }];
-    type Params = L4sStepParams;
 
     fn new(params: L4sStepParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, sojourn: Span::ZERO })
-    }
-
-    fn params(&mut self) -> &mut L4sStepParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_THRESHOLD);

@@ -40,7 +40,7 @@ params! {
     /// not at hand beyond their abstracts, so whether their beta follows the target is not known; that "auto" is 0.3/target,
     /// 0.001 at 300 packets, is this project's reading. Losses to a full
     /// queue count; periods without arrivals have no loss.
-    pub struct LredParams {
+    pub struct LredParams for Lred {
         /// Gain on the queue error, at a loss ratio of 1; "auto" is 0.3/target.
         beta: Auto<f64> = "auto" in "0" ..= "1000", unit "1/packet", from "this project (Wang, Rong & Liu 2008: 0.001)";
         /// Time between measurements of the loss ratio.
@@ -97,15 +97,10 @@ impl Scheme for Lred {
     );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "loss", unit: "ratio", doc: "loss ratio as measured" }];
-    type Params = LredParams;
 
     fn new(params: LredParams, queue: &QueueView) -> Result<Self, String> {
         let history = VecDeque::from(vec![Period::default(); params.periods as usize]);
         Ok(Self { params, arrived_before: queue.arrived_packets, lost: 0, history, loss: 0.0, p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut LredParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

@@ -29,7 +29,7 @@ params! {
     /// 8 of Li et al. 2014 and Table 13 (273 packets here, 279 published); equal weights of 1e-5 give 229 there. Only their ratios count.
     /// `normalise = "none"` (as AN-AQM is printed) gives 25.6 % drops in Table 5, where
     /// 24.3 % is published and the divided form gives 25.1 %.
-    pub struct NeuronPidParams {
+    pub struct NeuronPidParams for NeuronPid {
         /// Gain of the neuron.
         gain: f64 = "0.01" in "0" ..= "1000", unit "1/packet", from "Li et al. 2014 (K)";
         /// Learning rate of the proportional weight.
@@ -79,7 +79,6 @@ impl Scheme for NeuronPid {
         Observable { name: "w2", unit: "1", doc: "integral weight" },
         Observable { name: "w3", unit: "1", doc: "derivative weight" },
     ];
-    type Params = NeuronPidParams;
     const AT_START: &'static [(&'static str, &'static str)] = &[
         ("w1", "the weights have learnt since"),
         ("w2", "the weights have learnt since"),
@@ -89,10 +88,6 @@ impl Scheme for NeuronPid {
     fn new(params: NeuronPidParams, _: &QueueView) -> Result<Self, String> {
         let neuron = Neuron { weights: [params.w1, params.w2, params.w3], p: 0.0 };
         Ok(Self { params, inputs: PidInputs::default(), neuron })
-    }
-
-    fn params(&mut self) -> &mut NeuronPidParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

@@ -24,7 +24,7 @@ params! {
     ///
     /// ## Departures
     /// The thresholds follow the link's target, as RED's do here.
-    pub struct NlRedParams {
+    pub struct NlRedParams for NlRed {
         /// Average queue below which nothing is dropped; "auto" is target/20, at least 5 packets.
         min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "as RED's here";
         /// Average queue from which everything is dropped; "auto" is 2*target - min_th.
@@ -76,14 +76,9 @@ impl Scheme for NlRed {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = Red::OBSERVABLES;
-    type Params = NlRedParams;
 
     fn new(params: NlRedParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, red: Red::new(params.red(), queue)?, count: 0, p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut NlRedParams {
-        &mut self.params
     }
 
     fn retuned(&mut self) {

@@ -2,7 +2,8 @@ mod self_tuning;
 
 use crate::linear::{LinearResponse, Network, OperatingPoint, change, hold, lag, needs};
 use crate::{
-    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+    Aqm, Ctx, EARLY, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal,
+    Standing, Verdict,
 };
 use aqmlab_core::{Auto, Packets, Quantity, Ratio, Span, Time, choice, params};
 use self_tuning::SelfTuning;
@@ -107,7 +108,7 @@ params! {
     ///
     /// ## Departures
     /// By default the gains are constants.
-    pub struct NpdRedParams {
+    pub struct NpdRedParams for NpdRed {
         /// The source of the gains: constant or self-tuning.
         gains: GainSource = "constant", from "Xiong et al. 2010, section 4.1 and Figure 5";
         /// Time between two estimates of the network, each with new gains, if they are self-tuning.
@@ -241,7 +242,6 @@ impl Scheme for NpdRed {
         },
         Observable { name: "capacity", unit: "packets/s", doc: "self-tuning: estimated capacity, 0 before the first" },
     ];
-    type Params = NpdRedParams;
     const AT_START: &'static [(&'static str, &'static str)] =
         &[("p0", "the probability starts from it"), ("gains", "self-tuning has watched the packets since")];
 
@@ -259,16 +259,9 @@ impl Scheme for NpdRed {
         })
     }
 
-    fn params(&mut self) -> &mut NpdRedParams {
-        &mut self.params
-    }
-
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<NpdRedParams> = Some(|params| Box::new(params));
 }
 
 impl Aqm for NpdRed {

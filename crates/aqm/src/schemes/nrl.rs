@@ -57,7 +57,7 @@ params! {
     /// ## Not reproduced
     /// Drop ratios of Tables 1 to 5 are met within about a point; no reading meets them together with the published means away
     /// from the target (274.7 in Table 2, 57.5 in Table 3), and none meets the failure in Table 12.
-    pub struct NrlParams {
+    pub struct NrlParams for Nrl {
         /// Learning rate.
         alpha: f64 = "0.001" in "0" ..= "1", from "Li et al. 2014";
         /// Discount factor of the value of the next state.
@@ -140,7 +140,6 @@ impl Scheme for Nrl {
         Observable { name: "w1", unit: "1", doc: "weight of the queue error" },
         Observable { name: "w2", unit: "1", doc: "weight of the rate mismatch" },
     ];
-    type Params = NrlParams;
     const AT_START: &'static [(&'static str, &'static str)] = &[("w0", "the weights have learnt since")];
 
     fn new(params: NrlParams, queue: &QueueView) -> Result<Self, String> {
@@ -154,10 +153,6 @@ impl Scheme for Nrl {
             smoothed_mismatch: 0.0,
             p: 0.0,
         })
-    }
-
-    fn params(&mut self) -> &mut NrlParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

@@ -1,7 +1,8 @@
 use super::average::{self, AverageQueue};
 use crate::linear::{LinearResponse, OperatingPoint, change, lag, needs};
 use crate::{
-    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+    Aqm, Ctx, EARLY, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal,
+    Standing, Verdict,
 };
 use aqmlab_core::{Bytes, Rate, Span, params};
 
@@ -32,7 +33,7 @@ params! {
     /// The gains are those of a slower loop, PD-RED's change of max_p. On 45 Mbit/s with a target of 300 packets (Li et
     /// al. 2014, Tables 1 and 2) the queue is 313 packets with a standard deviation of 80 with 500 flows, 320 and 123
     /// with 1500.
-    pub struct PdParams {
+    pub struct PdParams for Pd {
         /// Gain on the error of the average queue.
         k_p: f64 = "0.001" in "0" ..= "1000", from "Xiong et al. 2010, section 4.3 (PD-RED)";
         /// Gain on the change of that error.
@@ -68,22 +69,14 @@ impl Scheme for Pd {
     const STANDING: Standing =
         Standing::Reconstructed("only the abstract was at hand: law and gains are those of PD-RED, applied to p");
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
-    type Params = PdParams;
 
     fn new(params: PdParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, average: AverageQueue::default(), p: 0.0 })
     }
 
-    fn params(&mut self) -> &mut PdParams {
-        &mut self.params
-    }
-
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<PdParams> = Some(|params| Box::new(params));
 }
 
 impl Aqm for Pd {

@@ -1,6 +1,8 @@
 use super::red::{Red, RedParams};
 use crate::linear::{LinearResponse, Network, OperatingPoint, change, lag, needs};
-use crate::{Aqm, Ctx, LinearLaw, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
+use crate::{
+    Aqm, Ctx, LinearLaw, LinearLawOf, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+};
 use aqmlab_core::{Auto, Packets, Rate, Span, params};
 
 params! {
@@ -26,7 +28,7 @@ params! {
     ///
     /// ## Departures
     /// As `red`. Xiong et al. have thresholds of 15 and 75 packets.
-    pub struct PdRedParams {
+    pub struct PdRedParams for PdRed {
         flatten red: RedParams;
         /// Gain on the error of the average queue, which changes max_p.
         k_p: f64 = "0.001" in "0" ..= "1000", from "Xiong et al. 2010, section 4.3";
@@ -74,16 +76,11 @@ impl Scheme for PdRed {
         Observable { name: "avg", unit: "packets", doc: "average queue" },
         Observable { name: "max_p", unit: "ratio", doc: "drop probability at max_th, as controlled" },
     ];
-    type Params = PdRedParams;
     const AT_START: &'static [(&'static str, &'static str)] = &[("max_p", "it has been controlled since")];
 
     fn new(params: PdRedParams, queue: &QueueView) -> Result<Self, String> {
         let red = Red::new(params.red, queue)?;
         Ok(Self { params, red, e_old: -queue.target })
-    }
-
-    fn params(&mut self) -> &mut PdRedParams {
-        &mut self.params
     }
 
     fn retuned(&mut self) {
@@ -92,10 +89,7 @@ impl Scheme for PdRed {
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<PdRedParams> = Some(|params| Box::new(params));
 }
 
 impl Aqm for PdRed {

@@ -1,5 +1,7 @@
 use crate::linear::{LinearResponse, OperatingPoint, delay, needs};
-use crate::{Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict,
+};
 use aqmlab_core::{Frequency, Quantity, Span, params};
 
 params! {
@@ -23,7 +25,7 @@ params! {
     ///
     /// ## Departures
     /// None from ns-2.35 in packet mode. The target is the link's.
-    pub struct PiParams {
+    pub struct PiParams for Pi {
         /// Gain on the present error.
         a: f64 = "1.822e-5" in "0" ..= "1", unit "1/packet", from "Hollot et al. 2001; ns-2";
         /// Gain on the error one sample ago.
@@ -52,23 +54,15 @@ impl Scheme for Pi {
         papers: &["li2014", "sun2007", "jafar", "xiong2010"],
     };
     const OBSERVABLES: &'static [Observable] = &[P];
-    type Params = PiParams;
 
     /// ns-2 starts from a queue of 0 and an old queue of 0.
     fn new(params: PiParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, e_old: -queue.target })
     }
 
-    fn params(&mut self) -> &mut PiParams {
-        &mut self.params
-    }
-
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<PiParams> = Some(|params| Box::new(params));
 }
 
 impl Aqm for Pi {

@@ -1,6 +1,7 @@
 use crate::linear::{LinearResponse, Network, OperatingPoint, change, needs};
 use crate::{
-    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+    Aqm, Ctx, EARLY, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal,
+    Standing, Verdict,
 };
 use aqmlab_core::{Frequency, Span, params};
 
@@ -33,7 +34,7 @@ params! {
     ///
     /// ## Departures
     /// The target is a delay of its own, not the link's. The fluid model and the linear law have classic flows.
-    pub struct Pi2Params {
+    pub struct Pi2Params for Pi2 {
         /// Queueing delay to hold.
         target: Span = "20 ms" in "1 us" ..= "1000 s", from "De Schepper et al. 2016 (recalled)";
         /// Time between updates of p'.
@@ -74,21 +75,13 @@ impl Scheme for Pi2 {
         Observable { name: "p_root", unit: "ratio", doc: "p', the square root of p" },
         Observable { name: "delay", unit: "s", doc: "queueing delay at the last update" },
     ];
-    type Params = Pi2Params;
 
     fn new(params: Pi2Params, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, delay: 0.0, delay_old: 0.0, p_root: 0.0 })
     }
 
-    fn params(&mut self) -> &mut Pi2Params {
-        &mut self.params
-    }
-
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtHead);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<Pi2Params> = Some(|params| Box::new(params));
 }
 
 impl Aqm for Pi2 {

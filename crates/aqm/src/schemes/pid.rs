@@ -1,6 +1,7 @@
 use crate::linear::{LinearResponse, Network, OperatingPoint, change, hold, lag, needs};
 use crate::{
-    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+    Aqm, Ctx, EARLY, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal,
+    Standing, Verdict,
 };
 use aqmlab_core::{Frequency, Ratio, Span, params};
 
@@ -34,7 +35,7 @@ params! {
     /// ## Departures
     /// The derivative is smoothed and the law positional with a limited integral. In the incremental form the lower bound
     /// on p rectifies the derivative's packet noise, and p drifts up.
-    pub struct PidParams {
+    pub struct PidParams for Pid {
         /// Gain on the error.
         k_p: f64 = "8.34e-5" in "0" ..= "1", unit "1/packet", from "Ho, Hang & Cao 1995, for Hollot et al.'s example";
         /// Gain on the integral of the error.
@@ -77,22 +78,14 @@ impl Scheme for Pid {
         Observable { name: "integral", unit: "ratio", doc: "integral part of p" },
         Observable { name: "derivative", unit: "packets/s", doc: "smoothed growth of the queue" },
     ];
-    type Params = PidParams;
 
     fn new(params: PidParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, integral: 0.0, derivative: 0.0, e_old: -queue.target })
     }
 
-    fn params(&mut self) -> &mut PidParams {
-        &mut self.params
-    }
-
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<PidParams> = Some(|params| Box::new(params));
 }
 
 impl Aqm for Pid {

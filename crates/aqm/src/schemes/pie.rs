@@ -1,7 +1,7 @@
 use crate::linear::{LinearResponse, Network, OperatingPoint, change, delay, needs};
 use crate::{
-    Aqm, Ctx, EARLY, FairDefault, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc,
-    Verdict,
+    Aqm, Ctx, EARLY, FairDefault, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo,
+    Signal, Tc, Verdict,
 };
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, Time, choice, params};
 
@@ -66,7 +66,7 @@ params! {
     /// the allowance. The target is a delay of its own, not the link's. Of Linux (`net/sched/sch_pie.c` and `sch_fq_pie.c` of 7.3, read line by
     /// line) the flavour leaves out: fixed-point numbers, in which p can rise above 1; `bytemode`; `dq_rate_estimator`; the first
     /// half second, in which p is not updated. A full `fq_pie` drops the packet that arrives.
-    pub struct PieParams {
+    pub struct PieParams for Pie {
         /// Queueing delay to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8033, 4.2 (QDELAY_REF)";
         /// Time between updates of p.
@@ -226,22 +226,14 @@ impl Scheme for Pie {
         Observable { name: "delay", unit: "s", doc: "queueing delay at the last update" },
         Observable { name: "burst_allowance", unit: "s", doc: "time for which packets still pass" },
     ];
-    type Params = PieParams;
 
     fn new(params: PieParams, _: &QueueView) -> Result<Self, String> {
         let burst_allowance = params.max_burst;
         Ok(Self { params, delay: 0.0, delay_old: 0.0, p: 0.0, burst_allowance, departed: None, p_sum: 0.0 })
     }
 
-    fn params(&mut self) -> &mut PieParams {
-        &mut self.params
-    }
-
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<PieParams> = Some(|params| Box::new(params));
 
     const TC: Option<Tc> = Some(Tc { kind: "pie", note: "ecn_prob is an option of fq_pie alone" });
     const FAIR_TC: Option<Tc> = Some(Tc { kind: "fq_pie", note: "" });

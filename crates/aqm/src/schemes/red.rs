@@ -1,6 +1,7 @@
 use crate::linear::{LinearResponse, Network, OperatingPoint, lag, needs};
 use crate::{
-    Aqm, Ctx, EARLY, FORCED, LinearLaw, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict,
+    Aqm, Ctx, EARLY, FORCED, LinearLaw, LinearLawOf, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc,
+    Verdict,
 };
 use aqmlab_core::{Auto, Bytes, Packets, Quantity, Rate, Ratio, Time, choice, params};
 
@@ -83,7 +84,7 @@ params! {
     ///
     /// No byte mode. "auto" thresholds are symmetric around the link's target (15 and 585 packets for a target of 300,
     /// the values of Li et al. 2014), not ns-2's 5 ms rule, so that schemes compared on one link aim at one queue.
-    pub struct RedParams {
+    pub struct RedParams for Red {
         /// Average queue below which nothing is dropped; "auto" is target/20, at least 5 packets.
         min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
           tc "min" in "bytes", from "Li et al. 2014 (15 for a target of 300)";
@@ -166,6 +167,13 @@ fn share_of_uniform(p: f64) -> f64 {
     1.0 / (1.0 + most - p * most * (most + 1.0) / 2.0)
 }
 
+/// A length cut to whole packets. Out of line, so that none but CHOKe computes it.
+#[cold]
+#[inline(never)]
+fn whole(packets: f64) -> f64 {
+    packets.floor()
+}
+
 /// The weight at which the average of an empty queue reaches min_th no sooner than at the end of a burst.
 fn weight_of_burst(min_th: f64, burst: f64) -> f64 {
     let weight = |k: i32| libm::ldexp(1.0, -k);
@@ -245,6 +253,7 @@ impl Red {
     }
 
     /// Folds the present queue, and any idle time before it, into the average.
+    #[inline]
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
         let w = self.weight(queue);
         if let Some(since) = self.idle_since.take() {
@@ -257,7 +266,7 @@ impl Red {
 
     /// A length as it is counted.
     fn length(&self, packets: f64) -> f64 {
-        if self.in_whole_packets { packets.floor() } else { packets }
+        if self.in_whole_packets { whole(packets) } else { packets }
     }
 
     /// Drops or keeps the packet that has just been averaged in.
@@ -348,7 +357,6 @@ impl Scheme for Red {
         Observable { name: "p", unit: "ratio", doc: "drop probability p_b" },
         Observable { name: "avg", unit: "packets", doc: "average queue" },
     ];
-    type Params = RedParams;
 
     fn new(params: RedParams, queue: &QueueView) -> Result<Self, String> {
         params.apart(queue.target)?;
@@ -368,20 +376,13 @@ impl Scheme for Red {
         })
     }
 
-    fn params(&mut self) -> &mut RedParams {
-        &mut self.params
-    }
-
     fn retuned(&mut self) {
         self.set_params(self.params);
         self.max_p = self.params.max_p.0;
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<RedParams> = Some(|params| Box::new(params));
 
     const TC: Option<Tc> =
         Some(Tc { kind: "red", note: "its rule is that of flavour = \"linux\"; thresholds in bytes" });

@@ -1,5 +1,7 @@
 use crate::linear::{LinearResponse, Network, OperatingPoint, lag, needs, offered_by_queue, offered_by_signals};
-use crate::{Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict,
+};
 use aqmlab_core::{Bytes, Ratio, Span, params};
 
 params! {
@@ -27,7 +29,7 @@ params! {
     /// ## Readings
     /// ns-2.35: alpha fixed at 0.1, no smoothing. `input_weight = 0.8` gives the printed mean of Li et al.'s Table 1 to the
     /// digit, but lies within the noise of the default.
-    pub struct RemParams {
+    pub struct RemParams for Rem {
         /// Base of the exponential.
         phi: f64 = "1.001" in "1.0000001" ..= "10", from "Athuraliya et al. 2001; ns-2";
         /// Weight of the queue error against the rate mismatch.
@@ -65,22 +67,14 @@ impl Scheme for Rem {
     };
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "price", unit: "1", doc: "congestion price of the link" }];
-    type Params = RemParams;
 
     fn new(params: RemParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, input: 0.0, arrived_before: queue.arrived_packets, price: 0.0, p: 0.0 })
     }
 
-    fn params(&mut self) -> &mut RemParams {
-        &mut self.params
-    }
-
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<RemParams> = Some(|params| Box::new(params));
 }
 
 impl Aqm for Rem {

@@ -1,5 +1,7 @@
 use crate::linear::{LinearResponse, OperatingPoint, hold, needs, offered_by_queue, offered_by_signals};
-use crate::{Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict,
+};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -27,7 +29,7 @@ params! {
     ///
     /// The same law in increments of p, clamped at each sample, gives the same queues (ns-2.35: 300.0 packets over the
     /// last 150 s of Table 2), but then signals on a link at half load: each rise of the rate starts from p = 0.
-    pub struct RqAqmParams {
+    pub struct RqAqmParams for RqAqm {
         /// Gain on the rate mismatch.
         r_kp: f64 = "0.0095" in "0" ..= "1000", from "Jafar, Table 1";
         /// Gain on the queue error.
@@ -65,22 +67,14 @@ impl Scheme for RqAqm {
     };
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "integral", unit: "ratio", doc: "integral part of p" }];
-    type Params = RqAqmParams;
 
     fn new(params: RqAqmParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, arrived_before: queue.arrived_packets, integral: 0.0, p: 0.0 })
     }
 
-    fn params(&mut self) -> &mut RqAqmParams {
-        &mut self.params
-    }
-
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<RqAqmParams> = Some(|params| Box::new(params));
 }
 
 impl Aqm for RqAqm {

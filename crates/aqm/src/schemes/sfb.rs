@@ -65,7 +65,7 @@ params! {
     /// `q_sfb.c`: probabilities are not rounded to 16 bits nor times to ticks, the hash is of what stands for the flow's
     /// 5-tuple, the hashes hold from the first packet on instead of from the set-up, and packets that waited before SFB took
     /// the place of another scheme are in no bin (Linux drops them).
-    pub struct SfbParams {
+    pub struct SfbParams for Sfb {
         /// Levels, each with a digit of the flow's hash.
         levels: u32 = "8" in "1" ..= "8", unit "1", from "Linux sch_sfb";
         /// Bins of a level.
@@ -260,7 +260,6 @@ impl Scheme for Sfb {
     };
     const OBSERVABLES: &'static [Observable] =
         &[Observable { name: "p", unit: "ratio", doc: "least probability of the last packet's bins" }];
-    type Params = SfbParams;
     const AT_START: &'static [(&'static str, &'static str)] = &[
         ("levels", "flows have been hashed into that many levels"),
         ("bins", "flows have been hashed into that many bins"),
@@ -278,10 +277,6 @@ impl Scheme for Sfb {
             tokens_at: Time::ZERO,
             p: 0.0,
         })
-    }
-
-    fn params(&mut self) -> &mut SfbParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);

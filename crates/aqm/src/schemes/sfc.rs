@@ -38,7 +38,7 @@ params! {
     /// A PI controller with feedback of the rate, as slow as the model that its gains are for. With 500 flows on 45 Mbit/s
     /// (Li et al. 2014, Table 1) a queue of 300 packets above the target raises s by 0.08 % a second, and the loss that the load
     /// needs is not reached in 100 s: 788 ± 133 packets.
-    pub struct SfcParams {
+    pub struct SfcParams for Sfc {
         /// Gain on the queue error.
         k_q: f64 = "1.175e-5" in "0" ..= "1000", unit "1/packet", from "this project: three equal poles";
         /// Gain on the rate mismatch.
@@ -84,14 +84,9 @@ impl Scheme for Sfc {
         Observable { name: "rate", unit: "packets/s", doc: "averaged input rate" },
         Observable { name: "sum", unit: "ratio", doc: "sum of the queue errors" },
     ];
-    type Params = SfcParams;
 
     fn new(params: SfcParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, arrived_at: Time::ZERO, rate: 0.0, sum: 0.0, p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut SfcParams {
-        &mut self.params
     }
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);

@@ -2,7 +2,8 @@ use super::average::AverageQueue;
 use super::pd::PdParams;
 use crate::linear::{LinearResponse, OperatingPoint, needs};
 use crate::{
-    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+    Aqm, Ctx, EARLY, LinearLaw, LinearLawOf, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal,
+    Standing, Verdict,
 };
 use aqmlab_core::{Bytes, Span, params};
 
@@ -38,7 +39,7 @@ params! {
     ///
     /// ## Departures
     /// The gains are constants; the paper tunes them to the network.
-    pub struct SpiRedParams {
+    pub struct SpiRedParams for SpiRed {
         /// Gain on the change of the average queue.
         k_p: f64 = "0.5" in "0" ..= "1000", from "reconstruction: stable from 500 to 1500 flows on 45 Mbit/s";
         /// Gain on the integral of its error.
@@ -74,22 +75,14 @@ impl Scheme for SpiRed {
     const STANDING: Standing =
         Standing::Reconstructed("only the abstract was at hand: law and gains are this project's");
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
-    type Params = SpiRedParams;
 
     fn new(params: SpiRedParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, average: AverageQueue::default(), p: 0.0 })
     }
 
-    fn params(&mut self) -> &mut SpiRedParams {
-        &mut self.params
-    }
-
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
+    const LINEAR_LAW: LinearLawOf<SpiRedParams> = Some(|params| Box::new(params));
 }
 
 impl Aqm for SpiRed {

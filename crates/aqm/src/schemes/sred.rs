@@ -46,7 +46,7 @@ params! {
     ///
     /// ## Departures
     /// Packets refused by a full queue do not look at the list. The link's target is not used.
-    pub struct SredParams {
+    pub struct SredParams for Sred {
         /// Zombies in the list, M.
         zombies: u32 = "1000" in "1" ..= "1000000", from "Ott, Lakshman & Wong 1999 (recalled)";
         /// Probability that a packet takes the place of a zombie of another flow.
@@ -114,15 +114,10 @@ impl Scheme for Sred {
         Standing::Reconstructed("the law and its constants are recalled; the paper was not at hand");
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "hits", unit: "ratio", doc: "hit frequency, the inverse of the number of flows" }];
-    type Params = SredParams;
 
     fn new(params: SredParams, _: &QueueView) -> Result<Self, String> {
         let zombies = Vec::with_capacity(params.zombies as usize);
         Ok(Self { params, zombies, hits: 0.0, p: 0.0 })
-    }
-
-    fn params(&mut self) -> &mut SredParams {
-        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);

@@ -76,7 +76,7 @@ impl OwnAqm {
         let parameters = PyDict::new(py);
         pairs.iter().try_for_each(|(name, text)| parameters.set_item(name, text))?;
         let scheme = class.call((), Some(&parameters))?.cast_into::<Scheme>()?;
-        let queue = Py::new(py, Queue(*queue))?;
+        let queue = Py::new(py, Queue::from(queue))?;
         scheme.call_method1(intern!(py, "reset"), (&queue,))?;
         let mut bound = [const { None }; HOOKS.len()];
         for (place, name) in bound.iter_mut().zip(HOOKS).filter(|(_, name)| hooks.iter().any(|hook| hook == name)) {
@@ -88,7 +88,7 @@ impl OwnAqm {
             PacketView { size: 0, flow: 0, flow_hash: 0, rtt: None, class: 0, enqueued_at, ecn, can_mark: false };
         Ok(Self {
             hooks: bound,
-            packet: Py::new(py, Packet(packet))?,
+            packet: Py::new(py, Packet::from(&packet))?,
             queue,
             observables: observables.iter().map(|name| PyString::intern(py, name).unbind()).collect(),
             params: params.to_vec(),
@@ -114,8 +114,8 @@ impl OwnAqm {
         }
         Ok(Self {
             hooks,
-            packet: Py::new(py, Packet(self.packet.borrow(py).0))?,
-            queue: Py::new(py, Queue(self.queue.borrow(py).0))?,
+            packet: Py::new(py, *self.packet.borrow(py))?,
+            queue: Py::new(py, *self.queue.borrow(py))?,
             scheme: scheme.unbind(),
             ..self.shared(py)
         })
@@ -174,8 +174,8 @@ impl OwnAqm {
     /// Shows a packet to a hook and reads its answer.
     fn judge(&mut self, hook: Hook, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Python::attach(|py| {
-            self.packet.borrow_mut(py).0 = *packet;
-            self.queue.borrow_mut(py).0 = *queue;
+            *self.packet.borrow_mut(py) = packet.into();
+            *self.queue.borrow_mut(py) = queue.into();
             let args = (self.packet.clone_ref(py), self.queue.clone_ref(py));
             let Some(answer) = self.call(py, hook, args, cx) else { return Verdict::Pass };
             verdict(&answer).unwrap_or_else(|| {
@@ -193,7 +193,7 @@ impl OwnAqm {
     fn tell(&mut self, hook: Hook, queue: &QueueView, cx: &mut Ctx) {
         if self.hooks[hook as usize].is_some() {
             Python::attach(|py| {
-                self.queue.borrow_mut(py).0 = *queue;
+                *self.queue.borrow_mut(py) = queue.into();
                 self.call(py, hook, (self.queue.clone_ref(py),), cx);
             });
         }

@@ -21,113 +21,82 @@ pub enum HookVerdict {
 }
 
 /// A scheme's view of a packet.
-#[pyclass(module = "aqmlab")]
-pub struct Packet(pub(super) PacketView);
+#[pyclass(module = "aqmlab", get_all)]
+#[derive(Clone, Copy)]
+pub struct Packet {
+    /// Size on the wire, bytes.
+    size: u32,
+    /// Number of its flow.
+    flow: u32,
+    /// Round-trip time that its sender announces, s; None if it does not.
+    rtt: Option<f64>,
+    /// Class selector of its DSCP, 0 to 7.
+    class_selector: u8,
+    /// Time at which it joined the queue, s.
+    enqueued_at: f64,
+    /// ECN field: "not-ect", "ect0", "ect1" or "ce".
+    ecn: &'static str,
+    /// It can carry a mark, and this queue marks.
+    can_mark: bool,
+}
+
+impl From<&PacketView> for Packet {
+    fn from(view: &PacketView) -> Self {
+        Self {
+            size: view.size,
+            flow: view.flow,
+            rtt: view.rtt.map(Span::seconds),
+            class_selector: view.class,
+            enqueued_at: view.enqueued_at.seconds(),
+            ecn: match view.ecn {
+                Ecn::NotEct => "not-ect",
+                Ecn::Ect0 => "ect0",
+                Ecn::Ect1 => "ect1",
+                Ecn::Ce => "ce",
+            },
+            can_mark: view.can_mark,
+        }
+    }
+}
 
 #[pymethods]
 impl Packet {
     fn __repr__(&self) -> String {
-        format!("<Packet: {} B of flow {}, {}>", self.size(), self.flow(), self.ecn())
-    }
-
-    /// Size on the wire, bytes.
-    #[getter]
-    fn size(&self) -> u32 {
-        self.0.size
-    }
-
-    /// Number of its flow.
-    #[getter]
-    fn flow(&self) -> u32 {
-        self.0.flow
-    }
-
-    /// Round-trip time that its sender announces, s; None if it does not.
-    #[getter]
-    fn rtt(&self) -> Option<f64> {
-        self.0.rtt.map(Span::seconds)
-    }
-
-    /// Class selector of its DSCP, 0 to 7.
-    #[getter]
-    fn class_selector(&self) -> u8 {
-        self.0.class
-    }
-
-    /// Time at which it joined the queue, s.
-    #[getter]
-    fn enqueued_at(&self) -> f64 {
-        self.0.enqueued_at.seconds()
-    }
-
-    /// ECN field: "not-ect", "ect0", "ect1" or "ce".
-    #[getter]
-    fn ecn(&self) -> &'static str {
-        match self.0.ecn {
-            Ecn::NotEct => "not-ect",
-            Ecn::Ect0 => "ect0",
-            Ecn::Ect1 => "ect1",
-            Ecn::Ce => "ce",
-        }
-    }
-
-    /// It can carry a mark, and this queue marks.
-    #[getter]
-    fn can_mark(&self) -> bool {
-        self.0.can_mark
+        format!("<Packet: {} B of flow {}, {}>", self.size, self.flow, self.ecn)
     }
 }
 
 /// A scheme's view of its queue; neither the packet being judged nor the one in transmission is in it.
-#[pyclass(module = "aqmlab")]
-pub struct Queue(pub(super) QueueView);
+#[pyclass(module = "aqmlab", get_all)]
+#[derive(Clone, Copy)]
+pub struct Queue {
+    /// Packets waiting.
+    packets: u32,
+    /// Bytes waiting.
+    bytes: u64,
+    /// Length to aim at, packets.
+    target: f64,
+    /// Capacity of the queue, packets.
+    limit: f64,
+    /// Rate of the link, bit/s.
+    rate: f64,
+    /// Packets offered so far, dropped ones and the one being judged included.
+    arrived_packets: u64,
+    /// Bytes offered so far.
+    arrived_bytes: u64,
+}
+
+impl From<&QueueView> for Queue {
+    fn from(view: &QueueView) -> Self {
+        let QueueView { packets, bytes, target, limit, arrived_packets, arrived_bytes, .. } = *view;
+        Self { packets, bytes, target, limit, rate: view.rate.0, arrived_packets, arrived_bytes }
+    }
+}
 
 #[pymethods]
 impl Queue {
     fn __repr__(&self) -> String {
-        format!("<Queue: {} packets of at most {}>", self.packets(), self.limit())
-    }
-
-    /// Packets waiting.
-    #[getter]
-    fn packets(&self) -> u32 {
-        self.0.packets
-    }
-
-    /// Bytes waiting.
-    #[getter]
-    fn bytes(&self) -> u64 {
-        self.0.bytes
-    }
-
-    /// Length to aim at, packets.
-    #[getter]
-    fn target(&self) -> f64 {
-        self.0.target
-    }
-
-    /// Capacity of the queue, packets.
-    #[getter]
-    fn limit(&self) -> f64 {
-        self.0.limit
-    }
-
-    /// Rate of the link, bit/s.
-    #[getter]
-    fn rate(&self) -> f64 {
-        self.0.rate.0
-    }
-
-    /// Packets offered so far, dropped ones and the one being judged included.
-    #[getter]
-    fn arrived_packets(&self) -> u64 {
-        self.0.arrived_packets
-    }
-
-    /// Bytes offered so far.
-    #[getter]
-    fn arrived_bytes(&self) -> u64 {
-        self.0.arrived_bytes
+        format!("<Queue: {} packets of at most {}>", self.packets, self.limit)
     }
 }
 

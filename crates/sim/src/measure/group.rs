@@ -31,7 +31,7 @@ measures! {
         /// Packets received, retransmissions included.
         ///
         /// Whatever their order; ACKs are not counted.
-        received: u64, "ReceiptStats" in PACKETS = group.meter.packet_delay.count();
+        received: u64, "Received" in PACKETS = group.meter.packet_delay.count();
         /// Packets received with a congestion mark.
         marked: u64, "Marked" in PACKETS = group.meter.marked;
         /// Packets dropped by the queues on their way.

@@ -201,7 +201,8 @@ impl LinkUsage {
 /// Measures one link.
 #[derive(Clone)]
 pub struct LinkMeter {
-    queue: u32,
+    /// Packets waiting.
+    pub queue: u32,
     changed_at: Time,
     /// Time spent with so many packets waiting, ps.
     time_at: Vec<u64>,

@@ -62,8 +62,8 @@ impl<'a> Frames<'a> {
         let shape = self.trace.shapes[usize::from(self.trace.group_of[packet.flow as usize])];
         let transfer = self.transfers.of(packet);
         let segment = match packet.kind {
-            PacketKind::Data if shape.is_udp => Segment::datagram(packet),
-            PacketKind::Data => Segment::data(&shape, packet),
+            PacketKind::Data | PacketKind::Resent if shape.is_udp => Segment::datagram(packet),
+            PacketKind::Data | PacketKind::Resent => Segment::data(&shape, packet),
             PacketKind::Ack | PacketKind::TimedAck => {
                 Segment::ack(&shape, packet, self.opens(&shape, packet, transfer))
             }

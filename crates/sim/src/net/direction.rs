@@ -99,7 +99,7 @@ impl<P: WirePacket> Direction<P> {
         let spec = &line.link;
         let scheme = scenario.build_scheme(spec, choice)?;
         let mut link = Link::new(spec, scheme, scenario.marks(spec, choice)?, DepartureMode::AtService, seed);
-        link.queue.keep_notes();
+        link.queue.keep_notes(true);
         link.stop_probing();
         let observables = aqmlab_aqm::entry(&choice.name).map_or(0, |entry| entry.observables.len());
         Ok(Self {

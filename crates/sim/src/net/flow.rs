@@ -37,6 +37,10 @@ pub struct Flow {
     tuple: u32,
 }
 
+/// With another cache line a run of many flows takes a tenth longer.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Flow>() == 5 * 64);
+
 /// A flow that carries transfers of a client, one after the other.
 #[derive(Clone)]
 pub struct Connection {

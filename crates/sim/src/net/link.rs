@@ -61,6 +61,8 @@ pub struct Link<P = Packet> {
     rng: Stream,
     /// The meter of losses by flow, if they are to be counted.
     pub losses: Option<Box<LossMeter>>,
+    /// The last packet that asked to join, or to leave, has cost others their place in the queue.
+    has_removed: bool,
 }
 
 /// Admission of an offered packet to a link.
@@ -148,6 +150,7 @@ impl<P: WirePacket> Link<P> {
             transmission: (0, Span::ZERO),
             rng: stream("aqm"),
             losses: None,
+            has_removed: false,
         }
     }
 
@@ -160,14 +163,19 @@ impl<P: WirePacket> Link<P> {
     #[inline(always)]
     pub fn offer(&mut self, packet: &mut P, now: Time) -> Admission {
         self.catch_up(now);
+        let before = self.meter.queue;
         let fate = self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng });
         self.meter.on_queue(self.queue.len(), now);
         match fate {
             Fate::Kept => {}
             Fate::Marked(_) => packet.mark(),
-            Fate::Dropped(why) => return Admission::Dropped(why),
+            Fate::Dropped(why) => {
+                self.has_removed = self.meter.queue != before;
+                return Admission::Dropped(why);
+            }
         }
         if self.departures != DepartureMode::Foreseen {
+            self.has_removed = self.meter.queue != before + 1;
             return Admission::Joined;
         }
         let begins = now.max(self.clear_at);
@@ -201,7 +209,11 @@ impl<P: WirePacket> Link<P> {
                 (packet.size() as u16, since)
             }),
         };
-        self.meter.on_queue(self.queue.len(), now);
+        let waiting = self.queue.len();
+        if self.departures != DepartureMode::Foreseen {
+            self.has_removed = waiting + u32::from(next.is_some()) != self.meter.queue;
+        }
+        self.meter.on_queue(waiting, now);
         let Some((size, since)) = next else { return self.ask_again(now) };
         let end = now + self.transmission(size, now);
         self.meter.on_service(now, now.since(since), end, size);
@@ -284,7 +296,7 @@ impl<P: WirePacket> Link<P> {
         self.catch_up(now);
         let mut next: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt);
         if self.losses.is_some() {
-            next.keep_notes();
+            next.keep_notes(false);
         }
         self.queue.replace(next, now);
         if !self.queue.departures_known() {
@@ -363,7 +375,7 @@ impl Link {
     /// From now on losses are counted by flow.
     pub fn count_losses(&mut self, losses: LossMeter) {
         self.losses = Some(Box::new(losses));
-        self.queue.keep_notes();
+        self.queue.keep_notes(false);
     }
 
     /// A segment that has been sent before arrives at the queue: it takes along when it was sent first, if it has been lost
@@ -386,7 +398,7 @@ impl Link {
     /// The queue may have dropped packets that had joined.
     #[inline]
     pub fn book_removed(&mut self, now: Time) {
-        if self.queue.has_notes() {
+        if std::mem::take(&mut self.has_removed) {
             self.book_notes(now);
         }
     }

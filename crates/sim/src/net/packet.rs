@@ -21,8 +21,8 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// | 0-34     | 0-63: when it was sent, ps   | first SACK block: offset (19), length (16)  |
 /// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
 /// | 70-112   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
-/// | 113      | 83: it has been sent before  | it echoes a segment that had been           |
-/// |          | 84-116: since when, us       |                                             |
+/// | 113      | 83-115: since when, us, if   | it echoes a segment that had been           |
+/// |          | it has been sent before      |                                             |
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
 /// | 116      |                              | there is anything in the bits before        |
@@ -51,6 +51,8 @@ pub struct Packet {
 pub enum PacketKind {
     /// A segment or a datagram.
     Data,
+    /// A segment that has been sent before.
+    Resent,
     Ack,
     /// An ACK with a one-way delay.
     TimedAck,
@@ -59,7 +61,7 @@ pub enum PacketKind {
 impl PacketKind {
     #[inline]
     pub fn is_data(self) -> bool {
-        self == PacketKind::Data
+        matches!(self, PacketKind::Data | PacketKind::Resent)
     }
 }
 
@@ -119,8 +121,7 @@ const HOST_BITS: u32 = 20;
 const PORT_BITS: u32 = u32::BITS - HOST_BITS;
 const ECN: u32 = 16;
 const CWR: u32 = 18;
-const RESENT: u32 = 19;
-const AGE: u32 = 20;
+const AGE: u32 = 19;
 const AGE_BITS: u32 = 33;
 const ECHOES_RESENT: u32 = 49;
 const ECE: u32 = 50;
@@ -139,9 +140,9 @@ impl Packet {
     /// Data at the start of its route.
     #[inline]
     pub fn of_data(label: Label, size: u16, data: Data) -> Self {
-        let flags = u64::from(data.is_cwr) << CWR | u64::from(data.is_resent) << RESENT;
-        let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | flags;
-        Self::new(label, size, 0, PacketKind::Data, data.seq, [data.sent_at.0, traits])
+        let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | u64::from(data.is_cwr) << CWR;
+        let kind = if data.is_resent { PacketKind::Resent } else { PacketKind::Data };
+        Self::new(label, size, 0, kind, data.seq, [data.sent_at.0, traits])
     }
 
     /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
@@ -224,14 +225,14 @@ impl Packet {
             rtt: AnnouncedRtt(self.body[1] as u16),
             ecn: self.ecn(),
             is_cwr: self.body[1] >> CWR & 1 == 1,
-            is_resent: self.body[1] >> RESENT & 1 == 1,
+            is_resent: self.is_resent(),
         }
     }
 
     /// A segment that has been sent before.
     #[inline]
     pub fn is_resent(&self) -> bool {
-        self.body[1] >> RESENT & 1 == 1 && self.kind.is_data()
+        self.kind == PacketKind::Resent
     }
 
     /// Time at which the segment was sent first, to a microsecond; `None` of one that has been sent before, if it does not

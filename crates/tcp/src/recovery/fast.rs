@@ -1,6 +1,8 @@
 //! Fast retransmit, fast recovery (RFC 5681, section 3.2) and limited transmit (RFC 3042), which Reno, NewReno and SACK share.
 
+use super::newreno::MAX_BURST;
 use crate::params::TcpParams;
+use crate::scoreboard::LossRecovery;
 use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 
@@ -14,6 +16,28 @@ impl Sender {
             self.next_seq += 1;
             self.limited_transmits += 1;
         }
+    }
+
+    /// A duplicate ACK of Reno or NewReno: limited transmit, fast retransmit at the threshold, then one more segment each.
+    pub(crate) fn on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        let is_reno = matches!(self.recovery, LossRecovery::Reno);
+        self.duplicate_acks += 1;
+        if self.duplicate_acks < params.dup_ack_threshold {
+            self.limited_transmit(now, params, net);
+            return;
+        }
+        if self.duplicate_acks == params.dup_ack_threshold {
+            // ns-2's Reno retransmits again while still in recovery, and if it has only its SYN through.
+            let again = is_reno && self.state == RecoveryState::FastRecovery && self.flight() > 0;
+            if again || self.may_fast_retransmit(params) {
+                self.fast_retransmit(now, params, net);
+            } else if self.may_retransmit_after_echo() {
+                self.enter_fast_recovery(now, params, net);
+            }
+        } else if self.state == RecoveryState::FastRecovery {
+            self.inflation += 1;
+        }
+        self.send_allowed(now, params, net, if is_reno { u32::MAX } else { MAX_BURST });
     }
 
     /// No fast retransmit for duplicates of segments sent before the last reduction (RFC 6582, section 3.2, step 2).

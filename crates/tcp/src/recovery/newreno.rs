@@ -6,7 +6,7 @@ use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 
 /// Segments that one ACK may release during recovery.
-const MAX_BURST: u32 = 2;
+pub(super) const MAX_BURST: u32 = 2;
 
 impl Sender {
     /// New data are acknowledged: all that was outstanding at the loss, or only a part.
@@ -40,25 +40,6 @@ impl Sender {
             self.restart_timer(now, params);
         }
         self.transmit(self.hole, now, params, net);
-        self.send_allowed(now, params, net, MAX_BURST);
-    }
-
-    /// A duplicate ACK: limited transmit, fast retransmit at the threshold, then one more segment each.
-    pub(crate) fn newreno_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        self.duplicate_acks += 1;
-        if self.duplicate_acks < params.dup_ack_threshold {
-            self.limited_transmit(now, params, net);
-            return;
-        }
-        if self.duplicate_acks == params.dup_ack_threshold {
-            if self.may_fast_retransmit(params) {
-                self.fast_retransmit(now, params, net);
-            } else if self.may_retransmit_after_echo() {
-                self.enter_fast_recovery(now, params, net);
-            }
-        } else if self.state == RecoveryState::FastRecovery {
-            self.inflation += 1;
-        }
         self.send_allowed(now, params, net, MAX_BURST);
     }
 }

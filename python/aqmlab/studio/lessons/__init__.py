@@ -5,7 +5,6 @@ with a section "Try" for each of the data's `tries`, "Question" and "Answer". te
 """
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,13 +14,9 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from aqmlab._core import Scenario
+from aqmlab.entries import loads
 from aqmlab.names import unknown
 from aqmlab.quantities import quantity
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FORBIDDEN = ["html_block", "html_inline", "link", "image", "autolink", "reference"]
 """What Markdown may not bring into the page."""
@@ -177,7 +172,7 @@ def lesson(name: str) -> Lesson:
 def read(name: str, text: str, scenario: str) -> Lesson:
     """Return the lesson that a text and a scenario make."""
     _, front, body = text.split("+++\n", 2)
-    data = tomllib.loads(front)
+    data = loads(front)
     introduction, *sections = re.split(r"^## (Try|Question|Answer)\n", body, flags=re.MULTILINE)
     parts = list(zip(sections[::2], sections[1::2], strict=True))
     aqms = tuple(data["aqms"])

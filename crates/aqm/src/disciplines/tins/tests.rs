@@ -1,6 +1,6 @@
 use super::*;
 use crate::contract::bench;
-use crate::schemes::cake::Cake;
+use crate::schemes::cake::{Cake, CakeParams};
 use crate::{Ecn, Scheme};
 use aqmlab_core::ParamSet;
 
@@ -34,7 +34,7 @@ fn tins() -> Tins<Cake, Packet> {
 }
 
 fn with(pairs: &[(&str, &str)], link: Rate) -> Tins<Cake, Packet> {
-    let mut params = <Cake as Scheme>::Params::defaults();
+    let mut params = CakeParams::defaults();
     params.read("x", pairs.iter().copied(), &mut Vec::new());
     let view = QueueView { rate: link, ..bench::queue(0) };
     Tins::new(Cake::new(params, &view).unwrap(), view, bench::LIMIT, true, 1)

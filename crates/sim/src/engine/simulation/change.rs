@@ -91,7 +91,7 @@ impl Simulation {
         Ok(())
     }
 
-    fn at_link<T>(&mut self, link: usize, act: impl FnOnce(&mut dyn Discipline<Packet>) -> T) -> T {
+    fn at_link<T>(&mut self, link: usize, act: impl FnOnce(&mut AnyQueue<Packet>) -> T) -> T {
         let link = &mut self.links[link];
         link.catch_up(self.now);
         act(&mut link.queue)

@@ -1,0 +1,28 @@
+"""Data in TOML: files of the package, and their entries as dataclasses."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib.resources import files
+from typing import Any, TypeVar
+
+if sys.version_info >= (3, 11):
+    from tomllib import loads
+else:
+    from tomli import loads
+
+__all__ = ["filled", "loads", "read_file"]
+
+T = TypeVar("T")
+
+
+def read_file(package: str, *path: str) -> dict[str, Any]:
+    """Return what a file beside the code of a package says."""
+    return loads(files(package).joinpath(*path).read_text(encoding="utf-8"))
+
+
+def filled(kind: type[T], entry: Mapping[str, Any]) -> T:
+    """Return a dataclass with those values of an entry that are its fields; lists become tuples."""
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    known = {name: value for name, value in entry.items() if name in names}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})

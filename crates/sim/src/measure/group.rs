@@ -271,38 +271,6 @@ impl Receipts {
     }
 }
 
-/// Meter of packets at their receivers.
-pub trait ReceiptMeter {
-    /// A packet that counts, source to destination.
-    fn count(&mut self, delay: Span, is_marked: bool);
-
-    /// It had been sent before. `segment`: how long ago it was sent first, unless it is a duplicate.
-    fn count_resent(&mut self, delay: Span, segment: Option<Span>);
-
-    /// A packet reaches its receiver, perhaps ahead of the present.
-    fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool);
-}
-
-impl ReceiptMeter for GroupMeter {
-    #[inline(always)]
-    fn count(&mut self, delay: Span, is_marked: bool) {
-        self.packet_delay.add(delay);
-        self.marked += u64::from(is_marked);
-    }
-
-    #[inline]
-    fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
-        self.resent.add(delay, segment);
-    }
-
-    #[inline(always)]
-    fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool) {
-        if let Some(receipts) = &mut self.receipts {
-            receipts.note(Receipt { at, delay, delivered, is_marked });
-        }
-    }
-}
-
 /// Measures one group of flows.
 #[derive(Clone, Debug, Default)]
 pub struct GroupMeter {
@@ -396,6 +364,27 @@ impl SenderCounters {
 }
 
 impl GroupMeter {
+    /// A packet that counts, source to destination.
+    #[inline(always)]
+    pub fn count(&mut self, delay: Span, is_marked: bool) {
+        self.packet_delay.add(delay);
+        self.marked += u64::from(is_marked);
+    }
+
+    /// It had been sent before. `segment`: how long ago it was sent first, unless it is a duplicate.
+    #[inline]
+    pub fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
+        self.resent.add(delay, segment);
+    }
+
+    /// A packet reaches its receiver, perhaps ahead of the present.
+    #[inline(always)]
+    pub fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts.note(Receipt { at, delay, delivered, is_marked });
+        }
+    }
+
     /// Takes in what was measured at another group.
     pub fn merge(&mut self, other: &GroupMeter) {
         self.packet_delay.merge(&other.packet_delay);

@@ -2,7 +2,7 @@
 
 use super::call::CallResult;
 use super::declared::measures;
-use super::spans::{FewSpans, Spans};
+use super::spans::Spans;
 use crate::traffic::video::VideoResult;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Sender;
@@ -299,9 +299,9 @@ pub struct GroupMeter {
 #[derive(Clone, Debug, Default)]
 pub struct ResentDelays {
     /// Source to destination of the last transmission, duplicates included.
-    packets: FewSpans,
+    packets: Spans,
     /// The same from the first transmission on, without duplicates.
-    segments: FewSpans,
+    segments: Spans,
 }
 
 impl ResentDelays {
@@ -385,8 +385,12 @@ impl GroupMeter {
         }
     }
 
-    /// Takes in what was measured at another group.
+    /// Takes in what was measured at others.
     pub fn merge(&mut self, other: &GroupMeter) {
+        self.sent += other.sent;
+        self.ever_completed += other.ever_completed;
+        self.ended = self.ended.plus(other.ended);
+        self.before = self.before.plus(other.before);
         self.packet_delay.merge(&other.packet_delay);
         self.resent.merge(&other.resent);
         self.marked += other.marked;

@@ -61,7 +61,7 @@ pub mod kernel {
 
 pub use engine::simulation::{
     ColumnSource, FlowState, GroupProbe, Interrupted, LinkProbe, Options, Probe, RunError, SampleColumn, Simulation,
-    run,
+    run, run_divided,
 };
 pub use engine::watch::Watch;
 pub use measure::call::CallResult;

@@ -5,9 +5,10 @@ use aqmlab_aqm::{AnyScheme, Limit, entries};
 use aqmlab_core::{Rate, Span, Time};
 use aqmlab_scenario::{LinkSpec, Mangling, RateChanges, Traffic, parse};
 use aqmlab_scenario::{Scenario, SchemeAssignment};
-use aqmlab_sim::{FlowResult, LinkResult, Options, RunResult, Simulation, VideoResult, run};
+use aqmlab_sim::{FlowResult, LinkResult, Options, RunResult, Simulation, VideoResult, run, run_divided};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use proptest::test_runner::{RngSeed, TestRunner};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::thread;
 
@@ -375,6 +376,43 @@ proptest! {
             }
         }
     }
+}
+
+/// Whether a run on several threads was as on one; `None` if it could not be divided.
+fn is_same_divided(scenario: &Arc<Scenario>, aqm: &SchemeAssignment, seed: u64, threads: usize) -> Option<bool> {
+    let options = Options { threads, ..options(aqm, seed) };
+    let mut divided = run_divided(scenario.clone(), options).expect("a valid scenario runs")?.result;
+    divided.engine.wall = 0.0;
+    let undivided = Simulation::new(scenario.clone(), self::options(aqm, seed)).expect("a valid scenario");
+    let mut undivided = undivided.finish().expect("a valid scenario runs").result;
+    undivided.engine.wall = 0.0;
+    Some(divided.json() == undivided.json())
+}
+
+/// Times in whole microseconds and equal flows make many events of one instant.
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let (divided, all) = (Cell::new(0), Cell::new(0));
+    let cases = (scenario(), scheme(), any::<u64>(), prop::sample::select(vec![2usize, 3, 16]));
+    TestRunner::new(config(100))
+        .run(&cases, |(scenario, aqm, seed, threads)| {
+            let mut scenario = (*scenario).clone();
+            scenario.links.iter_mut().for_each(|link| link.changes = RateChanges::None);
+            scenario.flows.retain(|flows| !flows.traffic.has_clients());
+            if scenario.flows.is_empty() {
+                return Ok(());
+            }
+            all.set(all.get() + 1);
+            if let Some(is_same) = is_same_divided(&Arc::new(scenario), &aqm, seed, threads) {
+                divided.set(divided.get() + 1);
+                prop_assert!(is_same, "{threads} threads");
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+    let (divided, all) = (divided.get(), all.get());
+    println!("{divided} of {all} divided");
+    assert!(divided > all / 2, "only {divided} of {all} runs were divided");
 }
 
 #[test]

@@ -94,6 +94,15 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         self.used - 1
     }
 
+    /// Takes out all events in order, each with the place of who pushed it.
+    pub fn drain(&mut self) -> impl Iterator<Item = (Time, Place, E)> {
+        std::iter::from_fn(|| {
+            let (_, first) = self.first();
+            let event = *self.pop(Time(u64::MAX - 1))?.1;
+            Some((first.time, first.place(), event))
+        })
+    }
+
     /// A lane for events that are mostly pushed in order of time; any order when there are too many lanes.
     pub fn lane(&mut self) -> Lane {
         if self.used == MAX_LANES {

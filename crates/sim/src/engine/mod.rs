@@ -3,5 +3,6 @@
 mod agenda;
 mod event;
 mod network;
+mod part;
 pub mod simulation;
 pub mod watch;

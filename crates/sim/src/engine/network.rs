@@ -5,10 +5,12 @@
 mod clients;
 mod ends;
 mod queues;
+pub mod rounds;
 
 use crate::calendar::{Lane, Moment, Place};
 use crate::engine::agenda::Agenda;
 use crate::engine::event::Event;
+use crate::engine::part::Part;
 use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::link::LinkUsage;
 use crate::measure::result::{Series, TransferTable};
@@ -29,7 +31,7 @@ use std::sync::Arc;
 /// Number of flows that stay in the caches by themselves.
 const IN_CACHE: usize = 1000;
 
-/// Links, flows and pending events.
+/// Links, flows and pending events: all of a scenario, or a part of them.
 #[derive(Clone)]
 pub struct Network {
     pub scenario: Arc<Scenario>,
@@ -39,14 +41,14 @@ pub struct Network {
     pub now: Time,
     /// Times within which metrics count: from the end of the warm-up to the end.
     pub measured: Range<Time>,
-    pub links: Vec<Link>,
-    pub link_events: Vec<LinkEvents>,
+    pub links: Part<Link>,
+    pub link_events: Part<LinkEvents>,
     /// The time series of each link, if they are recorded.
-    pub series: Vec<LinkSeries>,
-    pub flows: Vec<Flow>,
+    pub series: Part<LinkSeries>,
+    pub flows: Part<Flow>,
     /// Flows that were stopped by hand before they started.
     pub never_start: BTreeSet<u32>,
-    pub sources: Vec<UdpSource>,
+    pub sources: Part<UdpSource>,
     pub clients: Vec<Client>,
     pub connections: Vec<Connection>,
     pub routes: Routes,
@@ -112,12 +114,12 @@ impl Network {
             agenda: Agenda::default(),
             now: Time::ZERO,
             measured: Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration,
-            links: Vec::new(),
-            link_events: Vec::new(),
-            series: Vec::new(),
-            flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()),
+            links: Part::default(),
+            link_events: Part::default(),
+            series: Part::default(),
+            flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()).into(),
             never_start: BTreeSet::new(),
-            sources: Vec::new(),
+            sources: Part::default(),
             clients: Vec::new(),
             connections: Vec::new(),
             routes: Routes::new(scenario),
@@ -132,10 +134,14 @@ impl Network {
 
     /// Handles the events up to and including `until`, about `most` of them; true if there may be more.
     pub fn advance(&mut self, until: Time, most: u64) -> bool {
-        let is_large = self.is_cold || self.flows.len() > IN_CACHE;
-        let fetch = |flows: &[Flow], event: &Event| {
+        let all = self.agenda.abroad.as_ref().map(|abroad| abroad.flows.clone()).unwrap_or_default();
+        let is_large = self.is_cold || self.flows.len().max(all.len()) > IN_CACHE;
+        let fetch = |flows: &Part<Flow>, event: &Event| {
             if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
-                memory::fetch(&flows[*flow as usize]);
+                match flows.get(*flow as usize) {
+                    Some(flow) => memory::fetch(flow),
+                    None => memory::fetch_at(&all, *flow as usize),
+                }
             }
         };
         for _ in 0..most {
@@ -175,12 +181,13 @@ impl Network {
         }
     }
 
-    /// True of an event that there is in every way of running: a departure may be foreseen, and a look at a time series asked
-    /// for or not.
+    /// True of an event that there is once in every way of running: a departure may be foreseen, a look at a time series asked for
+    /// or not, and the warm-up ends in all parts.
     fn counts(&self, event: Event) -> bool {
         match event {
             Event::Sent { link } => self.links[link as usize].departures == DepartureMode::Events,
             Event::Sample => false,
+            Event::WarmedUp => self.links.get(0).is_some(),
             _ => true,
         }
     }

@@ -55,6 +55,11 @@ impl<T> Part<T> {
         self.things.iter_mut()
     }
 
+    /// The number of the first.
+    pub fn first(&self) -> usize {
+        self.first
+    }
+
     /// Takes away those below a number.
     pub fn split_below(&mut self, number: usize) -> Self {
         let others = self.things.split_off(number.clamp(self.first, self.first + self.things.len()) - self.first);
@@ -81,5 +86,49 @@ impl<T> IndexMut<usize> for Part<T> {
     #[inline(always)]
     fn index_mut(&mut self, number: usize) -> &mut T {
         &mut self.things[number.wrapping_sub(self.first)]
+    }
+}
+
+impl<T> IntoIterator for Part<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.things.into_iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Part<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.things.iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a mut Part<T> {
+    type Item = &'a mut T;
+    type IntoIter = std::slice::IterMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.things.iter_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_when_things_are_taken_apart() {
+        let mut rest = Part::from(vec!['a', 'b', 'c', 'd']);
+        let mut first = rest.split_below(1);
+        let none = rest.split_below(1);
+        let second = rest.split_below(3);
+        assert_eq!((first[0], second[1], second[2], rest[3]), ('a', 'b', 'c', 'd'));
+        assert_eq!((first.get(1), second.get(0), rest.get(2), none.len()), (None, None, None, 0));
+        [none, second, rest].into_iter().for_each(|part| first.append(part));
+        assert_eq!(first.into_iter().collect::<String>(), "abcd");
     }
 }

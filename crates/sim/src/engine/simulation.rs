@@ -15,6 +15,7 @@ pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 pub use sample::{ColumnSource, SampleColumn};
 
 use crate::engine::network::Network;
+use crate::engine::network::rounds::{self, Plan};
 use crate::engine::watch::Watch;
 use crate::measure::result::Output;
 use crate::traffic::member::Member;
@@ -78,11 +79,28 @@ const EVENTS_PER_LOOK: u64 = 1 << 16;
 #[allow(clippy::disallowed_methods)] // the wall clock times the run; nothing in the run reads it
 pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Output, RunError> {
     let started = std::time::Instant::now();
+    let threads = options.threads;
     let mut simulation = Simulation::foreseeing(scenario.into(), options)?;
     simulation.stop_probing();
+    if let Some(plan) = Plan::new(&simulation.network, threads).filter(Plan::is_worthwhile) {
+        simulation.go_in_rounds(&plan)?;
+    }
     let mut output = simulation.finish()?;
     output.result.engine.wall = started.elapsed().as_secs_f64();
     Ok(output)
+}
+
+/// The same on several threads, worthwhile or not; `None` if that cannot be.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_divided(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Option<Output>, RunError> {
+    let threads = options.threads;
+    let mut simulation = Simulation::foreseeing(scenario.into(), options)?;
+    simulation.stop_probing();
+    let Some(plan) = Plan::new(&simulation.network, threads) else { return Ok(None) };
+    simulation.go_in_rounds(&plan)?;
+    simulation.finish().map(Some)
 }
 
 /// A scenario at one instant.
@@ -149,6 +167,13 @@ impl Simulation {
         while self.network.advance(until, EVENTS_PER_LOOK) {
             self.look()?;
         }
+        self.look_at_schemes()
+    }
+
+    /// Lets everything happen on several threads.
+    fn go_in_rounds(&mut self, plan: &Plan) -> Result<(), RunError> {
+        let network = std::mem::replace(&mut self.network, Network::new(&self.scenario, false));
+        self.network = rounds::run(network, plan, self.options.watch.as_deref()).ok_or(Interrupted)?;
         self.look_at_schemes()
     }
 

@@ -1,6 +1,6 @@
 //! A flow in a simulation: sender, receiver, and the access links between them and the path.
 
-use crate::calendar::{Lane, Moment, Place};
+use crate::calendar::{Moment, Place};
 use crate::measure::group::GroupMeter;
 use crate::net::packet::{AnnouncedRtt, Data, Label, Packet, Stamp};
 use crate::net::route::{Lanes, Leg, Route, Way};
@@ -63,8 +63,8 @@ pub trait Schedule {
     /// What follows is arranged as of a moment; returns that before.
     fn as_of(&mut self, moment: Moment) -> Moment;
 
-    /// A packet will be at the next hop of its way; `place`: of who sends it.
-    fn arrive(&mut self, lane: Lane, time: Time, place: Place, packet: Packet);
+    /// A packet will be at the end of a leg of its way; `place`: of who sends it.
+    fn arrive(&mut self, leg: Leg, time: Time, place: Place, packet: Packet);
 
     /// The retransmission timer of a flow may be due.
     fn retransmission(&mut self, time: Time, flow: u32);
@@ -90,6 +90,8 @@ pub struct Group {
     variant: TcpVariant,
     control: LawChoice,
     pub is_udp: bool,
+    /// ACKs may wait at the receiver.
+    pub delays_acks: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
     pub keeps_connection: bool,
     /// ECN field of its packets that may carry one.
@@ -119,6 +121,7 @@ impl Group {
             variant: spec.variant,
             control: spec.control.clone(),
             is_udp: spec.traffic.is_udp(),
+            delays_acks: spec.tcp.delayed_ack || spec.tcp.quick_acks > 0,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
             class: spec.class,
@@ -329,7 +332,7 @@ impl Flow {
             self.receiver.delivered += u32::from(counts);
             return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
-        if tcp.delayed_ack {
+        if path.group.delays_acks {
             let due = self.receiver.take_before(is_marked, received);
             self.send_due_ack(packet.flow, due, &mut path);
         }
@@ -381,7 +384,7 @@ impl Flow {
         if group.counts_marks {
             packet.set_marks(ack.ce);
         }
-        path.schedule.arrive(back.lane, time + back.delay, Place::receiver(index), packet);
+        path.schedule.arrive(back, time + back.delay, Place::receiver(index), packet);
     }
 
     /// Sends a packet that reaches the receiver's access link at `time` over it; returns its arrival at the receiver.
@@ -418,7 +421,7 @@ impl<P: Schedule> AccessLink<'_, P> {
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
         let packet = Packet::of_data(self.label, size, data);
         let place = Place::sender(packet.flow);
-        self.schedule.arrive(self.entry.lane, *self.free + self.entry.delay, place, packet);
+        self.schedule.arrive(self.entry, *self.free + self.entry.delay, place, packet);
     }
 }
 
@@ -447,7 +450,7 @@ mod tests {
         fn as_of(&mut self, moment: Moment) -> Moment {
             moment
         }
-        fn arrive(&mut self, _: Lane, _: Time, _: Place, packet: Packet) {
+        fn arrive(&mut self, _: Leg, _: Time, _: Place, packet: Packet) {
             self.push(packet);
         }
         fn retransmission(&mut self, _: Time, _: u32) {}

@@ -45,8 +45,7 @@ impl Network {
         let of = &self.groups[group as usize];
         // Fewer groups than 65536: a scenario's text is not long enough for more.
         let route = self.routes.of(group as usize, rtt);
-        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple));
-        self.flows.len() as u32 - 1
+        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple)) as u32
     }
 
     /// Reuses a flow whose transfer has ended: with a fresh sender from other ports, or on the connection that is kept.

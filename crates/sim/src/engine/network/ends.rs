@@ -6,7 +6,7 @@ use crate::engine::agenda::{Agenda, PendingAck};
 use crate::engine::event::Event;
 use crate::net::flow::{AccessLink, Flow, Schedule};
 use crate::net::packet::{AT_SENDER, Packet};
-use crate::net::route::{NextHop, Way};
+use crate::net::route::{Hop, NextHop, Way};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
 
@@ -14,7 +14,9 @@ impl Network {
     /// A packet reaches its receiver's access link at `time`, perhaps ahead of the present.
     #[inline(always)]
     pub(super) fn receive(&mut self, packet: &Packet, time: Time) {
-        let flow = &mut self.flows[packet.flow as usize];
+        let Some(flow) = self.flows.get_mut(packet.flow as usize) else {
+            return self.agenda.post(time, Place::receiver(packet.flow), *packet, true);
+        };
         let meter = &mut self.group_meters[flow.group as usize];
         let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
         flow.receive(packet, time, path, meter, &self.measured);
@@ -22,11 +24,13 @@ impl Network {
     }
 
     /// An ACK has left the last link on its way back at `time`.
-    pub(super) fn send_home(&mut self, mut packet: Packet, link: usize, time: Time) {
-        let flow = &self.flows[packet.flow as usize];
-        let home = self.routes.ways[flow.group as usize].home(flow.route());
+    pub(super) fn send_home(&mut self, mut packet: Packet, place: Place, time: Time) {
         packet.hop = AT_SENDER;
-        let (sent, place) = (self.agenda.calendar.present, Place::wire(link as u32));
+        let Some(flow) = self.flows.get(packet.flow as usize) else {
+            return self.agenda.post(time, place, packet, true);
+        };
+        let home = self.routes.ways[flow.group as usize].home(flow.route());
+        let sent = self.agenda.calendar.present;
         self.agenda.acks.push(PendingAck { sent, lane: home.lane, time: time + home.delay, place, packet });
         self.acknowledge_ahead();
     }
@@ -87,6 +91,18 @@ impl Network {
         let reorders: Vec<bool> = self.routes.ways.iter().map(|way| self.reorders_acks(way)).collect();
         let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !reorders[flow.group as usize];
         self.flows.iter_mut().filter(may).for_each(|flow| flow.ahead_until = until);
+    }
+
+    /// The least time from the departure of a packet at the last hop there to what its flow does next, apart from what it does at
+    /// once: its receiver acts on a packet as soon as that is on its way, unless the packet may be passed by others.
+    pub(super) fn reception(&self, flow: &Flow, last: &Hop) -> Span {
+        let (way, route, delay) = (&self.routes.ways[flow.group as usize], flow.route(), last.onward.delay);
+        if self.links[last.link].impairment.as_ref().is_some_and(|wire| wire.reorders()) {
+            return delay;
+        }
+        let acts_at_once = way.first_back == AT_SENDER && !self.groups[flow.group as usize].delays_acks;
+        let back = if acts_at_once { way.back(route).delay } else { Span::ZERO };
+        delay + way.egress(route) + back
     }
 
     /// True if ACKs may pass each other on their last link.

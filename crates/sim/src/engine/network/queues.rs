@@ -40,7 +40,7 @@ impl Network {
 
     #[inline(always)]
     fn group(&self, flow: u32) -> u16 {
-        self.flows[flow as usize].group
+        self.flows.get(flow as usize).map_or_else(|| self.agenda.group(flow), |flow| flow.group)
     }
 
     /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
@@ -121,11 +121,11 @@ impl Network {
     fn forward(&mut self, packet: &Packet, Hop { link, onward, next }: Hop, sent: Time) {
         match next {
             NextHop::Receiver => self.receive(packet, sent + onward.delay),
-            NextHop::Sender => self.send_home(*packet, link, sent),
+            NextHop::Sender => self.send_home(*packet, Place::wire(link as u32), sent),
             NextHop::Link => {
                 let mut packet = *packet;
                 packet.hop += 1;
-                self.agenda.push(onward.lane, sent + onward.delay, Place::wire(link as u32), Event::Arrive(packet));
+                self.agenda.send(onward, sent + onward.delay, Place::wire(link as u32), packet);
             }
         }
     }
@@ -139,13 +139,22 @@ impl Network {
             Some(wire) => (wire.cross(&mut packet, sent, self.measured.clone()), wire.reorders()),
         };
         let Some(left) = left else { return self.lose_on_wire(link, &packet, sent) };
-        packet.hop = match next {
-            NextHop::Receiver if !reorders => return self.receive_late(&packet, left + onward.delay),
-            NextHop::Receiver => AT_RECEIVER,
-            NextHop::Sender => return self.send_home(packet, link, left),
-            NextHop::Link => packet.hop + 1,
-        };
-        self.agenda.push(onward.lane, left + onward.delay, Place::wire(link as u32), Event::Arrive(packet));
+        let (time, place) = (left + onward.delay, Place::wire(link as u32));
+        match next {
+            NextHop::Receiver if !reorders => self.receive_late(&packet, time),
+            NextHop::Receiver => {
+                packet.hop = AT_RECEIVER;
+                match self.flows.get(packet.flow as usize) {
+                    Some(_) => self.agenda.push(onward.lane, time, place, Event::Arrive(packet)),
+                    None => self.agenda.post(time, place, packet, false),
+                }
+            }
+            NextHop::Sender => self.send_home(packet, place, left),
+            NextHop::Link => {
+                packet.hop += 1;
+                self.agenda.send(onward, time, place, packet);
+            }
+        }
     }
 
     /// A link loses a packet on its wire, which has been sent onto it at `sent`.

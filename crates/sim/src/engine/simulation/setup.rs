@@ -151,8 +151,7 @@ impl Simulation {
             let event = Event::Emit { source: self.network.sources.len() as u32 };
             self.network.agenda.push(Lane::ANY, first, Place::sender(source.flow), event);
         }
-        self.network.sources.push(source);
-        self.network.sources.len() as u32 - 1
+        self.network.sources.push(source) as u32
     }
 
     /// Events of delays that many flows share are queued in order.

@@ -1,0 +1,119 @@
+//! Runs on several threads: the bytes of one.
+
+use aqmlab_core::Span;
+use aqmlab_scenario::Scenario;
+use aqmlab_scenario::parse;
+use aqmlab_sim::{EngineStats, Options, Output, RunResult, Simulation, run_divided};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files of the built-in scenarios.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the scenarios are there").map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files
+}
+
+/// A built-in scenario, cut to a few seconds; `None` if it is another one by another name.
+fn built_in(path: &Path) -> Option<Arc<Scenario>> {
+    let text = fs::read_to_string(path).unwrap();
+    if text.contains("same_as = ") {
+        return None;
+    }
+    let mut scenario = parse(&text, "built in", &[]).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    scenario.duration = scenario.duration.min(Span::from_millis(3000));
+    scenario.warmup = scenario.warmup.min(Span::from_millis(1000));
+    Some(Arc::new(scenario))
+}
+
+/// One event after the other.
+fn undivided(scenario: &Arc<Scenario>, options: Options) -> Output {
+    Simulation::new(scenario.clone(), options).unwrap().finish().unwrap()
+}
+
+fn json(output: Output) -> String {
+    RunResult { engine: EngineStats { wall: 0.0, ..output.result.engine }, ..output.result }.json()
+}
+
+#[test]
+fn built_in_scenarios_give_the_same_bytes_on_2_3_and_16_threads() {
+    let (mut divided, mut all) = (0, 0);
+    for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/aqmlab/scenarios")) {
+        let Some(scenario) = built_in(&path) else { continue };
+        let one = json(undivided(&scenario, Options::default()));
+        for threads in [2, 3, 16] {
+            all += 1;
+            if let Some(several) = run_divided(scenario.clone(), Options { threads, ..Options::default() }).unwrap() {
+                divided += 1;
+                assert_eq!(json(several), one, "{} on {threads} threads", path.display());
+            }
+        }
+    }
+    assert!(divided > all / 2, "only {divided} of {all} runs were divided");
+}
+
+/// Long queues of equal flows that start together, whose packets come at equal instants.
+#[test]
+fn events_of_one_instant_keep_their_order() {
+    let text = "schema = 1\nduration = \"4 s\"\n\
+                [[links]]\nname = \"one\"\nrate = \"16 Mbit/s\"\ndelay = \"1 ms\"\nbuffer = \"40 packets\"\n\
+                [[links]]\nname = \"two\"\nrate = \"8 Mbit/s\"\ndelay = \"2 ms\"\nbuffer = \"20 packets\"\naqm = \"red\"\n\
+                [[flows]]\nname = \"a\"\ncount = 8\npath = [\"one\", \"two\"]\nrtt = \"40 ms\"\npacket = \"1000 B\"\ntcp = \"rfc\"\n\
+                [[flows]]\nname = \"b\"\ncount = 8\npath = [\"one\", \"two\"]\nrtt = \"80 ms\"\npacket = \"500 B\"\n\
+                ack_path = [\"two\", \"one\"]\ntcp = { profile = \"rfc\", delayed_ack = true }\n\
+                [[flows]]\nname = \"c\"\ncount = 4\npath = [\"two\"]\nkind = \"udp-cbr\"\nrate = \"80 kbit/s\"\nrtt = \"40 ms\"\n";
+    let scenario = Arc::new(parse(text, "equal", &[]).unwrap());
+    let one = json(undivided(&scenario, Options::default()));
+    for threads in [2, 3, 16] {
+        let several = run_divided(scenario.clone(), Options { threads, ..Options::default() }).unwrap();
+        assert_eq!(several.map(json).as_ref(), Some(&one), "{threads} threads");
+    }
+}
+
+/// Senders act on ACKs ahead of time, but for what comes before: timers, the end of the warm-up, the end of a flow, ACKs that
+/// overtake others. Access links and round trips of many lengths put packets far ahead.
+#[test]
+fn senders_that_are_ahead_change_nothing() {
+    let text = "schema = 1\nduration = \"6 s\"\nwarmup = \"1.5 s\"\n\
+                [[links]]\nname = \"one\"\nrate = \"8 Mbit/s\"\nbuffer = \"30 packets\"\naqm = \"pie\"\nloss = \"2%\"\n\
+                [[links]]\nname = \"back\"\nrate = \"2 Mbit/s\"\nbuffer = \"30 packets\"\naqm = \"codel\"\n\
+                jitter = { exponential = \"9 ms\" }\nreorder = \"20%\"\n\
+                [[flows]]\nname = \"stops\"\ncount = 9\npath = [\"one\"]\nrtt = { uniform = [\"4 ms\", \"900 ms\"] }\n\
+                start = { uniform = [\"0 s\", \"1 s\"] }\nstop = { uniform = [\"1 s\", \"5 s\"] }\ntcp = \"rfc\"\n\
+                [[flows]]\nname = \"slow\"\ncount = 5\npath = [\"one\"]\nrtt = \"30 ms\"\naccess_rate = \"64 kbit/s\"\ntcp = \"rfc\"\n\
+                [[flows]]\nname = \"overtakes\"\ncount = 9\npath = [\"one\"]\nack_path = [\"back\"]\nrtt = \"50 ms\"\n\
+                start = { uniform = [\"0 s\", \"1 s\"] }\ntcp = { profile = \"rfc\", delayed_ack = true, min_rto = \"200 ms\" }\n";
+    let scenario = Arc::new(parse(text, "ahead", &[]).unwrap());
+    for seed in 0..12 {
+        let options = Options { seed, ..Options::default() };
+        let one = json(undivided(&scenario, options.clone()));
+        for threads in [2, 3, 16] {
+            let several = run_divided(scenario.clone(), Options { threads, ..options.clone() }).unwrap();
+            assert_eq!(several.map(json).as_ref(), Some(&one), "seed {seed}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_divided_is_not() {
+    let text = |more: &str| {
+        format!(
+            "schema = 1\nduration = \"1 s\"\n[[links]]\nname = \"one\"\nrate = \"9 Mbit/s\"\nbuffer = \"9 packets\"\n\
+             [[flows]]\nname = \"a\"\ncount = 9\nrtt = \"9 ms\"\n{more}"
+        )
+    };
+    let divided = |more: &str| {
+        let scenario = parse(&text(more), "small", &[]).unwrap();
+        run_divided(scenario, Options { threads: 2, ..Options::default() }).unwrap().is_some()
+    };
+    assert!(divided(""));
+    assert!(!divided(
+        "tcp = \"rfc\"\n[[flows]]\nname = \"web\"\nkind = \"short\"\narrivals = \"9 Hz\"\nsize = \"9 packets\"\nrtt = \"9 ms\"\n",
+    ));
+    assert!(!divided(
+        "tcp = \"rfc\"\n[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n"
+    ));
+}

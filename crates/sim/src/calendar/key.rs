@@ -19,7 +19,7 @@ impl Moment {
 }
 
 /// Order of an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     pub time: Time,
     /// When it was pushed.
@@ -46,6 +46,28 @@ impl Key {
     pub fn new(time: Time, pushed: Moment, place: Place, count: u64) -> Self {
         debug_assert!(count < 1 << COUNT_BITS);
         Self { time, pushed, order: u64::from(place.bits()) << COUNT_BITS | count }
+    }
+
+    /// True if this comes first. Times are seldom equal.
+    #[inline(always)]
+    pub fn is_before(&self, other: &Self) -> bool {
+        self.time < other.time || self.time == other.time && self.was_pushed_before(other)
+    }
+
+    #[cold]
+    fn was_pushed_before(&self, other: &Self) -> bool {
+        self.rank() < other.rank()
+    }
+
+    /// What orders keys of one time.
+    pub fn rank(&self) -> impl Ord + use<> {
+        (self.pushed, self.order)
+    }
+
+    /// The one of two that comes first.
+    #[inline(always)]
+    pub fn or_earlier(self, other: Self) -> Self {
+        if other.is_before(&self) { other } else { self }
     }
 
     /// The place of who pushed the event.

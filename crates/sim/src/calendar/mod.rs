@@ -134,7 +134,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         self.pushed += 1;
         let key = Key::new(time, self.present, place, self.pushed);
         if self.timers.takes(key) {
-            self.heads[0] = self.heads[0].min(key);
+            self.heads[0] = self.heads[0].or_earlier(key);
             self.timers.place(key);
         } else {
             *self.storage_in_any_order(key) = E::of_place(place);
@@ -168,7 +168,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     #[inline(always)]
     pub fn pop_showing(&mut self, until: Time, shows: bool, mut coming: impl FnMut(&E)) -> Option<(Time, &E)> {
         let (lane, first) = self.first();
-        if first >= Key::after(until) {
+        if !first.is_before(&Key::after(until)) {
             return None;
         }
         let time = first.time;
@@ -198,7 +198,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
             if lane >= self.used {
                 break;
             }
-            if head < key {
+            if head.is_before(&key) {
                 branch(); // a conditional move would make all that follows wait for the heads
                 (first, key) = (lane, head);
             }
@@ -208,7 +208,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
 
     /// Storage for an event with this key, in the wheel or in the heap.
     fn storage_in_any_order(&mut self, key: Key) -> &mut E {
-        self.heads[0] = self.heads[0].min(key);
+        self.heads[0] = self.heads[0].or_earlier(key);
         if self.wheel.takes(key) { self.wheel.place(key) } else { self.storage_in_heap(key) }
     }
 
@@ -235,7 +235,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     #[inline]
     fn first_in_any_order(&self) -> Key {
         let heap = self.heap.first().map_or(Key::NONE, |(key, _)| *key);
-        self.wheel.first_key().min(self.timers.first_key()).min(heap)
+        self.wheel.first_key().or_earlier(self.timers.first_key()).or_earlier(heap)
     }
 
     fn storage_in_heap(&mut self, key: Key) -> &mut E {
@@ -245,7 +245,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         });
         let mut hole = self.heap.len();
         self.heap.push((key, slot));
-        while hole > 0 && self.heap[(hole - 1) / 4].0 > key {
+        while hole > 0 && key.is_before(&self.heap[(hole - 1) / 4].0) {
             self.heap[hole] = self.heap[(hole - 1) / 4];
             hole = (hole - 1) / 4;
         }
@@ -275,10 +275,10 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
             let children = &self.heap[first_child..len.min(first_child + 4)];
             let least = match children.len() {
                 4 => least_of_four(children),
-                few => (0..few).min_by_key(|i| children[*i].0).unwrap_or(0),
+                few => (1..few).fold(0, |least, i| if children[i].0.is_before(&children[least].0) { i } else { least }),
             };
             let child = children[least];
-            if child.0 >= entry.0 {
+            if !child.0.is_before(&entry.0) {
                 break;
             }
             self.heap[hole] = child;
@@ -296,9 +296,9 @@ fn branch() {}
 /// Index of the least of four entries. It cannot be predicted, so it is computed in two rounds, without a branch.
 #[inline(always)]
 fn least_of_four(entries: &[HeapEntry]) -> usize {
-    let key = |i: usize| entries[i].0;
-    let (first, second) = (usize::from(key(1) < key(0)), 2 + usize::from(key(3) < key(2)));
-    first + (second - first) * usize::from(key(second) < key(first))
+    let precedes = |i: usize, j: usize| usize::from(entries[i].0.is_before(&entries[j].0));
+    let (first, second) = (precedes(1, 0), 2 + precedes(3, 2));
+    first + (second - first) * precedes(second, first)
 }
 
 /// First in, first out; grows when full, to a power of two.
@@ -317,7 +317,7 @@ impl<E: Copy + Default> Ring<E> {
 
     #[inline(always)]
     fn is_next(&self, key: Key) -> bool {
-        self.len == 0 || key >= self.last_key
+        self.len == 0 || !key.is_before(&self.last_key)
     }
 
     /// Storage for the next event.

@@ -194,7 +194,10 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         let bin = &mut self.marks[self.bin.clone()];
         bin.sort_unstable();
         if bin.windows(2).any(|two| two[0] >> Self::PLACE == two[1] >> Self::PLACE) {
-            bin.sort_unstable_by_key(|mark| self.pages.key(Self::place_of(*mark)));
+            bin.sort_unstable_by_key(|mark| {
+                let key = self.pages.key(Self::place_of(*mark));
+                (key.time, key.rank())
+            });
         }
     }
 

@@ -151,9 +151,8 @@ impl Network {
                 self.agenda.as_of(Moment::at(self.now));
                 return false;
             };
-            let event = *event;
             self.now = time;
-            match event {
+            match *event {
                 Event::Arrive(packet) => self.take(packet),
                 event => self.handle(event),
             }

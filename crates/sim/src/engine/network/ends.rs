@@ -41,13 +41,13 @@ impl Network {
         if self.agenda.acks.is_empty() {
             return;
         }
-        let (mut acks, present) = (std::mem::take(&mut self.agenda.acks), self.agenda.calendar.present);
-        for ack in acks.drain(..) {
-            let PendingAck { sent, lane, time, place, packet } = ack;
+        let present = self.agenda.calendar.present;
+        for i in 0..self.agenda.acks.len() {
+            let PendingAck { sent, lane, time, place, packet } = self.agenda.acks[i];
             if self.may_act_ahead(packet.flow, time) {
                 self.events += 1;
                 self.agenda.as_of(Moment { now: time, since: sent.now });
-                self.at_sender(packet.flow, time, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
+                self.hear(&packet, time);
             } else {
                 let flow = &mut self.flows[packet.flow as usize];
                 flow.acks_until = flow.acks_until.max(time);
@@ -55,8 +55,8 @@ impl Network {
                 self.agenda.push(lane, time, place, Event::Arrive(packet));
             }
         }
+        self.agenda.acks.clear();
         self.agenda.as_of(present);
-        self.agenda.acks = acks;
     }
 
     /// True if nothing else can happen to a sender before an ACK that reaches it at `time`: ACKs of a flow come in order, so
@@ -128,10 +128,16 @@ impl Network {
         if is_transfer && flow.sender.is_done() {
             return; // a late duplicate
         }
-        self.at_sender(packet.flow, self.now, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
+        self.hear(packet, self.now);
         if is_transfer && self.flows[packet.flow as usize].sender.is_done() {
             self.end_transfer(packet.flow, connection);
         }
+    }
+
+    /// A sender acts on an ACK.
+    #[inline(never)] // one copy of its code
+    fn hear(&mut self, packet: &Packet, time: Time) {
+        self.at_sender(packet.flow, time, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
     }
 
     #[inline(always)]

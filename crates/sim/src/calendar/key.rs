@@ -76,3 +76,44 @@ impl Key {
         Place::of_bits((self.order >> COUNT_BITS) as u32)
     }
 }
+
+/// What a wheel holds: a key, or more.
+pub trait Keyed: Copy + Default {
+    /// Its key.
+    fn key(&self) -> Key;
+
+    /// It, by its key alone; the rest stays as it is.
+    fn set_key(&mut self, key: Key);
+}
+
+impl Keyed for Key {
+    #[inline(always)]
+    fn key(&self) -> Key {
+        *self
+    }
+
+    #[inline(always)]
+    fn set_key(&mut self, key: Key) {
+        *self = key;
+    }
+}
+
+/// An event and its key, in a cache line.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+pub struct KeyedEvent<E> {
+    pub key: Key,
+    pub event: E,
+}
+
+impl<E: Copy + Default> Keyed for KeyedEvent<E> {
+    #[inline(always)]
+    fn key(&self) -> Key {
+        self.key
+    }
+
+    #[inline(always)]
+    fn set_key(&mut self, key: Key) {
+        self.key = key;
+    }
+}

@@ -13,7 +13,7 @@ pub use key::Moment;
 pub use place::Place;
 
 use aqmlab_core::Time;
-use key::Key;
+use key::{Key, KeyedEvent};
 use wheel::Wheel;
 
 /// Distance, in events of a lane, at which upcoming ones are fetched from memory.
@@ -48,9 +48,9 @@ pub struct Calendar<E> {
     slots: Vec<E>,
     free_slots: Vec<u32>,
     /// The next 1.1 s, in slots of 4.3 ms.
-    wheel: Wheel<E, 32>,
+    wheel: Wheel<KeyedEvent<E>, 32>,
     /// The next 17 s, in slots of 69 ms: the timers are in the keys.
-    timers: Wheel<(), 36>,
+    timers: Wheel<Key, 36>,
     /// The timer that has come last.
     timer: E,
     /// The first stands for wheels and heap and stays empty.
@@ -187,7 +187,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         }
         let popped = ring.pop();
         self.heads[lane] = ring.first_key();
-        Some((time, &ring.items[popped].1))
+        Some((time, &ring.items[popped].event))
     }
 
     /// The lane whose head comes first, and its key.
@@ -209,18 +209,18 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     /// Storage for an event with this key, in the wheel or in the heap.
     fn storage_in_any_order(&mut self, key: Key) -> &mut E {
         self.heads[0] = self.heads[0].or_earlier(key);
-        if self.wheel.takes(key) { self.wheel.place(key) } else { self.storage_in_heap(key) }
+        if self.wheel.takes(key) { &mut self.wheel.place(key).event } else { self.storage_in_heap(key) }
     }
 
     /// The first event of wheels and heap together; there must be one.
     #[inline]
     fn pop_any(&mut self, mut coming: impl FnMut(&E)) -> &E {
         if self.wheel.first_key() == self.heads[0] {
-            let place = self.wheel.pop(|(_, event)| coming(event));
+            let place = self.wheel.pop(|coming_up| coming(&coming_up.event));
             self.heads[0] = self.first_in_any_order();
-            self.wheel.at(place)
+            &self.wheel.at(place).event
         } else if self.timers.first_key() == self.heads[0] {
-            self.timers.pop(|(key, ())| coming(&E::of_place(key.place())));
+            self.timers.pop(|key| coming(&E::of_place(key.place())));
             self.timer = E::of_place(self.heads[0].place());
             self.heads[0] = self.first_in_any_order();
             &self.timer
@@ -304,7 +304,7 @@ fn least_of_four(entries: &[HeapEntry]) -> usize {
 /// First in, first out; grows when full, to a power of two.
 #[derive(Clone)]
 struct Ring<E> {
-    items: Vec<(Key, E)>,
+    items: Vec<KeyedEvent<E>>,
     first: usize,
     len: usize,
     last_key: Key,
@@ -329,9 +329,9 @@ impl<E: Copy + Default> Ring<E> {
         let end = (self.first + self.len) & (self.items.len() - 1);
         self.len += 1;
         self.last_key = key;
-        let (of, event) = &mut self.items[end];
-        *of = key;
-        event
+        let item = &mut self.items[end];
+        item.key = key;
+        &mut item.event
     }
 
     /// Place of the first event, which is overwritten by a later push; the ring must not be empty.
@@ -347,20 +347,20 @@ impl<E: Copy + Default> Ring<E> {
     #[inline(always)]
     fn look_ahead(&self, coming: &mut impl FnMut(&E)) {
         if self.len > AHEAD {
-            coming(&self.items[(self.first + AHEAD) & (self.items.len() - 1)].1);
+            coming(&self.items[(self.first + AHEAD) & (self.items.len() - 1)].event);
         }
     }
 
     #[inline]
     fn first_key(&self) -> Key {
-        if self.len == 0 { Key::NONE } else { self.items[self.first].0 }
+        if self.len == 0 { Key::NONE } else { self.items[self.first].key }
     }
 
     #[cold]
     fn grow(&mut self) {
         self.items.rotate_left(self.first);
         self.first = 0;
-        self.items.resize((2 * self.len).max(64), (Key::NONE, E::default()));
+        self.items.resize((2 * self.len).max(64), KeyedEvent::default());
     }
 }
 

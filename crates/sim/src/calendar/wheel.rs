@@ -8,7 +8,7 @@
 //! Slots are written page by page, and a page whose events have come is used again: memory is what pends, and no slot is
 //! copied as it grows.
 
-use super::key::Key;
+use super::key::{Key, Keyed};
 use crate::memory;
 use std::ops::Range;
 
@@ -36,8 +36,8 @@ struct Slot {
 
 /// Events in pages, each of which belongs to one slot or to none.
 #[derive(Clone)]
-struct PagePool<E> {
-    events: Vec<(Key, E)>,
+struct PagePool<T> {
+    events: Vec<T>,
     /// For each page, the one before it in its slot, or among the free ones.
     before: Vec<u32>,
     /// The last of the free ones.
@@ -46,8 +46,8 @@ struct PagePool<E> {
 
 /// Events by slot of 2^`BITS` ps.
 #[derive(Clone)]
-pub struct Wheel<E, const BITS: u32> {
-    pages: PagePool<E>,
+pub struct Wheel<T, const BITS: u32> {
+    pages: PagePool<T>,
     slots: [Slot; SLOTS],
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
@@ -65,7 +65,7 @@ pub struct Wheel<E, const BITS: u32> {
     first: Key,
 }
 
-impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
+impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
     /// Bits of a mark that say where the event is.
     const PLACE: u32 = u64::BITS - BITS;
 
@@ -109,7 +109,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
 
     /// Storage for an event with this key, which the wheel takes.
     #[inline]
-    pub fn place(&mut self, key: Key) -> &mut E {
+    pub fn place(&mut self, key: Key) -> &mut T {
         if self.first == Key::NONE {
             return self.begin(key);
         }
@@ -119,18 +119,18 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
             self.occupied[index / 64] |= 1 << (index % 64);
         }
         let place = self.pages.place(slot, key);
-        &mut self.pages.events[place].1
+        &mut self.pages.events[place]
     }
 
     /// The same where there are no events.
-    fn begin(&mut self, key: Key) -> &mut E {
+    fn begin(&mut self, key: Key) -> &mut T {
         (self.present, self.first) = (Self::slot(key), key);
         self.marks.clear();
         self.marks.push(Self::mark(key, ALONE));
         self.ends.clear();
         (self.bins, self.bin) = (0, 0..1);
-        let (of, event) = &mut self.pages.events[ALONE];
-        *of = key;
+        let event = &mut self.pages.events[ALONE];
+        event.set_key(key);
         event
     }
 
@@ -143,7 +143,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     /// Takes out the first event; there must be one. Its place, which stays as it is until the next push. Shows `coming`
     /// events that follow in a little while.
     #[inline]
-    pub fn pop(&mut self, coming: impl FnMut(&(Key, E))) -> usize {
+    pub fn pop(&mut self, coming: impl FnMut(&T)) -> usize {
         let place = Self::place_of(self.marks[self.bin.start]);
         self.bin.start += 1;
         if self.bin.is_empty() {
@@ -156,8 +156,8 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
 
     /// The event at a place.
     #[inline]
-    pub fn at(&self, place: usize) -> &E {
-        &self.pages.events[place].1
+    pub fn at(&self, place: usize) -> &T {
+        &self.pages.events[place]
     }
 
     #[inline]
@@ -166,7 +166,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     /// Goes on to the next bin that holds any events, if there is one.
-    fn go_on(&mut self, coming: impl FnMut(&(Key, E))) {
+    fn go_on(&mut self, coming: impl FnMut(&T)) {
         while self.bin.is_empty() {
             if self.bins < self.ends.len() {
                 self.bin = self.marks_of(self.bins);
@@ -202,7 +202,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     /// Shows the events of the next bin, and fetches those of the bin after it; a slot of few events has one bin.
-    fn look_ahead(&self, mut coming: impl FnMut(&(Key, E))) {
+    fn look_ahead(&self, mut coming: impl FnMut(&T)) {
         if self.bins == self.ends.len() {
             return;
         }
@@ -236,8 +236,8 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         let bits = (open.len / IN_BIN).next_power_of_two().trailing_zeros();
         let bin = |key: Key| ((key.time.0 & ((1 << BITS) - 1)) >> (BITS - bits)) as usize;
         ends.resize(1 << bits, 0);
-        for (key, _) in pages.of(*open).flat_map(|page| &pages.events[page]) {
-            ends[bin(*key)] += 1;
+        for event in pages.of(*open).flat_map(|page| &pages.events[page]) {
+            ends[bin(event.key())] += 1;
         }
         let mut sum = 0;
         for end in ends.iter_mut() {
@@ -265,10 +265,10 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 }
 
-impl<E: Copy + Default> PagePool<E> {
+impl<T: Keyed> PagePool<T> {
     #[inline(always)]
     fn key(&self, place: usize) -> Key {
-        self.events[place].0
+        self.events[place].key()
     }
 
     /// The place of the next event of a slot, which has this key.
@@ -278,7 +278,7 @@ impl<E: Copy + Default> PagePool<E> {
             self.add_page(slot);
         }
         let place = slot.end;
-        self.events[place].0 = key;
+        self.events[place].set_key(key);
         slot.end += 1;
         slot.len += 1;
         memory::fetch_at(&self.events, slot.end); // the slot's next event may be long in coming
@@ -318,30 +318,31 @@ impl<E: Copy + Default> PagePool<E> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::KeyedEvent;
     use super::*;
     use aqmlab_core::Time;
 
     /// 100 events that each come back half a second later, 30 times: they never lie in more than 101 slots.
     #[test]
     fn pages_are_used_again() {
-        let mut wheel = Wheel::<u64, 32>::new();
+        let mut wheel = Wheel::<KeyedEvent<u64>, 32>::new();
         let key = |time: u64| Key { time: Time(time), ..Key::default() };
-        (0..100).for_each(|i| *wheel.place(key(i << 33)) = i);
+        (0..100).for_each(|i| wheel.place(key(i << 33)).event = i);
         for _ in 0..3000 {
             let first = wheel.first_key();
             let place = wheel.pop(|_| ());
-            let event = *wheel.at(place);
-            *wheel.place(key(first.time.0 + (120 << 32))) = event;
+            let event = wheel.at(place).event;
+            wheel.place(key(first.time.0 + (120 << 32))).event = event;
         }
         assert!(wheel.pages.before.len() <= 1 + 101, "{} pages", wheel.pages.before.len());
     }
 
     #[test]
     fn events_take_no_more_than_their_pages() {
-        let mut wheel = Wheel::<(), 32>::new();
-        *wheel.place(Key::default()) = ();
+        let mut wheel = Wheel::<Key, 32>::new();
+        wheel.place(Key::default());
         for i in 0..10_000u64 {
-            *wheel.place(Key { time: Time((1 + i % 5) << 32 | i), ..Key::default() }) = ();
+            wheel.place(Key { time: Time((1 + i % 5) << 32 | i), ..Key::default() });
         }
         assert_eq!(wheel.pages.before.len(), 1 + 5 * 2000usize.div_ceil(PAGE));
     }

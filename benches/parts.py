@@ -27,11 +27,11 @@ DURATIONS = {500: 20, 50_000: 1}
 CACHES = ["--D1=32768,8,64", "--I1=32768,8,64", "--LL=1048576,16,64"]
 """Of one core: callgrind's last level is the core's second."""
 
-LOOPS = ("aqmlab_sim::engine::simulation::Simulation::advance", "aqmlab_sim::engine::simulation::parallel::run")
+LOOPS = ("aqmlab_sim::engine::network::Network::advance",)
 """Only what happens within them is counted: neither set-up nor results."""
 
 PARTS = {
-    "event queue": ("engine/calendar", "engine/wheel"),
+    "event queue": ("calendar/",),
     "loop, events, packets": ("engine/",),
     "link and meters": ("net/link", "net/deliveries", "measure/"),
     "routes, access, ends of flows": ("net/",),

@@ -4,7 +4,7 @@ use aqmlab_aqm::entries;
 use aqmlab_core::{Stream, Time};
 use aqmlab_scenario::parse;
 use aqmlab_scenario::{Scenario, SchemeAssignment};
-use aqmlab_sim::event_queue::{Calendar, FromTimer, Lane, Timer};
+use aqmlab_sim::event_queue::{Calendar, Lane, Place, TimerEvent};
 use aqmlab_sim::{Options, run};
 use criterion::measurement::WallTime;
 use criterion::{Bencher, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -82,8 +82,8 @@ fn threads(criterion: &mut Criterion) {
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Held([u64; 4]);
 
-impl FromTimer<()> for Held {
-    fn from_timer(_: Timer, (): ()) -> Self {
+impl TimerEvent for Held {
+    fn of_place(_: Place) -> Self {
         Self::default()
     }
 }
@@ -96,7 +96,7 @@ trait Queue {
 
 impl Queue for Calendar<Held> {
     fn push(&mut self, time: u64, event: Held) {
-        Calendar::push(self, Lane::ANY, Time(time), event);
+        Calendar::push(self, Lane::ANY, Time(time), Place::SAMPLE, event);
     }
 
     fn pop(&mut self) -> (u64, Held) {

@@ -1,11 +1,11 @@
 //! Packet-level simulation: a scenario in, a result out.
 //!
 //! ```text
-//!   calendar/                the event queue: time, then order of insertion
+//!   calendar/                the event queue: time, then the order of the pushes
 //!   engine/     event        the events of a run
-//!               network      the queues at one instant: packets join, leave and go on
-//!               simulation   a scenario at one instant: set-up, events, probes, changes, output; on one thread
-//!                            or on several (parallel)
+//!               agenda       what is to come
+//!               network      links, flows and pending events at one instant, and what happens to them
+//!               simulation   a scenario at one instant: set-up, probes, changes, output
 //!               watch        progress and cancellation of a run
 //!   net/        route        a flow's path, compiled to delays and queues
 //!               link         a queue, its scheme, and the transmitter behind it
@@ -41,7 +41,7 @@ mod traffic;
 /// The event queue, for its benchmark.
 #[doc(hidden)]
 pub mod event_queue {
-    pub use crate::calendar::{Calendar, FromTimer, Lane, Timer};
+    pub use crate::calendar::{Calendar, Lane, Place, TimerEvent};
 }
 
 /// The parts that a run on another engine shares with a simulation: who takes part, and what is measured of it.
@@ -49,7 +49,7 @@ pub mod event_queue {
 pub mod kernel {
     pub use crate::measure::capture::PcapngWriter;
     pub use crate::measure::flows::{GroupOutcome, flow_results};
-    pub use crate::measure::group::{FlowShare, GroupMeter, ReceiptMeter, SenderCounters};
+    pub use crate::measure::group::{FlowShare, GroupMeter, SenderCounters};
     pub use crate::measure::link::{LinkFacts, LinkMeter, LinkResult};
     pub use crate::measure::result::{EngineStats, FlowTable, RunResult, Series, TransferTable};
     pub use crate::measure::settling::Stage;

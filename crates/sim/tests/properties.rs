@@ -356,7 +356,7 @@ proptest! {
         let plain = result(&scenario, &aqm, seed);
         for simulation in [simulation.fork().unwrap(), simulation] {
             let mut stepped = simulation.finish().unwrap().result;
-            stepped.engine.events = plain.engine.events; // seldom differs by one over wires with jitter; why is not known
+            stepped.engine.wall = 0.0;
             prop_assert_eq!(stepped.json(), plain.json());
         }
     }
@@ -378,7 +378,7 @@ proptest! {
     }
 }
 
-/// Whether a run divided into rounds was as without; `None` if it could not be divided.
+/// Whether a run on several threads was as on one; `None` if it could not be divided.
 fn is_same_divided(scenario: &Arc<Scenario>, aqm: &SchemeAssignment, seed: u64, threads: usize) -> Option<bool> {
     let options = Options { threads, ..options(aqm, seed) };
     let mut divided = run_divided(scenario.clone(), options).expect("a valid scenario runs")?.result;
@@ -393,7 +393,7 @@ fn is_same_divided(scenario: &Arc<Scenario>, aqm: &SchemeAssignment, seed: u64, 
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
     let (divided, all) = (Cell::new(0), Cell::new(0));
-    let cases = (scenario(), scheme(), any::<u64>(), prop::sample::select(vec![1usize, 2, 3, 16]));
+    let cases = (scenario(), scheme(), any::<u64>(), prop::sample::select(vec![2usize, 3, 16]));
     TestRunner::new(config(100))
         .run(&cases, |(scenario, aqm, seed, threads)| {
             let mut scenario = (*scenario).clone();

@@ -11,7 +11,7 @@ use aqmlab_netlink::QdiscStats;
 use aqmlab_scenario::{LinkSpec, Scenario};
 use aqmlab_sim::kernel::{
     Client, EngineStats, FlowShare, FlowTable, GroupMeter, GroupOutcome, LinkFacts, LinkMeter, LinkResult, MemberDraft,
-    ReceiptMeter, RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
+    RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;

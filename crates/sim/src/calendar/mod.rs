@@ -1,4 +1,4 @@
-//! The event queue. Events come out by time and, at equal times, in the order in which they were pushed.
+//! The event queue. Events come out by time and, at equal times, in the order in which they were pushed ([`Place`]).
 //!
 //! Most events of a network lie a constant delay ahead, so they are pushed in order: a lane holds them as a plain
 //! queue at about a nanosecond each. What is out of order goes to a timing wheel, and what only tells of a flow's timer to
@@ -6,30 +6,22 @@
 //! heap.
 
 mod key;
-mod timer;
+mod place;
 mod wheel;
 
-pub use timer::{FromTimer, Timer};
+pub use key::Moment;
+pub use place::Place;
 
 use aqmlab_core::Time;
-use key::{Key, NO_EVENT};
+use key::{Key, KeyedEvent};
 use wheel::Wheel;
 
-const SLOT_BITS: u32 = 26;
-/// Order of insertion from which on an event is one of the last of its instant.
-const LAST: u64 = 1 << 37;
-/// Pushes for which a place in the order of insertion is kept (see [`Calendar::reserve`]).
-const RESERVED: u64 = 4;
 /// Distance, in events of a lane, at which upcoming ones are fetched from memory.
 const AHEAD: usize = 8;
 /// Every pop looks at the head of every lane, so there are few.
 const MAX_LANES: usize = 12;
 /// Room for them: a power of two, so that no index needs a check.
 const ROOM: usize = MAX_LANES.next_power_of_two();
-
-/// A place in the order of insertion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order(u64);
 
 /// The queue of the calendar that an event is pushed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,16 +32,25 @@ impl Lane {
     pub const ANY: Lane = Lane(0);
 }
 
+/// An event of which its place tells all: many of these pend for long, and a calendar holds no more of them than a key.
+pub trait TimerEvent {
+    /// The event that this place pushes as a timer.
+    fn of_place(place: Place) -> Self;
+}
+
+/// An event of the heap: its key, and where it is.
+type HeapEntry = (Key, u32);
+
 /// Pending events.
 #[derive(Clone)]
-pub struct Calendar<E, D = ()> {
-    heap: Vec<Key>,
+pub struct Calendar<E> {
+    heap: Vec<HeapEntry>,
     slots: Vec<E>,
     free_slots: Vec<u32>,
     /// The next 1.1 s, in slots of 4.3 ms.
-    wheel: Wheel<E, 32>,
-    /// The next 17 s, in slots of 69 ms: the timers are in the keys, and with each what else there is to know.
-    timers: Wheel<D, 36>,
+    wheel: Wheel<KeyedEvent<E>, 32>,
+    /// The next 17 s, in slots of 69 ms: the timers are in the keys.
+    timers: Wheel<Key, 36>,
     /// The timer that has come last.
     timer: E,
     /// The first stands for wheels and heap and stays empty.
@@ -59,9 +60,11 @@ pub struct Calendar<E, D = ()> {
     /// Key of the first event of wheels and heap together, and of each lane.
     heads: [Key; ROOM],
     pushed: u64,
+    /// The moment of the next pushes: that of the last event to come out, unless said otherwise.
+    pub present: Moment,
 }
 
-impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Default for Calendar<E, D> {
+impl<E: Copy + Default + TimerEvent> Default for Calendar<E> {
     /// Nothing is pending.
     fn default() -> Self {
         Self {
@@ -73,13 +76,14 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Default for Calendar<E
             timer: E::default(),
             lanes: std::array::from_fn(|_| Ring::new()),
             used: 1,
-            heads: [NO_EVENT; ROOM],
+            heads: [Key::NONE; ROOM],
             pushed: 0,
+            present: Moment::default(),
         }
     }
 }
 
-impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
+impl<E: Copy + Default + TimerEvent> Calendar<E> {
     /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
     pub fn with_lanes(lanes: usize) -> Self {
         Self { used: lanes + 1, ..Self::default() }
@@ -90,11 +94,13 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
         self.used - 1
     }
 
-    /// Time of the first event; [`Time::NEVER`] without one.
-    #[inline]
-    pub fn first_time(&self) -> Time {
-        let time = |lane: usize| (self.heads[lane % ROOM] >> 64) as u64;
-        Time((1..self.used).fold(time(0), |first, lane| first.min(time(lane))))
+    /// Takes out all events in order, each with the place of who pushed it.
+    pub fn drain(&mut self) -> impl Iterator<Item = (Time, Place, E)> {
+        std::iter::from_fn(|| {
+            let (_, first) = self.first();
+            let event = *self.pop(Time(u64::MAX - 1))?.1;
+            Some((first.time, first.place(), event))
+        })
     }
 
     /// A lane for events that are mostly pushed in order of time; any order when there are too many lanes.
@@ -108,54 +114,39 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
 
     /// Inlined, so that an event is written where it stays and not copied there through the stack.
     #[inline(always)]
-    pub fn push(&mut self, lane: Lane, time: Time, event: E) {
-        self.pushed += 1;
-        self.push_key(lane, key(time, self.pushed), event);
+    pub fn push(&mut self, lane: Lane, time: Time, place: Place, event: E) {
+        self.push_as_of(self.present, lane, time, place, event);
     }
 
-    /// The same, in any order, of a timer with what else there is to know.
-    pub fn push_timer(&mut self, time: Time, timer: Timer, data: D) {
-        self.pushed += 1;
-        let key = key(time, self.pushed);
-        if self.timers.takes(key) {
-            let key = key | Key::from(timer.bits());
-            self.heads[0] = self.heads[0].min(key);
-            *self.timers.place(key) = data;
-        } else {
-            *self.place_in_any_order(key) = E::from_timer(timer, data);
-        }
-    }
-
-    /// An event that comes after all others of its instant, those included that are pushed later. Such events come in
-    /// order of insertion among themselves.
-    pub fn push_last(&mut self, lane: Lane, time: Time, event: E) {
-        self.pushed += 1;
-        self.push_key(lane, key(time, LAST | self.pushed), event);
-    }
-
-    /// Keeps a place in the order of insertion for up to four events that are pushed later.
-    pub fn reserve(&mut self) -> Order {
-        let order = Order(self.pushed);
-        self.pushed += RESERVED;
-        order
-    }
-
-    /// Lets the next pushes take the reserved place. Returns the present place, to go on from by the same call.
-    pub fn continue_at(&mut self, order: Order) -> Order {
-        Order(std::mem::replace(&mut self.pushed, order.0))
+    /// An event that comes after all others of its instant, those included that are pushed later, by place.
+    pub fn push_last(&mut self, lane: Lane, time: Time, place: Place, event: E) {
+        self.push_as_of(Moment::at(Time::NEVER), lane, time, place, event);
     }
 
     #[inline(always)]
-    fn push_key(&mut self, lane: Lane, key: Key, event: E) {
-        *self.place(lane, key) = event;
+    fn push_as_of(&mut self, moment: Moment, lane: Lane, time: Time, place: Place, event: E) {
+        self.pushed += 1;
+        *self.storage(lane, Key::new(time, moment, place, self.pushed)) = event;
+    }
+
+    /// The event that the place tells, in any order.
+    pub fn push_timer(&mut self, time: Time, place: Place) {
+        self.pushed += 1;
+        let key = Key::new(time, self.present, place, self.pushed);
+        if self.timers.takes(key) {
+            self.heads[0] = self.heads[0].or_earlier(key);
+            self.timers.place(key);
+        } else {
+            *self.storage_in_any_order(key) = E::of_place(place);
+        }
     }
 
     /// Storage for an event with this key.
     #[inline(always)]
-    fn place(&mut self, lane: Lane, key: Key) -> &mut E {
+    fn storage(&mut self, lane: Lane, key: Key) -> &mut E {
         let index = usize::from(lane.0) % ROOM;
         if lane == Lane::ANY || !self.lanes[index].is_next(key) {
-            return self.place_in_any_order(key);
+            return self.storage_in_any_order(key);
         }
         let ring = &mut self.lanes[index];
         if ring.len == 0 {
@@ -177,10 +168,11 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
     #[inline(always)]
     pub fn pop_showing(&mut self, until: Time, shows: bool, mut coming: impl FnMut(&E)) -> Option<(Time, &E)> {
         let (lane, first) = self.first();
-        if first >= key(until, LAST) {
+        if !first.is_before(&Key::after(until)) {
             return None;
         }
-        let time = Time((first >> 64) as u64);
+        let time = first.time;
+        self.present = Moment { now: time, since: first.pushed.now };
         if lane == 0 {
             let coming = |event: &E| {
                 if shows {
@@ -195,7 +187,7 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
         }
         let popped = ring.pop();
         self.heads[lane] = ring.first_key();
-        Some((time, &ring.items[popped].1))
+        Some((time, &ring.items[popped].event))
     }
 
     /// The lane whose head comes first, and its key.
@@ -206,7 +198,7 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
             if lane >= self.used {
                 break;
             }
-            if head < key {
+            if head.is_before(&key) {
                 branch(); // a conditional move would make all that follows wait for the heads
                 (first, key) = (lane, head);
             }
@@ -215,21 +207,21 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
     }
 
     /// Storage for an event with this key, in the wheel or in the heap.
-    fn place_in_any_order(&mut self, key: Key) -> &mut E {
-        self.heads[0] = self.heads[0].min(key);
-        if self.wheel.takes(key) { self.wheel.place(key) } else { self.place_in_heap(key) }
+    fn storage_in_any_order(&mut self, key: Key) -> &mut E {
+        self.heads[0] = self.heads[0].or_earlier(key);
+        if self.wheel.takes(key) { &mut self.wheel.place(key).event } else { self.storage_in_heap(key) }
     }
 
     /// The first event of wheels and heap together; there must be one.
     #[inline]
     fn pop_any(&mut self, mut coming: impl FnMut(&E)) -> &E {
         if self.wheel.first_key() == self.heads[0] {
-            let place = self.wheel.pop(|(_, event)| coming(event));
+            let place = self.wheel.pop(|coming_up| coming(&coming_up.event));
             self.heads[0] = self.first_in_any_order();
-            self.wheel.at(place)
+            &self.wheel.at(place).event
         } else if self.timers.first_key() == self.heads[0] {
-            let place = self.timers.pop(|([_, order], data)| coming(&E::from_timer(timer(*order), *data)));
-            self.timer = E::from_timer(timer(self.heads[0] as u64), *self.timers.at(place));
+            self.timers.pop(|key| coming(&E::of_place(key.place())));
+            self.timer = E::of_place(self.heads[0].place());
             self.heads[0] = self.first_in_any_order();
             &self.timer
         } else {
@@ -242,40 +234,38 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
     /// Key of the first event of wheels and heap together.
     #[inline]
     fn first_in_any_order(&self) -> Key {
-        let heap = self.heap.first().copied().unwrap_or(NO_EVENT);
-        self.wheel.first_key().min(self.timers.first_key()).min(heap)
+        let heap = self.heap.first().map_or(Key::NONE, |(key, _)| *key);
+        self.wheel.first_key().or_earlier(self.timers.first_key()).or_earlier(heap)
     }
 
-    fn place_in_heap(&mut self, key: Key) -> &mut E {
+    fn storage_in_heap(&mut self, key: Key) -> &mut E {
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(E::default());
             self.slots.len() as u32 - 1
         });
-        assert!(slot < 1 << SLOT_BITS, "more than 67 million events pending");
-        let key = key | Key::from(slot);
         let mut hole = self.heap.len();
-        self.heap.push(key);
-        while hole > 0 && self.heap[(hole - 1) / 4] > key {
+        self.heap.push((key, slot));
+        while hole > 0 && key.is_before(&self.heap[(hole - 1) / 4].0) {
             self.heap[hole] = self.heap[(hole - 1) / 4];
             hole = (hole - 1) / 4;
         }
-        self.heap[hole] = key;
+        self.heap[hole] = (key, slot);
         &mut self.slots[slot as usize]
     }
 
     /// Slot of the first event of the heap.
     fn pop_heap(&mut self) -> usize {
-        let slot = (self.heap[0] as u32) & ((1 << SLOT_BITS) - 1);
+        let (_, slot) = self.heap[0];
         self.free_slots.push(slot);
-        let last = self.heap.pop().unwrap_or(NO_EVENT);
+        let last = self.heap.pop().unwrap_or((Key::NONE, 0));
         if !self.heap.is_empty() {
             self.sift_down(last);
         }
         slot as usize
     }
 
-    /// Puts `key` where the first was and lets it sink.
-    fn sift_down(&mut self, key: Key) {
+    /// Puts an entry where the first was and lets it sink.
+    fn sift_down(&mut self, entry: HeapEntry) {
         let (mut hole, len) = (0, self.heap.len());
         loop {
             let first_child = 4 * hole + 1;
@@ -285,23 +275,17 @@ impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
             let children = &self.heap[first_child..len.min(first_child + 4)];
             let least = match children.len() {
                 4 => least_of_four(children),
-                few => (0..few).min_by_key(|i| children[*i]).unwrap_or(0),
+                few => (1..few).fold(0, |least, i| if children[i].0.is_before(&children[least].0) { i } else { least }),
             };
-            let least_key = children[least];
-            if least_key >= key {
+            let child = children[least];
+            if !child.0.is_before(&entry.0) {
                 break;
             }
-            self.heap[hole] = least_key;
+            self.heap[hole] = child;
             hole = first_child + least;
         }
-        self.heap[hole] = key;
+        self.heap[hole] = entry;
     }
-}
-
-/// The timer in the lower half of a key.
-#[inline(always)]
-fn timer(order: u64) -> Timer {
-    Timer::of_bits(order as u32 & ((1 << SLOT_BITS) - 1))
 }
 
 /// A call that makes the compiler emit a branch, which a processor can predict, instead of a conditional move.
@@ -309,22 +293,18 @@ fn timer(order: u64) -> Timer {
 #[inline]
 fn branch() {}
 
+/// Index of the least of four entries. It cannot be predicted, so it is computed in two rounds, without a branch.
 #[inline(always)]
-fn key(time: Time, order: u64) -> Key {
-    Key::from(time.0) << 64 | Key::from(order << SLOT_BITS)
-}
-
-/// Index of the least of four keys. It cannot be predicted, so it is computed in two rounds, without a branch.
-#[inline(always)]
-fn least_of_four(keys: &[Key]) -> usize {
-    let (first, second) = (usize::from(keys[1] < keys[0]), 2 + usize::from(keys[3] < keys[2]));
-    first + (second - first) * usize::from(keys[second] < keys[first])
+fn least_of_four(entries: &[HeapEntry]) -> usize {
+    let precedes = |i: usize, j: usize| usize::from(entries[i].0.is_before(&entries[j].0));
+    let (first, second) = (precedes(1, 0), 2 + precedes(3, 2));
+    first + (second - first) * precedes(second, first)
 }
 
 /// First in, first out; grows when full, to a power of two.
 #[derive(Clone)]
 struct Ring<E> {
-    items: Vec<(Key, E)>,
+    items: Vec<KeyedEvent<E>>,
     first: usize,
     len: usize,
     last_key: Key,
@@ -332,12 +312,12 @@ struct Ring<E> {
 
 impl<E: Copy + Default> Ring<E> {
     fn new() -> Self {
-        Self { items: Vec::new(), first: 0, len: 0, last_key: 0 }
+        Self { items: Vec::new(), first: 0, len: 0, last_key: Key::default() }
     }
 
     #[inline(always)]
     fn is_next(&self, key: Key) -> bool {
-        self.len == 0 || key >= self.last_key
+        self.len == 0 || !key.is_before(&self.last_key)
     }
 
     /// Storage for the next event.
@@ -349,9 +329,9 @@ impl<E: Copy + Default> Ring<E> {
         let end = (self.first + self.len) & (self.items.len() - 1);
         self.len += 1;
         self.last_key = key;
-        let (of, event) = &mut self.items[end];
-        *of = key;
-        event
+        let item = &mut self.items[end];
+        item.key = key;
+        &mut item.event
     }
 
     /// Place of the first event, which is overwritten by a later push; the ring must not be empty.
@@ -367,20 +347,20 @@ impl<E: Copy + Default> Ring<E> {
     #[inline(always)]
     fn look_ahead(&self, coming: &mut impl FnMut(&E)) {
         if self.len > AHEAD {
-            coming(&self.items[(self.first + AHEAD) & (self.items.len() - 1)].1);
+            coming(&self.items[(self.first + AHEAD) & (self.items.len() - 1)].event);
         }
     }
 
     #[inline]
     fn first_key(&self) -> Key {
-        if self.len == 0 { NO_EVENT } else { self.items[self.first].0 }
+        if self.len == 0 { Key::NONE } else { self.items[self.first].key }
     }
 
     #[cold]
     fn grow(&mut self) {
         self.items.rotate_left(self.first);
         self.first = 0;
-        self.items.resize((2 * self.len).max(64), (NO_EVENT, E::default()));
+        self.items.resize((2 * self.len).max(64), KeyedEvent::default());
     }
 }
 
@@ -389,35 +369,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl FromTimer<()> for usize {
-        fn from_timer(timer: Timer, (): ()) -> Self {
-            let (Timer::Retransmission(flow) | Timer::Open(flow)) = timer;
-            flow as usize
+    /// A number; as a timer, that of a flow.
+    type Number = u32;
+
+    impl TimerEvent for Number {
+        fn of_place(place: Place) -> Self {
+            place.flow().0
         }
     }
 
-    impl FromTimer<()> for u32 {
-        fn from_timer(timer: Timer, (): ()) -> Self {
-            usize::from_timer(timer, ()) as u32
-        }
+    /// Pushes a number for a time, from a place that has pushed others before or not.
+    fn push(calendar: &mut Calendar<Number>, lane: Lane, time: u64, place: u32, number: Number) {
+        calendar.push(lane, Time(time), Place::link(place), number);
     }
 
     proptest! {
-        /// Whatever goes where, events come out by time, and in order of insertion at equal times.
+        /// Whatever goes where, events come out by time, at equal times by place, and then in the order of the pushes.
         #[test]
-        fn sorts_by_time_then_insertion(
-            pushes in prop::collection::vec((0u64..50, 0u32..46, 0usize..6, 0usize..3), 0..300),
+        fn sorts_by_time_then_place_then_insertion(
+            pushes in prop::collection::vec((0u64..50, 0u32..46, 0usize..6, 0u32..3, 0u64..3, 0usize..3), 0..300),
         ) {
             let mut calendar = Calendar::default();
             let lanes = [calendar.lane(), calendar.lane(), Lane::ANY, Lane::ANY];
             let (mut expected, mut popped, mut now) = (Vec::new(), Vec::new(), 0);
-            for (i, (ahead, scale, lane, pops)) in pushes.into_iter().enumerate() {
-                let ahead = ahead << scale.saturating_sub(6); // from the same instant to far beyond the wheel
-                match lanes.get(lane) {
-                    Some(lane) => calendar.push(*lane, Time(now + ahead), i),
-                    None => calendar.push_timer(Time(now + ahead), Timer::Open(i as u32), ()),
-                }
-                expected.push((now + ahead, i));
+            for (i, (ahead, scale, lane, place, since, pops)) in (0u32..).zip(pushes) {
+                let ahead = 1 + (ahead << scale.saturating_sub(6)); // from the next instant to far beyond the wheel
+                calendar.present = Moment { now: Time(now), since: Time(since) };
+                let place = match lanes.get(lane) {
+                    Some(lane) => {
+                        push(&mut calendar, *lane, now + ahead, place, i);
+                        Place::link(place)
+                    }
+                    None => {
+                        calendar.push_timer(Time(now + ahead), Place::timer(i));
+                        Place::timer(i)
+                    }
+                };
+                expected.push((now + ahead, now, since, place, i));
                 for _ in 0..pops {
                     if let Some((time, event)) = calendar.pop(Time::NEVER) {
                         now = time.0;
@@ -427,11 +415,10 @@ mod tests {
             }
             popped.extend(std::iter::from_fn(|| calendar.pop(Time::NEVER).map(|(time, event)| (time.0, *event))));
             expected.sort();
+            let expected: Vec<_> = expected.into_iter().map(|(time, .., i)| (time, i)).collect();
             prop_assert_eq!(popped, expected);
         }
-    }
 
-    proptest! {
         /// Full slots of the wheel are dealt into bins, which changes no order; what is coming is shown once at most.
         #[test]
         fn full_slots_come_in_order(
@@ -441,26 +428,26 @@ mod tests {
         ) {
             let mut calendar = Calendar::default();
             let (mut expected, mut popped, mut shown) = (Vec::new(), Vec::new(), vec![0; times.len()]);
-            let mut take = |calendar: &mut Calendar<usize>| {
-                let next = calendar.pop_showing(Time::NEVER, true, |event| shown[*event] += 1);
+            let mut take = |calendar: &mut Calendar<Number>| {
+                let next = calendar.pop_showing(Time::NEVER, true, |event| shown[*event as usize] += 1);
                 next.map(|(time, event)| popped.push((time.0, *event))).is_some()
             };
-            let push = |calendar: &mut Calendar<usize>, time, i: usize| match i % 2 {
-                0 => calendar.push(Lane::ANY, time, i),
-                _ => calendar.push_timer(time, Timer::Retransmission(i as u32), ()),
+            let push = |calendar: &mut Calendar<Number>, time, i: Number| match i % 2 {
+                0 => calendar.push(Lane::ANY, Time(time), Place::sender(i), i),
+                _ => calendar.push_timer(Time(time), Place::timer(i)),
             };
-            calendar.push(Lane::ANY, Time(0), 0);
+            push(&mut calendar, 0, 0);
             expected.push((0, 0));
             let (early, late) = times.split_at(times.len() / 2);
-            for (i, time) in early.iter().enumerate().skip(1) {
+            for (i, time) in (0..).zip(early).skip(1) {
                 let time = (time >> grain << grain) + (1 << 33);
-                push(&mut calendar, Time(time), i);
+                push(&mut calendar, time, i);
                 expected.push((time, i));
             }
             (0..pops).for_each(|_| assert!(take(&mut calendar)));
-            for (i, time) in late.iter().enumerate().map(|(i, time)| (i + early.len(), time)) {
+            for (i, time) in (early.len() as Number..).zip(late) {
                 let time = (time >> grain << grain) + (5 << 32); // some of it into the slot that is open
-                push(&mut calendar, Time(time), i);
+                push(&mut calendar, time, i);
                 expected.push((time, i));
             }
             while take(&mut calendar) {}
@@ -471,44 +458,51 @@ mod tests {
     }
 
     /// The events up to a time.
-    fn popped(calendar: &mut Calendar<u32>, until: u64) -> Vec<u32> {
+    fn popped(calendar: &mut Calendar<Number>, until: u64) -> Vec<Number> {
         std::iter::from_fn(|| calendar.pop(Time(until)).map(|(_, event)| *event)).collect()
     }
 
     #[test]
     fn the_last_of_an_instant_come_after_what_is_pushed_later() {
         let mut calendar = Calendar::default();
-        calendar.push_last(Lane::ANY, Time(5), 3);
-        calendar.push_last(Lane::ANY, Time(5), 4);
-        calendar.push(Lane::ANY, Time(5), 2);
-        calendar.push(Lane::ANY, Time(4), 1);
+        calendar.push_last(Lane::ANY, Time(5), Place::transmitter(1), 4);
+        calendar.push_last(Lane::ANY, Time(5), Place::transmitter(0), 3);
+        calendar.push(Lane::ANY, Time(5), Place::wire(9), 2);
+        calendar.push(Lane::ANY, Time(4), Place::wire(9), 1);
         assert_eq!(popped(&mut calendar, 5), [1, 2], "the end of the instant has not come");
         assert_eq!(popped(&mut calendar, 6), [3, 4]);
     }
 
     #[test]
-    fn a_reserved_place_comes_before_what_was_pushed_after_it() {
+    fn what_was_pushed_first_comes_first() {
         let mut calendar = Calendar::default();
         let lane = calendar.lane();
-        calendar.push(lane, Time(5), 1);
-        let kept = calendar.reserve();
-        calendar.push(lane, Time(5), 4);
-        let present = calendar.continue_at(kept);
-        calendar.push(lane, Time(5), 2);
-        calendar.push(Lane::ANY, Time(5), 3);
-        calendar.continue_at(present);
-        calendar.push(lane, Time(5), 5);
-        assert_eq!(popped(&mut calendar, 5), [1, 2, 3, 4, 5]);
+        for (present, place, number) in [(1, 2, 3), (3, 1, 6), (2, 9, 4), (0, 3, 2), (3, 0, 5)] {
+            calendar.present = Moment::at(Time(present));
+            push(&mut calendar, lane, 5, place, number);
+        }
+        calendar.present = Moment::default();
+        calendar.push_timer(Time(5), Place::timer(1));
+        assert_eq!(popped(&mut calendar, 5), [2, 1, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_lane_takes_what_comes_before_others_of_its_instant() {
+        let mut calendar = Calendar::default();
+        let lane = calendar.lane();
+        for (place, number) in [(1, 2), (3, 5), (1, 3), (0, 1), (2, 4), (3, 6)] {
+            push(&mut calendar, lane, 5, place, number);
+        }
+        assert_eq!(popped(&mut calendar, 5), [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
     fn runs_out_of_lanes_gracefully() {
         let mut calendar = Calendar::default();
         let lanes: Vec<Lane> = (0..20).map(|_| calendar.lane()).collect();
-        for (i, lane) in lanes.iter().enumerate() {
-            calendar.push(*lane, Time(20 - i as u64), i);
+        for (i, lane) in (0..).zip(&lanes) {
+            push(&mut calendar, *lane, 20 - u64::from(i), 0, i);
         }
-        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop(Time::NEVER).map(|(_, i)| *i)).collect();
-        assert_eq!(order, (0..20).rev().collect::<Vec<_>>());
+        assert_eq!(popped(&mut calendar, 20), (0..20).rev().collect::<Vec<_>>());
     }
 }

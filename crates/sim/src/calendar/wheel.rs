@@ -8,7 +8,7 @@
 //! Slots are written page by page, and a page whose events have come is used again: memory is what pends, and no slot is
 //! copied as it grows.
 
-use super::key::{Key, NO_EVENT};
+use super::key::{Key, Keyed};
 use crate::memory;
 use std::ops::Range;
 
@@ -17,8 +17,6 @@ const SLOTS: usize = 256;
 const IN_BIN: usize = 8;
 /// Number of events up to which a slot is sorted at once.
 const FEW: usize = 64;
-/// An event and its key, in halves: whatever has a number of 128 bits takes a multiple of 16 bytes.
-pub(super) type KeyedEvent<E> = ([u64; 2], E);
 
 /// Events of a page.
 const PAGE: usize = 64;
@@ -38,8 +36,8 @@ struct Slot {
 
 /// Events in pages, each of which belongs to one slot or to none.
 #[derive(Clone)]
-struct PagePool<E> {
-    events: Vec<KeyedEvent<E>>,
+struct PagePool<T> {
+    events: Vec<T>,
     /// For each page, the one before it in its slot, or among the free ones.
     before: Vec<u32>,
     /// The last of the free ones.
@@ -48,8 +46,8 @@ struct PagePool<E> {
 
 /// Events by slot of 2^`BITS` ps.
 #[derive(Clone)]
-pub struct Wheel<E, const BITS: u32> {
-    pages: PagePool<E>,
+pub struct Wheel<T, const BITS: u32> {
+    pages: PagePool<T>,
     slots: [Slot; SLOTS],
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
@@ -67,7 +65,7 @@ pub struct Wheel<E, const BITS: u32> {
     first: Key,
 }
 
-impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
+impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
     /// Bits of a mark that say where the event is.
     const PLACE: u32 = u64::BITS - BITS;
 
@@ -82,19 +80,19 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
             ends: Vec::new(),
             bins: 0,
             bin: 0..0,
-            first: NO_EVENT,
+            first: Key::NONE,
         }
     }
 
     #[inline(always)]
     fn slot(key: Key) -> u64 {
-        (key >> 64) as u64 >> BITS
+        key.time.0 >> BITS
     }
 
     /// Time within the slot, and place.
     #[inline(always)]
-    fn mark([time, _]: [u64; 2], place: usize) -> u64 {
-        time << Self::PLACE | place as u64
+    fn mark(key: Key, place: usize) -> u64 {
+        key.time.0 << Self::PLACE | place as u64
     }
 
     #[inline(always)]
@@ -106,13 +104,13 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     #[inline]
     pub fn takes(&self, key: Key) -> bool {
         let ahead = Self::slot(key).wrapping_sub(self.present);
-        ahead > 0 && ahead < SLOTS as u64 || self.first == NO_EVENT
+        ahead > 0 && ahead < SLOTS as u64 || self.first == Key::NONE
     }
 
     /// Storage for an event with this key, which the wheel takes.
     #[inline]
-    pub fn place(&mut self, key: Key) -> &mut E {
-        if self.first == NO_EVENT {
+    pub fn place(&mut self, key: Key) -> &mut T {
+        if self.first == Key::NONE {
             return self.begin(key);
         }
         let index = Self::slot(key) as usize % SLOTS;
@@ -121,18 +119,18 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
             self.occupied[index / 64] |= 1 << (index % 64);
         }
         let place = self.pages.place(slot, key);
-        &mut self.pages.events[place].1
+        &mut self.pages.events[place]
     }
 
     /// The same where there are no events.
-    fn begin(&mut self, key: Key) -> &mut E {
+    fn begin(&mut self, key: Key) -> &mut T {
         (self.present, self.first) = (Self::slot(key), key);
         self.marks.clear();
-        self.marks.push(Self::mark(halves(key), ALONE));
+        self.marks.push(Self::mark(key, ALONE));
         self.ends.clear();
         (self.bins, self.bin) = (0, 0..1);
-        let (of, event) = &mut self.pages.events[ALONE];
-        *of = halves(key);
+        let event = &mut self.pages.events[ALONE];
+        event.set_key(key);
         event
     }
 
@@ -145,7 +143,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     /// Takes out the first event; there must be one. Its place, which stays as it is until the next push. Shows `coming`
     /// events that follow in a little while.
     #[inline]
-    pub fn pop(&mut self, coming: impl FnMut(&KeyedEvent<E>)) -> usize {
+    pub fn pop(&mut self, coming: impl FnMut(&T)) -> usize {
         let place = Self::place_of(self.marks[self.bin.start]);
         self.bin.start += 1;
         if self.bin.is_empty() {
@@ -158,17 +156,17 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
 
     /// The event at a place.
     #[inline]
-    pub fn at(&self, place: usize) -> &E {
-        &self.pages.events[place].1
+    pub fn at(&self, place: usize) -> &T {
+        &self.pages.events[place]
     }
 
     #[inline]
     fn first_of_bin(&self) -> Key {
-        whole(self.pages.events[Self::place_of(self.marks[self.bin.start])].0)
+        self.pages.key(Self::place_of(self.marks[self.bin.start]))
     }
 
     /// Goes on to the next bin that holds any events, if there is one.
-    fn go_on(&mut self, coming: impl FnMut(&KeyedEvent<E>)) {
+    fn go_on(&mut self, coming: impl FnMut(&T)) {
         while self.bin.is_empty() {
             if self.bins < self.ends.len() {
                 self.bin = self.marks_of(self.bins);
@@ -176,7 +174,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
             } else if let Some(distance) = self.distance() {
                 self.open(distance);
             } else {
-                self.first = NO_EVENT;
+                self.first = Key::NONE;
                 return;
             }
         }
@@ -196,12 +194,15 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         let bin = &mut self.marks[self.bin.clone()];
         bin.sort_unstable();
         if bin.windows(2).any(|two| two[0] >> Self::PLACE == two[1] >> Self::PLACE) {
-            bin.sort_unstable_by_key(|mark| whole(self.pages.events[Self::place_of(*mark)].0));
+            bin.sort_unstable_by_key(|mark| {
+                let key = self.pages.key(Self::place_of(*mark));
+                (key.time, key.rank())
+            });
         }
     }
 
     /// Shows the events of the next bin, and fetches those of the bin after it; a slot of few events has one bin.
-    fn look_ahead(&self, mut coming: impl FnMut(&KeyedEvent<E>)) {
+    fn look_ahead(&self, mut coming: impl FnMut(&T)) {
         if self.bins == self.ends.len() {
             return;
         }
@@ -224,7 +225,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
             return self.deal();
         }
         for place in self.pages.of(self.open).flatten() {
-            self.marks.push(Self::mark(self.pages.events[place].0, place));
+            self.marks.push(Self::mark(self.pages.key(place), place));
         }
         self.bin = 0..self.marks.len();
     }
@@ -233,10 +234,10 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     fn deal(&mut self) {
         let Self { pages, open, marks, ends, .. } = self;
         let bits = (open.len / IN_BIN).next_power_of_two().trailing_zeros();
-        let bin = |[time, _]: [u64; 2]| ((time & ((1 << BITS) - 1)) >> (BITS - bits)) as usize;
+        let bin = |key: Key| ((key.time.0 & ((1 << BITS) - 1)) >> (BITS - bits)) as usize;
         ends.resize(1 << bits, 0);
-        for (key, _) in pages.of(*open).flat_map(|page| &pages.events[page]) {
-            ends[bin(*key)] += 1;
+        for event in pages.of(*open).flat_map(|page| &pages.events[page]) {
+            ends[bin(event.key())] += 1;
         }
         let mut sum = 0;
         for end in ends.iter_mut() {
@@ -244,7 +245,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         }
         marks.resize(open.len, 0);
         for place in pages.of(*open).flatten() {
-            let key = pages.events[place].0;
+            let key = pages.key(place);
             let end = &mut ends[bin(key)];
             marks[*end as usize] = Self::mark(key, place);
             *end += 1;
@@ -264,17 +265,12 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 }
 
-#[inline(always)]
-fn halves(key: Key) -> [u64; 2] {
-    [(key >> 64) as u64, key as u64]
-}
+impl<T: Keyed> PagePool<T> {
+    #[inline(always)]
+    fn key(&self, place: usize) -> Key {
+        self.events[place].key()
+    }
 
-#[inline(always)]
-fn whole([time, order]: [u64; 2]) -> Key {
-    Key::from(time) << 64 | Key::from(order)
-}
-
-impl<E: Copy + Default> PagePool<E> {
     /// The place of the next event of a slot, which has this key.
     #[inline]
     fn place(&mut self, slot: &mut Slot, key: Key) -> usize {
@@ -282,7 +278,7 @@ impl<E: Copy + Default> PagePool<E> {
             self.add_page(slot);
         }
         let place = slot.end;
-        self.events[place].0 = halves(key);
+        self.events[place].set_key(key);
         slot.end += 1;
         slot.len += 1;
         memory::fetch_at(&self.events, slot.end); // the slot's next event may be long in coming
@@ -322,29 +318,31 @@ impl<E: Copy + Default> PagePool<E> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::KeyedEvent;
     use super::*;
+    use aqmlab_core::Time;
 
     /// 100 events that each come back half a second later, 30 times: they never lie in more than 101 slots.
     #[test]
     fn pages_are_used_again() {
-        let mut wheel = Wheel::<u64, 32>::new();
-        let key = |time: u64| Key::from(time) << 64;
-        (0..100).for_each(|i| *wheel.place(key(i << 33)) = i);
+        let mut wheel = Wheel::<KeyedEvent<u64>, 32>::new();
+        let key = |time: u64| Key { time: Time(time), ..Key::default() };
+        (0..100).for_each(|i| wheel.place(key(i << 33)).event = i);
         for _ in 0..3000 {
             let first = wheel.first_key();
             let place = wheel.pop(|_| ());
-            let event = *wheel.at(place);
-            *wheel.place(first + key(120 << 32)) = event;
+            let event = wheel.at(place).event;
+            wheel.place(key(first.time.0 + (120 << 32))).event = event;
         }
         assert!(wheel.pages.before.len() <= 1 + 101, "{} pages", wheel.pages.before.len());
     }
 
     #[test]
     fn events_take_no_more_than_their_pages() {
-        let mut wheel = Wheel::<(), 32>::new();
-        *wheel.place(0) = ();
+        let mut wheel = Wheel::<Key, 32>::new();
+        wheel.place(Key::default());
         for i in 0..10_000u64 {
-            *wheel.place(Key::from((1 + i % 5) << 32 | i) << 64) = ();
+            wheel.place(Key { time: Time((1 + i % 5) << 32 | i), ..Key::default() });
         }
         assert_eq!(wheel.pages.before.len(), 1 + 5 * 2000usize.div_ceil(PAGE));
     }

@@ -1,9 +1,8 @@
 //! The events of a run.
 
-use crate::calendar::{Calendar, FromTimer, Lane, Timer};
-use crate::net::flow::Schedule;
+use crate::calendar::{Place, TimerEvent};
 use crate::net::packet::Packet;
-use aqmlab_core::{Span, Time};
+use aqmlab_core::Span;
 
 /// An event of a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,56 +34,13 @@ pub enum Event {
     WarmedUp,
 }
 
-impl FromTimer<()> for Event {
+impl TimerEvent for Event {
     #[inline]
-    fn from_timer(timer: Timer, (): ()) -> Self {
-        match timer {
-            Timer::Retransmission(flow) => Event::Timer { flow },
-            Timer::Open(flow) => Event::Open { flow },
+    fn of_place(place: Place) -> Self {
+        match place.flow() {
+            (flow, true) => Event::Timer { flow },
+            (flow, false) => Event::Open { flow },
         }
-    }
-}
-
-/// Sink of future events.
-pub trait EventSink {
-    /// Schedules an event at `time`.
-    fn push(&mut self, lane: Lane, time: Time, event: Event);
-
-    /// Schedules a timer, in any order.
-    fn push_timer(&mut self, time: Time, timer: Timer);
-}
-
-impl EventSink for Calendar<Event> {
-    #[inline(always)]
-    fn push(&mut self, lane: Lane, time: Time, event: Event) {
-        Calendar::push(self, lane, time, event);
-    }
-
-    #[inline]
-    fn push_timer(&mut self, time: Time, timer: Timer) {
-        Calendar::push_timer(self, time, timer, ());
-    }
-}
-
-impl<P: EventSink> Schedule for P {
-    #[inline(always)]
-    fn arrive(&mut self, lane: Lane, time: Time, packet: Packet) {
-        self.push(lane, time, Event::Arrive(packet));
-    }
-
-    #[inline(always)]
-    fn retransmission(&mut self, time: Time, flow: u32) {
-        self.push_timer(time, Timer::Retransmission(flow));
-    }
-
-    #[inline(always)]
-    fn delayed_ack(&mut self, time: Time, flow: u32) {
-        self.push(Lane::ANY, time, Event::AckDue { flow });
-    }
-
-    #[inline(always)]
-    fn emission(&mut self, time: Time, source: u32) {
-        self.push(Lane::ANY, time, Event::Emit { source });
     }
 }
 

@@ -1,6 +1,8 @@
 //! The engine: what is pending, what can happen, and a simulation that handles it.
 
-pub mod event;
+mod agenda;
+mod event;
 mod network;
+mod part;
 pub mod simulation;
 pub mod watch;

@@ -1,26 +1,75 @@
-//! The network of queues: packets join, leave and go on to the next hop.
+//! A network at one instant: links, flows and pending events.
 //!
 //! Rare paths are not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
-use crate::calendar::{Lane, Order};
-use crate::engine::event::{Event, EventSink};
-use crate::net::link::{Admission, DepartureMode, Link};
-use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
-use crate::net::route::{Hop, NextHop, Way};
+mod clients;
+mod ends;
+mod queues;
+pub mod rounds;
+
+use crate::calendar::{Lane, Moment, Place};
+use crate::engine::agenda::Agenda;
+use crate::engine::event::Event;
+use crate::engine::part::Part;
+use crate::measure::group::{GroupMeter, Receipts};
+use crate::measure::link::LinkUsage;
+use crate::measure::result::{Series, TransferTable};
+use crate::memory;
+use crate::net::flow::{Connection, Flow, Group, Path, Schedule};
+use crate::net::link::{DepartureMode, Link};
+use crate::net::packet::Packet;
+use crate::net::route::{Routes, Way};
+use crate::traffic::client::Client;
+use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
-use std::collections::VecDeque;
+use aqmlab_scenario::{LinkSpec, Scenario};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
-/// Lanes and orders of a link's events in the calendar.
+/// Number of flows that stay in the caches by themselves.
+const IN_CACHE: usize = 1000;
+
+/// Links, flows and pending events: all of a scenario, or a part of them.
+#[derive(Clone)]
+pub struct Network {
+    pub scenario: Arc<Scenario>,
+    /// The links as they are now.
+    pub specs: Vec<LinkSpec>,
+    pub agenda: Agenda,
+    pub now: Time,
+    /// Times within which metrics count: from the end of the warm-up to the end.
+    pub measured: Range<Time>,
+    pub links: Part<Link>,
+    pub link_events: Part<LinkEvents>,
+    /// The time series of each link, if they are recorded.
+    pub series: Part<LinkSeries>,
+    pub flows: Part<Flow>,
+    /// Flows that were stopped by hand before they started.
+    pub never_start: BTreeSet<u32>,
+    pub sources: Part<UdpSource>,
+    pub clients: Vec<Client>,
+    pub connections: Vec<Connection>,
+    pub routes: Routes,
+    pub groups: Vec<Group>,
+    pub group_meters: Vec<GroupMeter>,
+    pub transfer_table: Option<TransferTable>,
+    /// Events handled.
+    pub events: u64,
+    /// Others run between its steps, so that its flows have left the caches.
+    pub is_cold: bool,
+}
+
+/// How a link's events are queued.
 #[derive(Clone)]
 pub struct LinkEvents {
     /// Lane of the end of transmissions, which come one by one.
     pub sent: Lane,
     /// Lane of the scheme's periodic updates.
     pub tick: Lane,
-    /// Places in the order of events of the packets that wait, where departures are computed at service.
-    orders: VecDeque<Order>,
+    /// When each packet that waits has joined the queue, where departures are computed at service.
+    pub joined: VecDeque<Moment>,
     /// Number of the series of periodic updates that counts; updates of earlier series are void.
     pub ticks: u32,
 }
@@ -34,196 +83,190 @@ impl LinkEvents {
         let mut lane = |is_wanted| if is_wanted { new_lane() } else { Lane::ANY };
         let sent = lane(link.departures != DepartureMode::Foreseen);
         let tick = lane(link.queue.tick_every().is_some_and(|period| period < RARE_TICK));
-        Self { sent, tick, orders: VecDeque::new(), ticks: 0 }
+        Self { sent, tick, joined: VecDeque::new(), ticks: 0 }
     }
 
     /// Departures may be computed at service no longer.
     pub fn follow(&mut self, link: &Link) {
         if link.departures == DepartureMode::Events {
-            self.orders.clear();
+            self.joined.clear();
         }
     }
 }
 
-/// The network of queues at one instant, with the ends of the flows around it and the events to come.
-pub trait QueueNetwork: EventSink {
-    /// The present.
-    fn now(&self) -> Time;
+/// The time series of a link.
+#[derive(Clone)]
+pub struct LinkSeries {
+    pub series: Series,
+    /// The places among what its scheme shows of the columns.
+    pub plotted: Vec<Option<usize>>,
+    /// The last point.
+    pub sampled: LinkUsage,
+}
 
-    /// Times within which metrics count.
-    fn measured(&self) -> Range<Time>;
-
-    /// A link by its index.
-    fn link(&mut self, index: usize) -> &mut Link;
-
-    /// Lanes and orders of its events.
-    fn events_of(&mut self, index: usize) -> &mut LinkEvents;
-
-    /// Group of a flow, by the flow's index.
-    fn group(&self, flow: u32) -> u16;
-
-    /// The way of a group's flows.
-    fn way(&self, group: u16) -> &Way;
-
-    /// A packet reaches its receiver's access link at `time`, perhaps ahead of the present.
-    fn receive(&mut self, packet: &Packet, time: Time);
-
-    /// An ACK has left the last link on its way back at `time`.
-    fn send_home(&mut self, packet: Packet, time: Time);
-
-    /// As [`Calendar::push_last`](crate::calendar::Calendar::push_last).
-    fn push_last(&mut self, lane: Lane, time: Time, event: Event);
-
-    /// As [`Calendar::reserve`](crate::calendar::Calendar::reserve).
-    fn reserve(&mut self) -> Order;
-
-    /// As [`Calendar::continue_at`](crate::calendar::Calendar::continue_at).
-    fn continue_at(&mut self, order: Order) -> Order;
-
-    /// A packet reaches a queue of its way, or its receiver.
-    #[inline(always)]
-    fn arrive(&mut self, mut packet: Packet) {
-        let (now, group) = (self.now(), self.group(packet.flow));
-        let Some(&hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
-        let link = self.link(hop.link);
-        if packet.is_resent() {
-            link.recall(&mut packet, now);
-        }
-        match (link.offer(&mut packet, now), link.is_impaired()) {
-            (Admission::Dropped(_), _) => self.lose(hop.link, packet),
-            (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
-            (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
-            (Admission::Joined, _) => self.join(hop.link),
+impl Network {
+    /// Without links and flows.
+    pub fn new(scenario: &Arc<Scenario>, records: bool) -> Self {
+        let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());
+        let meter = GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::default() };
+        Self {
+            specs: scenario.links.clone(),
+            agenda: Agenda::default(),
+            now: Time::ZERO,
+            measured: Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration,
+            links: Part::default(),
+            link_events: Part::default(),
+            series: Part::default(),
+            flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()).into(),
+            never_start: BTreeSet::new(),
+            sources: Part::default(),
+            clients: Vec::new(),
+            connections: Vec::new(),
+            routes: Routes::new(scenario),
+            groups: scenario.flows.iter().map(Group::new).collect(),
+            group_meters: vec![meter; scenario.flows.len()],
+            transfer_table: records.then(TransferTable::default),
+            events: 0,
+            is_cold: false,
+            scenario: scenario.clone(),
         }
     }
 
-    /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
-    #[cold]
+    /// Handles the events up to and including `until`, about `most` of them; true if there may be more.
+    pub fn advance(&mut self, until: Time, most: u64) -> bool {
+        let all = self.agenda.abroad.as_ref().map(|abroad| abroad.flows.clone()).unwrap_or_default();
+        let is_large = self.is_cold || self.flows.len().max(all.len()) > IN_CACHE;
+        let fetch = |flows: &Part<Flow>, event: &Event| {
+            if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
+                match flows.get(*flow as usize) {
+                    Some(flow) => memory::fetch(flow),
+                    None => memory::fetch_at(&all, *flow as usize),
+                }
+            }
+        };
+        for _ in 0..most {
+            let next = self.agenda.calendar.pop_showing(until, is_large, |event| fetch(&self.flows, event));
+            let Some((time, event)) = next else {
+                self.now = self.now.max(until);
+                self.agenda.as_of(Moment::at(self.now));
+                return false;
+            };
+            self.now = time;
+            match *event {
+                Event::Arrive(packet) => self.take(packet),
+                event => self.handle(event),
+            }
+        }
+        true
+    }
+
+    /// Handles any event but the arrival of a packet.
     #[inline(never)]
-    fn lose(&mut self, index: usize, packet: Packet) {
-        let now = self.now();
-        let link = self.link(index);
-        link.book_drop(&packet, now);
-        link.book_removed(now);
-    }
-
-    /// A packet waits whose departure was not foreseen; others may have made room for it.
-    #[inline]
-    fn join(&mut self, index: usize) {
-        let now = self.now();
-        let link = self.link(index);
-        let (departures, is_free) = (link.departures, link.is_free());
-        if departures == DepartureMode::Events {
-            link.book_removed(now);
-        }
-        if departures == DepartureMode::AtService {
-            let order = self.reserve();
-            self.events_of(index).orders.push_back(order);
-        }
-        if is_free {
-            self.start_service(index as u32);
+    fn handle(&mut self, event: Event) {
+        self.events += u64::from(self.counts(event));
+        match event {
+            Event::Arrive(_) => unreachable!("the loop takes packets itself"),
+            Event::Sent { link } => self.sent(link),
+            Event::Timer { flow } => self.timer(flow),
+            Event::AckDue { flow } => self.delayed_ack(flow),
+            Event::Open { flow } => self.open(flow),
+            Event::Close { flow } => self.close(flow),
+            Event::Emit { source } => self.emit(source),
+            Event::Request { client } => self.request(client),
+            Event::RateChange { link } => self.change_rate(link),
+            Event::Tick { link, period, series } => self.tick(link, period, series),
+            Event::Sample => self.sample(),
+            Event::WarmedUp => self.restart_meters(),
         }
     }
 
-    /// A link takes the next packet into service, if it may.
-    #[inline(always)]
-    fn start_service(&mut self, index: u32) {
-        let now = self.now();
-        let link = self.link(index as usize);
-        let end = link.start_service(now);
-        if link.departures == DepartureMode::Events {
-            link.book_removed(now);
+    /// True of an event that there is once in every way of running: a departure may be foreseen, a look at a time series asked for
+    /// or not, and the warm-up ends in all parts.
+    fn counts(&self, event: Event) -> bool {
+        match event {
+            Event::Sent { link } => self.links[link as usize].departures == DepartureMode::Events,
+            Event::Sample => false,
+            Event::WarmedUp => self.links.get(0).is_some(),
+            _ => true,
         }
-        let Some(end) = end else { return };
-        if link.departures == DepartureMode::AtService {
-            return self.send_at_service(index, end);
-        }
-        let lane = self.events_of(index as usize).sent;
-        self.push(lane, end, Event::Sent { link: index });
     }
 
-    /// Forwards the packet in service at `end`, as if that had been foreseen when it joined the queue.
+    fn change_rate(&mut self, index: u32) {
+        let at = index as usize;
+        let link = &mut self.links[at];
+        link.change_rate(self.now);
+        self.specs[at].rate = link.rate();
+        self.routes.follow(&self.scenario.flows, &self.specs, at);
+        self.schedule_rate_change(index);
+    }
+
+    /// The next change of a link's rate is an event.
+    pub fn schedule_rate_change(&mut self, link: u32) {
+        if let Some(time) = self.links[link as usize].rate_changes_at() {
+            self.agenda.push(Lane::ANY, time, Place::link(link), Event::RateChange { link });
+        }
+    }
+
+    /// Runs a scheme's periodic update, unless it is of a scheme or a period that was replaced.
     #[inline(never)]
-    fn send_at_service(&mut self, index: u32, end: Time) {
-        let packet = self.link(index as usize).take_sending();
-        let LinkEvents { sent, orders, .. } = self.events_of(index as usize);
-        let (lane, sending) = (*sent, packet.zip(orders.pop_front()));
-        self.push_last(lane, end, Event::Sent { link: index });
-        if let Some((packet, order)) = sending {
-            let present = self.continue_at(order);
-            self.forward_over_wire(packet, end);
-            self.continue_at(present);
+    fn tick(&mut self, link: u32, period: Span, series: u32) {
+        let at = link as usize;
+        if self.link_events[at].ticks == series {
+            self.links[at].tick(self.now);
+            self.schedule_tick(link, self.now + period, period);
         }
     }
 
-    /// A link has sent what was in service.
-    #[inline]
-    fn sent(&mut self, index: u32) {
-        let (now, link) = (self.now(), self.link(index as usize));
-        match (link.finish_service(), link.is_impaired()) {
-            (None, _) => {}
-            (Some(packet), false) => self.forward(&packet, self.hop(&packet), now),
-            (Some(packet), true) => self.forward_over_wire(packet, now),
+    /// The next update of a link's scheme is at `time`.
+    pub fn schedule_tick(&mut self, link: u32, time: Time, period: Span) {
+        let LinkEvents { tick, ticks, .. } = &self.link_events[link as usize];
+        let (tick, series) = (*tick, *ticks);
+        self.agenda.push(tick, time, Place::link(link), Event::Tick { link, period, series });
+    }
+
+    /// Adds a point to the time series.
+    #[inline(never)]
+    fn sample(&mut self) {
+        for (LinkSeries { series, plotted, sampled }, link) in self.series.iter_mut().zip(&mut self.links) {
+            link.catch_up(self.now);
+            let waiting = f64::from(link.queue.len());
+            let utilisation = link.utilisation_since(sampled, self.now);
+            let shown = plotted.iter().map(|place| place.map_or(f64::NAN, |i| link.queue.observe(i)));
+            let values = [self.now.seconds(), waiting, utilisation].into_iter().chain(shown);
+            for ((_, column), value) in series.columns.iter_mut().zip(values) {
+                column.push(value);
+            }
         }
-        self.start_service(index);
+        self.schedule_sample();
     }
 
-    /// The link that a packet is at, and what follows it.
-    #[inline]
-    fn hop(&self, packet: &Packet) -> Hop {
-        self.way(self.group(packet.flow)).hops[packet.hop as usize]
+    /// The next point of the time series is due.
+    pub fn schedule_sample(&mut self) {
+        self.agenda.push(Lane::ANY, self.now + self.scenario.sample, Place::SAMPLE, Event::Sample);
     }
 
-    /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the
-    /// sender.
-    #[inline(always)]
-    fn forward(&mut self, packet: &Packet, Hop { onward, next, .. }: Hop, sent: Time) {
-        match next {
-            NextHop::Receiver => self.receive(packet, sent + onward.delay),
-            NextHop::Sender => self.send_home(*packet, sent),
-            NextHop::Link => {
-                let mut packet = *packet;
-                packet.hop += 1;
-                self.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
+    /// The warm-up is over.
+    fn restart_meters(&mut self) {
+        self.links.iter_mut().for_each(|link| link.restart_meters(self.now));
+        for meter in &mut self.group_meters {
+            meter.before = meter.before.plus(meter.ended);
+            meter.sent = 0;
+        }
+        let after = self.ahead_until();
+        for flow in self.flows.iter_mut().filter(|flow| flow.ahead_until != after) {
+            let group = flow.group as usize;
+            if flow.counts(&self.groups[group]) {
+                self.group_meters[group].before.add(&flow.sender);
+            }
+            if flow.ahead_until != Time::ZERO {
+                flow.ahead_until = after;
             }
         }
     }
-
-    /// The same, out of line, over any wire. Where packets may pass others, the receiver acts when they arrive.
-    #[inline(never)]
-    fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
-        let measured = self.measured();
-        let Hop { link, onward, next } = self.hop(&packet);
-        let (left, reorders) = match &mut self.link(link).impairment {
-            None => (Some(sent), false),
-            Some(wire) => (wire.cross(&mut packet, sent, measured), wire.reorders()),
-        };
-        let Some(left) = left else { return self.lose_on_wire(link, &packet, sent) };
-        packet.hop = match next {
-            NextHop::Receiver if !reorders => return self.receive_late(&packet, left + onward.delay),
-            NextHop::Receiver => AT_RECEIVER,
-            NextHop::Sender => return self.send_home(packet, left),
-            NextHop::Link => packet.hop + 1,
-        };
-        self.push(onward.lane, left + onward.delay, Event::Arrive(packet));
-    }
-
-    /// A link loses a packet on its wire, which has been sent onto it at `sent`.
-    fn lose_on_wire(&mut self, index: usize, packet: &Packet, sent: Time) {
-        if let Some(losses) = &mut self.link(index).losses {
-            losses.lose(packet, sent);
-        }
-    }
-
-    /// [`QueueNetwork::receive`], out of line.
-    #[inline(never)]
-    fn receive_late(&mut self, packet: &Packet, time: Time) {
-        self.receive(packet, time);
-    }
 }
 
-/// An ACK that has nothing before it but the way to its sender.
-pub fn bound_for_sender(mut packet: Packet) -> Event {
-    packet.hop = AT_SENDER;
-    Event::Arrive(packet)
+/// Path of a group's flows, with the sink of their events.
+#[inline(always)]
+fn path<'a>(groups: &'a [Group], ways: &'a [Way], group: u16, schedule: &'a mut Agenda) -> Path<'a, Agenda> {
+    Path { group: &groups[group as usize], way: &ways[group as usize], schedule }
 }

@@ -3,10 +3,8 @@
 //! [`run`] goes from start to end at once; stopping in between changes no byte of the result.
 
 mod change;
-mod events;
 mod goal;
 mod output;
-mod parallel;
 mod probe;
 mod sample;
 mod setup;
@@ -16,29 +14,19 @@ mod tests;
 pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 pub use sample::{ColumnSource, SampleColumn};
 
-use crate::calendar::Calendar;
-use crate::engine::event::Event;
-use crate::engine::network::LinkEvents;
+use crate::engine::network::Network;
+use crate::engine::network::rounds::{self, Plan};
 use crate::engine::watch::Watch;
-use crate::measure::group::GroupMeter;
-use crate::measure::link::LinkUsage;
-use crate::measure::result::{Output, Series, TransferTable};
-use crate::memory;
-use crate::net::flow::{Connection, Flow, Group};
-use crate::net::link::Link;
-use crate::net::packet::Packet;
-use crate::net::route::Routes;
-use crate::traffic::client::Client;
+use crate::measure::result::Output;
+use crate::net::flow::Group;
 use crate::traffic::member::Member;
-use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Problems, Span, Time};
-use aqmlab_scenario::{AqmChoice, Change, Distribution, LinkSpec, Scenario, SchemeAssignment};
+use aqmlab_scenario::{AqmChoice, Change, Distribution, Scenario, SchemeAssignment};
 use aqmlab_tcp::cc::LawFailure;
 use goal::Goal;
-use parallel::{Plan, RoundsError};
 use probe::ProbeBaseline;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Options of a simulation.
@@ -83,9 +71,6 @@ pub enum RunError {
     },
 }
 
-/// Number of flows that stay in the caches by themselves.
-const IN_CACHE: usize = 1000;
-
 /// Events between looks at the watch and the schemes: about ten milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
@@ -96,81 +81,44 @@ const EVENTS_PER_LOOK: u64 = 1 << 16;
 #[allow(clippy::disallowed_methods)] // the wall clock times the run; nothing in the run reads it
 pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Output, RunError> {
     let started = std::time::Instant::now();
-    let (scenario, threads) = (scenario.into(), options.threads);
-    let mut simulation = at_rest(&scenario, &options)?;
-    if let Some(plan) = Plan::new(&simulation, threads).filter(Plan::is_worthwhile)
-        && !divide(&mut simulation, plan)?
-    {
-        simulation = at_rest(&scenario, &options)?;
+    let threads = options.threads;
+    let mut simulation = Simulation::foreseeing(scenario.into(), options)?;
+    simulation.stop_probing();
+    if let Some(plan) = Plan::new(&simulation.network, threads).filter(Plan::is_worthwhile) {
+        simulation.go_in_rounds(&plan)?;
     }
     let mut output = simulation.finish()?;
     output.result.engine.wall = started.elapsed().as_secs_f64();
     Ok(output)
 }
 
-/// The same in rounds ([`Plan`]), worthwhile or not; `None` if that cannot be done with the same result.
+/// The same on several threads, worthwhile or not; `None` if that cannot be.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_divided(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Option<Output>, RunError> {
-    let mut simulation = at_rest(&scenario.into(), &options)?;
-    match Plan::new(&simulation, options.threads) {
-        Some(plan) if divide(&mut simulation, plan)? => simulation.finish().map(Some),
-        _ => Ok(None),
-    }
-}
-
-/// A simulation that nobody will probe.
-fn at_rest(scenario: &Arc<Scenario>, options: &Options) -> Result<Simulation, RunError> {
-    let mut simulation = Simulation::foreseeing(scenario.clone(), options.clone())?;
+    let threads = options.threads;
+    let mut simulation = Simulation::foreseeing(scenario.into(), options)?;
     simulation.stop_probing();
-    Ok(simulation)
+    let Some(plan) = Plan::new(&simulation.network, threads) else { return Ok(None) };
+    simulation.go_in_rounds(&plan)?;
+    simulation.finish().map(Some)
 }
 
-/// Lets all of a run happen in rounds; false if it has to begin again without.
-fn divide(simulation: &mut Simulation, plan: Plan) -> Result<bool, RunError> {
-    match parallel::run(simulation, plan) {
-        Ok(()) => Ok(true),
-        Err(RoundsError::Uncertain) => Ok(false),
-        Err(RoundsError::Failed(error)) => Err(error),
-    }
-}
-
-/// Links, flows and pending events of a scenario at one instant.
+/// A scenario at one instant.
 #[derive(Clone)]
 pub struct Simulation {
     scenario: Arc<Scenario>,
     options: Options,
-    /// The links as they are now.
-    specs: Vec<LinkSpec>,
+    /// Links, flows and pending events.
+    network: Network,
     /// The scheme of each link.
     schemes: Vec<AqmChoice>,
     /// Observables of each link's scheme.
     shown: Vec<&'static [Observable]>,
-    calendar: Calendar<Event>,
-    now: Time,
-    end: Time,
-    warmup: Time,
-    links: Vec<Link>,
-    link_events: Vec<LinkEvents>,
-    flows: Vec<Flow>,
-    /// Flows that were stopped by hand before they started.
-    never_start: BTreeSet<u32>,
     /// Members of each group: flows, sources or clients.
     members: Vec<Vec<Member>>,
-    sources: Vec<UdpSource>,
-    clients: Vec<Client>,
-    connections: Vec<Connection>,
-    routes: Routes,
-    groups: Vec<Group>,
-    group_meters: Vec<GroupMeter>,
     baseline: ProbeBaseline,
-    series: Vec<Series>,
-    /// For each link, the places among what its scheme shows of the columns of its time series.
-    plotted: Vec<Vec<Option<usize>>>,
-    /// For each link, the last point of its time series.
-    sampled: Vec<LinkUsage>,
-    transfer_table: Option<TransferTable>,
     /// Changes of the scenario still to come.
     pending: VecDeque<Change>,
     applied: Vec<Change>,
@@ -178,20 +126,17 @@ pub struct Simulation {
     goals: Vec<Vec<Goal>>,
     /// For each group, what its round trips are drawn from.
     rtts: Vec<Distribution<Span>>,
-    events: u64,
-    /// Others run between its steps, so that its flows have left the caches.
-    is_cold: bool,
 }
 
 impl Simulation {
     /// The present: everything up to and including this instant has happened, except transmissions that end now.
     pub fn now(&self) -> Time {
-        self.now
+        self.network.now
     }
 
     /// End of the simulation.
     pub fn end(&self) -> Time {
-        self.end
+        self.network.measured.end
     }
 
     /// The scenario that is simulated.
@@ -210,7 +155,7 @@ impl Simulation {
     /// # Errors
     /// If a scheme breaks down, or the watch says stop. The simulation is then of no further use.
     pub fn step_until(&mut self, time: Time) -> Result<(), RunError> {
-        let until = time.min(self.end);
+        let until = time.min(self.end());
         while let Some(change) = self.pending.front().filter(|change| Time::ZERO + change.at <= until).cloned() {
             self.pending.pop_front();
             self.advance(Time::ZERO + change.at)?;
@@ -221,24 +166,16 @@ impl Simulation {
 
     /// Handles the events up to and including `until`.
     fn advance(&mut self, until: Time) -> Result<(), RunError> {
-        let is_large = self.is_cold || self.flows.len() > IN_CACHE;
-        let fetch = |flows: &[Flow], event: &Event| {
-            if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
-                memory::fetch(&flows[*flow as usize]);
-            }
-        };
-        while let Some((time, event)) = self.calendar.pop_showing(until, is_large, |event| fetch(&self.flows, event)) {
-            self.now = time;
-            self.events += 1;
-            match *event {
-                Event::Arrive(packet) => self.take(packet),
-                event => self.handle(event),
-            }
-            if self.events.is_multiple_of(EVENTS_PER_LOOK) {
-                self.look()?;
-            }
+        while self.network.advance(until, EVENTS_PER_LOOK) {
+            self.look()?;
         }
-        self.now = self.now.max(until);
+        self.look_at_schemes()
+    }
+
+    /// Lets everything happen on several threads.
+    fn go_in_rounds(&mut self, plan: &Plan) -> Result<(), RunError> {
+        let network = std::mem::replace(&mut self.network, Network::new(&self.scenario, false));
+        self.network = rounds::run(network, plan, self.options.watch.as_deref()).ok_or(Interrupted)?;
         self.look_at_schemes()
     }
 
@@ -247,9 +184,10 @@ impl Simulation {
     /// # Errors
     /// As [`Simulation::step_until`].
     pub fn finish(mut self) -> Result<Output, RunError> {
-        self.step_until(self.end)?;
-        for link in &mut self.links {
-            link.pass_time(self.end);
+        self.step_until(self.end())?;
+        let end = self.end();
+        for link in &mut self.network.links {
+            link.pass_time(end);
             debug_assert!(link.queue.accounts_balance());
         }
         self.look_at_schemes()?;
@@ -258,11 +196,12 @@ impl Simulation {
 
     /// Looks whether the run should end before its time.
     fn look(&mut self) -> Result<(), RunError> {
-        for receipts in self.group_meters.iter_mut().filter_map(|meter| meter.receipts.as_mut()) {
-            receipts.tidy(self.now);
+        let now = self.now();
+        for receipts in self.network.group_meters.iter_mut().filter_map(|meter| meter.receipts.as_mut()) {
+            receipts.tidy(now);
         }
         if let Some(watch) = &self.options.watch {
-            watch.note(self.now);
+            watch.note(now);
             if watch.is_cancelled() {
                 return Err(Interrupted.into());
             }
@@ -271,7 +210,7 @@ impl Simulation {
     }
 
     fn look_at_schemes(&self) -> Result<(), RunError> {
-        for (scheme, link) in self.schemes.iter().zip(&self.links) {
+        for (scheme, link) in self.schemes.iter().zip(&self.network.links) {
             if let Some(failure) = link.queue.failure() {
                 return Err(RunError::Scheme { name: scheme.name.clone(), failure: failure.clone() });
             }
@@ -281,11 +220,11 @@ impl Simulation {
 
     /// The same, of the laws that come from elsewhere.
     fn look_at_laws(&self) -> Result<(), RunError> {
-        let declared: Vec<Option<&str>> = self.groups.iter().map(Group::declared_law).collect();
+        let declared: Vec<Option<&str>> = self.network.groups.iter().map(Group::declared_law).collect();
         if declared.iter().all(Option::is_none) {
             return Ok(());
         }
-        let mut failures = self.flows.iter().filter_map(|flow| {
+        let mut failures = self.network.flows.iter().filter_map(|flow| {
             let LawFailure { at, cause } = flow.sender.law_failure()?.clone();
             Some(RunError::Scheme { name: declared[flow.group as usize]?.into(), failure: Failure { at, cause } })
         });

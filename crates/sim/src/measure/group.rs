@@ -2,7 +2,7 @@
 
 use super::call::CallResult;
 use super::declared::measures;
-use super::spans::{FewSpans, Spans};
+use super::spans::Spans;
 use crate::traffic::video::VideoResult;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Sender;
@@ -271,38 +271,6 @@ impl Receipts {
     }
 }
 
-/// Meter of packets at their receivers.
-pub trait ReceiptMeter {
-    /// A packet that counts, source to destination.
-    fn count(&mut self, delay: Span, is_marked: bool);
-
-    /// It had been sent before. `segment`: how long ago it was sent first, unless it is a duplicate.
-    fn count_resent(&mut self, delay: Span, segment: Option<Span>);
-
-    /// A packet reaches its receiver, perhaps ahead of the present.
-    fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool);
-}
-
-impl ReceiptMeter for GroupMeter {
-    #[inline(always)]
-    fn count(&mut self, delay: Span, is_marked: bool) {
-        self.packet_delay.add(delay);
-        self.marked += u64::from(is_marked);
-    }
-
-    #[inline]
-    fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
-        self.resent.add(delay, segment);
-    }
-
-    #[inline(always)]
-    fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool) {
-        if let Some(receipts) = &mut self.receipts {
-            receipts.note(Receipt { at, delay, delivered, is_marked });
-        }
-    }
-}
-
 /// Measures one group of flows.
 #[derive(Clone, Debug, Default)]
 pub struct GroupMeter {
@@ -331,9 +299,9 @@ pub struct GroupMeter {
 #[derive(Clone, Debug, Default)]
 pub struct ResentDelays {
     /// Source to destination of the last transmission, duplicates included.
-    packets: FewSpans,
+    packets: Spans,
     /// The same from the first transmission on, without duplicates.
-    segments: FewSpans,
+    segments: Spans,
 }
 
 impl ResentDelays {
@@ -396,8 +364,33 @@ impl SenderCounters {
 }
 
 impl GroupMeter {
-    /// Takes in what was measured at another group.
+    /// A packet that counts, source to destination.
+    #[inline(always)]
+    pub fn count(&mut self, delay: Span, is_marked: bool) {
+        self.packet_delay.add(delay);
+        self.marked += u64::from(is_marked);
+    }
+
+    /// It had been sent before. `segment`: how long ago it was sent first, unless it is a duplicate.
+    #[inline]
+    pub fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
+        self.resent.add(delay, segment);
+    }
+
+    /// A packet reaches its receiver, perhaps ahead of the present.
+    #[inline(always)]
+    pub fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts.note(Receipt { at, delay, delivered, is_marked });
+        }
+    }
+
+    /// Takes in what was measured at others.
     pub fn merge(&mut self, other: &GroupMeter) {
+        self.sent += other.sent;
+        self.ever_completed += other.ever_completed;
+        self.ended = self.ended.plus(other.ended);
+        self.before = self.before.plus(other.before);
         self.packet_delay.merge(&other.packet_delay);
         self.resent.merge(&other.resent);
         self.marked += other.marked;

@@ -7,9 +7,9 @@ use aqmlab_core::Span;
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
     count: u64,
-    /// Of picoseconds.
-    sum: f64,
-    squares: f64,
+    /// Of picoseconds, whole, so that they are the same in any order.
+    sum: u128,
+    squares: u128,
     histogram: Histogram,
 }
 
@@ -17,7 +17,7 @@ impl Spans {
     /// Takes in a span.
     #[inline]
     pub fn add(&mut self, span: Span) {
-        let value = span.0 as i64 as f64; // the same below 106 days, and converted by one instruction
+        let value = u128::from(span.0);
         self.count += 1;
         self.sum += value;
         self.squares += value * value;
@@ -34,7 +34,7 @@ impl Spans {
 
     /// Forgets all.
     pub fn reset(&mut self) {
-        (self.count, self.sum, self.squares) = (0, 0.0, 0.0);
+        (self.count, self.sum, self.squares) = (0, 0, 0);
         self.histogram.clear();
     }
 
@@ -45,13 +45,13 @@ impl Spans {
 
     /// In seconds; `None` without a sample.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64 * 1e-12)
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64 * 1e-12)
     }
 
     /// Of the population, in seconds; `None` without a sample.
     pub fn std(&self) -> Option<f64> {
-        let mean = self.sum / self.count as f64;
-        (self.count > 0).then(|| (self.squares / self.count as f64 - mean * mean).max(0.0).sqrt() * 1e-12)
+        let mean = self.sum as f64 / self.count as f64;
+        (self.count > 0).then(|| (self.squares as f64 / self.count as f64 - mean * mean).max(0.0).sqrt() * 1e-12)
     }
 
     /// The span that `share` of the sample does not exceed, to 0.1 %, in seconds; `None` without a sample.
@@ -69,46 +69,16 @@ impl Spans {
     pub fn distribution(&self) -> (Vec<f64>, Vec<f64>) {
         self.histogram.distribution()
     }
-}
 
-/// A sample of a few spans, whose sums are the same in any order.
-#[derive(Clone, Debug, Default)]
-pub struct FewSpans {
-    count: u64,
-    /// Of picoseconds.
-    sum: u128,
-    squares: u128,
-    histogram: Histogram,
-}
-
-impl FewSpans {
-    /// Takes in a span.
-    pub fn add(&mut self, span: Span) {
-        self.count += 1;
-        self.sum += u128::from(span.0);
-        self.squares += u128::from(span.0).pow(2);
-        self.histogram.add(span);
-    }
-
-    /// Takes in another sample.
-    pub fn merge(&mut self, other: &FewSpans) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.squares += other.squares;
-        self.histogram.merge(&other.histogram);
-    }
-}
-
-impl Spans {
     /// The sample without the spans of `removed`, all of which it has, and with those of `added`.
-    pub fn replaced(&self, removed: &FewSpans, added: &FewSpans) -> Spans {
+    pub fn replaced(&self, removed: &Spans, added: &Spans) -> Spans {
         let mut histogram = self.histogram.clone();
         histogram.remove(&removed.histogram);
         histogram.merge(&added.histogram);
         Spans {
             count: self.count - removed.count + added.count,
-            sum: self.sum - removed.sum as f64 + added.sum as f64,
-            squares: self.squares - removed.squares as f64 + added.squares as f64,
+            sum: self.sum - removed.sum + added.sum,
+            squares: self.squares - removed.squares + added.squares,
             histogram,
         }
     }
@@ -120,7 +90,7 @@ mod tests {
 
     #[test]
     fn some_spans_take_the_place_of_others() {
-        let (mut spans, mut removed, mut added) = (Spans::default(), FewSpans::default(), FewSpans::default());
+        let (mut spans, mut removed, mut added) = (Spans::default(), Spans::default(), Spans::default());
         [1, 2, 3, 4].into_iter().for_each(|ms| spans.add(Span::from_millis(ms)));
         assert_eq!(spans.replaced(&removed, &added).mean(), spans.mean());
         removed.add(Span::from_millis(4));
@@ -132,7 +102,7 @@ mod tests {
         let [median, most] = replaced.quantiles([0.5, 1.0]).map(|found| found.unwrap() * 1e3);
         assert!((median - 2.0).abs() < 0.002 && (most - 14.0).abs() < 0.014, "{median}, {most}");
         [1, 2, 3].into_iter().for_each(|ms| removed.add(Span::from_millis(ms)));
-        assert_eq!(spans.replaced(&removed, &FewSpans::default()).mean(), None);
+        assert_eq!(spans.replaced(&removed, &Spans::default()).mean(), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A flow in a simulation: sender, receiver, and the access links between them and the path.
 
-use crate::calendar::Lane;
-use crate::measure::group::ReceiptMeter;
+use crate::calendar::{Moment, Place};
+use crate::measure::group::GroupMeter;
 use crate::net::packet::{AnnouncedRtt, Data, Label, Packet, Stamp};
 use crate::net::route::{Lanes, Leg, Route, Way};
 use crate::traffic::udp::UdpSource;
@@ -31,6 +31,12 @@ pub struct Flow {
     egress_free: Time,
     /// Time of the pending timer event; the timer itself may be due later.
     pub timer_event: Time,
+    /// Time before which the sender may act on ACKs ahead of time; zero if it must not.
+    pub ahead_until: Time,
+    /// Arrival of the last ACK that waits for its time.
+    pub acks_until: Time,
+    /// Time as of which the delayed ACK was arranged.
+    due_since: Time,
     /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
     pub connection: u32,
     /// Stands for its addresses and ports.
@@ -55,8 +61,14 @@ pub struct Connection {
 
 /// Schedule of a flow's packets and timers.
 pub trait Schedule {
-    /// A packet will be at the next hop of its way.
-    fn arrive(&mut self, lane: Lane, time: Time, packet: Packet);
+    /// The present.
+    fn now(&self) -> Time;
+
+    /// What follows is arranged as of a moment; returns that before.
+    fn as_of(&mut self, moment: Moment) -> Moment;
+
+    /// A packet will be at the end of a leg of its way; `place`: of who sends it.
+    fn arrive(&mut self, leg: Leg, time: Time, place: Place, packet: Packet);
 
     /// The retransmission timer of a flow may be due.
     fn retransmission(&mut self, time: Time, flow: u32);
@@ -64,8 +76,8 @@ pub trait Schedule {
     /// The delayed ACK of a flow's receiver may be due.
     fn delayed_ack(&mut self, time: Time, flow: u32);
 
-    /// A source may send its next datagram.
-    fn emission(&mut self, time: Time, source: u32);
+    /// A source may send its flow's next datagram.
+    fn emission(&mut self, time: Time, source: u32, flow: u32);
 }
 
 /// All between the two ends of a flow, and where they put what is to come.
@@ -82,6 +94,8 @@ pub struct Group {
     variant: TcpVariant,
     control: LawChoice,
     pub is_udp: bool,
+    /// ACKs may wait at the receiver.
+    pub delays_acks: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
     pub keeps_connection: bool,
     /// ECN field of its packets that may carry one.
@@ -111,6 +125,7 @@ impl Group {
             variant: spec.variant,
             control: spec.control.clone(),
             is_udp: spec.traffic.is_udp(),
+            delays_acks: spec.tcp.delayed_ack || spec.tcp.quick_acks > 0,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
             class: spec.class,
@@ -156,6 +171,9 @@ impl Flow {
             access_free: Time::ZERO,
             egress_free: Time::ZERO,
             timer_event: Time::NEVER,
+            ahead_until: Time::ZERO,
+            acks_until: Time::ZERO,
+            due_since: Time::ZERO,
             connection,
             tuple,
             stamp: Stamp::new(group.class, 0),
@@ -174,6 +192,12 @@ impl Flow {
     #[inline]
     pub fn route(&self) -> Route {
         Route { rtt: self.rtt, lanes: self.lanes }
+    }
+
+    /// What its sender has counted is part of what its group's have: that of a transfer that has ended was counted then,
+    /// unless the sender goes on.
+    pub fn counts(&self, group: &Group) -> bool {
+        group.keeps_connection || self.connection == Self::NO_CONNECTION || !self.sender.is_done()
     }
 
     /// Takes another way from now on.
@@ -237,14 +261,36 @@ impl Flow {
     #[inline]
     pub fn timer(&mut self, index: u32, now: Time, path: Path<impl Schedule>) {
         if self.timer_event != now {
-            return; // an earlier event took its place
+            return; // another took its place
         }
-        self.timer_event = Time::NEVER;
         if self.sender.deadline() > now {
-            self.arm(index, path.schedule);
+            self.put_off(index, path.schedule);
         } else {
+            self.timer_event = Time::NEVER;
             self.act(index, now, path, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
         }
+    }
+
+    /// A timer event comes before the timer is due: another takes its place.
+    fn put_off(&mut self, index: u32, schedule: &mut impl Schedule) {
+        let now = std::mem::replace(&mut self.timer_event, Time::NEVER);
+        let present = schedule.as_of(Moment::at(now));
+        self.arm(index, schedule);
+        schedule.as_of(present);
+    }
+
+    /// True if no timer comes before an ACK that reaches the sender at `time`, or with it. An event that would come before
+    /// the timer is due is put off now, as of its time.
+    #[inline(always)]
+    pub fn is_before_timer(&mut self, index: u32, time: Time, schedule: &mut impl Schedule) -> bool {
+        if time < self.timer_event {
+            return true;
+        }
+        let goes_on = time > self.timer_event && time < self.sender.deadline();
+        if goes_on {
+            self.put_off(index, schedule);
+        }
+        goes_on
     }
 
     /// A UDP source, whose number is `index`, sends a datagram and arranges for the next; false if it has stopped.
@@ -255,7 +301,7 @@ impl Flow {
         let Path { group, way, schedule } = path;
         self.at_sender(source.flow, now, Path { group, way, schedule }).1.send_datagram();
         if let Some(next) = source.after(now) {
-            schedule.emission(next, index);
+            schedule.emission(next, index, source.flow);
         }
         true
     }
@@ -274,8 +320,8 @@ impl Flow {
         packet: &Packet,
         time: Time,
         mut path: Path<impl Schedule>,
-        meter: &mut impl ReceiptMeter,
-        measured: Range<Time>,
+        meter: &mut GroupMeter,
+        measured: &Range<Time>,
     ) {
         let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
         let received = self.egress(packet.size, &path, time);
@@ -295,11 +341,11 @@ impl Flow {
             self.receiver.delivered += u32::from(counts);
             return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
-        if tcp.delayed_ack {
+        if path.group.delays_acks {
             let due = self.receiver.take_before(is_marked, received);
             self.send_due_ack(packet.flow, due, &mut path);
         }
-        let before = self.receiver.in_order();
+        let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
         let segment = SegmentArrival { seq, is_ce: is_marked, is_ect: ecn.is_capable(), is_cwr, is_resent };
         let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
@@ -310,7 +356,12 @@ impl Flow {
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
-            None => path.schedule.delayed_ack(self.receiver.ack_due(), packet.flow),
+            None => {
+                if self.receiver.ack_due() != due {
+                    self.due_since = path.schedule.now();
+                }
+                path.schedule.delayed_ack(self.receiver.ack_due(), packet.flow);
+            }
         }
     }
 
@@ -326,7 +377,9 @@ impl Flow {
     #[cold]
     fn send_due_ack(&mut self, index: u32, due: Option<(Time, Ack)>, path: &mut Path<impl Schedule>) {
         if let Some((due, ack)) = due {
+            let present = path.schedule.as_of(Moment { now: due, since: self.due_since });
             self.send_ack(index, &ack, Span::ZERO, due, path);
+            path.schedule.as_of(present);
         }
     }
 
@@ -340,7 +393,7 @@ impl Flow {
         if group.counts_marks {
             packet.set_marks(ack.ce);
         }
-        path.schedule.arrive(back.lane, time + back.delay, packet);
+        path.schedule.arrive(back, time + back.delay, Place::receiver(index), packet);
     }
 
     /// Sends a packet that reaches the receiver's access link at `time` over it; returns its arrival at the receiver.
@@ -376,7 +429,8 @@ impl<P: Schedule> AccessLink<'_, P> {
         let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = *segment;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
         let packet = Packet::of_data(self.label, size, data);
-        self.schedule.arrive(self.entry.lane, *self.free + self.entry.delay, packet);
+        let place = Place::sender(packet.flow);
+        self.schedule.arrive(self.entry, *self.free + self.entry.delay, place, packet);
     }
 }
 
@@ -399,12 +453,18 @@ mod tests {
 
     /// The packets on their way; timers never come.
     impl Schedule for Vec<Packet> {
-        fn arrive(&mut self, _: Lane, _: Time, packet: Packet) {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+        fn as_of(&mut self, moment: Moment) -> Moment {
+            moment
+        }
+        fn arrive(&mut self, _: Leg, _: Time, _: Place, packet: Packet) {
             self.push(packet);
         }
         fn retransmission(&mut self, _: Time, _: u32) {}
         fn delayed_ack(&mut self, _: Time, _: u32) {}
-        fn emission(&mut self, _: Time, _: u32) {}
+        fn emission(&mut self, _: Time, _: u32, _: u32) {}
     }
 
     /// The round trips that packets announce, ms.

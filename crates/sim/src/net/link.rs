@@ -47,6 +47,8 @@ pub struct Link<P = Packet> {
     clear_at: Time,
     /// Usage when metrics began to count.
     usage_before: LinkUsage,
+    /// Packets offered until then.
+    before_restart: Offered,
     /// Salt of the hash of flows.
     salt: u64,
     changes: RateSchedule,
@@ -63,6 +65,17 @@ pub struct Link<P = Packet> {
     pub losses: Option<Box<LossMeter>>,
     /// The last packet that asked to join, or to leave, has cost others their place in the queue.
     has_removed: bool,
+}
+
+/// Packets offered to a link, and what became of them at once or later.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Offered {
+    /// All of them.
+    pub arrived: u64,
+    /// Those dropped.
+    pub dropped: u64,
+    /// Those marked.
+    pub marked: u64,
 }
 
 /// Admission of an offered packet to a link.
@@ -140,6 +153,7 @@ impl<P: WirePacket> Link<P> {
             sending: None,
             clear_at: Time::ZERO,
             usage_before: LinkUsage::default(),
+            before_restart: Offered::default(),
             salt,
             changes,
             deliveries: match &spec.changes {
@@ -314,10 +328,21 @@ impl<P: WirePacket> Link<P> {
     /// Metrics count from now.
     pub fn restart_meters(&mut self, now: Time) {
         self.catch_up(now);
+        self.before_restart = self.offered();
         self.queue.restart_accounts();
         self.meter.restart(self.queue.len(), now);
         self.losses.iter_mut().for_each(|losses| losses.restart());
         self.usage_before = self.usage(now);
+    }
+
+    /// Packets offered since the beginning.
+    pub fn offered(&self) -> Offered {
+        let (accounts, before) = (self.queue.accounts(), self.before_restart);
+        Offered {
+            arrived: before.arrived + accounts.arrived,
+            dropped: before.dropped + accounts.dropped,
+            marked: before.marked + accounts.marked,
+        }
     }
 
     /// Usage since the beginning: bytes of the opportunities of a trace, otherwise time.

@@ -31,6 +31,9 @@ pub struct Way {
     pub hops: Vec<Hop>,
     /// The hop at which an ACK begins.
     pub first_back: u8,
+    /// The first link, and the first on the way back or [`Leg::NO_LINK`].
+    first: u32,
+    first_on_way_back: u32,
     /// Propagation of the links, there and back, as the scenario begins: a link that becomes longer makes the round trip
     /// longer, too.
     own: Span,
@@ -45,6 +48,13 @@ pub struct Leg {
     pub delay: Span,
     /// Lane of the calendar for events at its end.
     pub lane: Lane,
+    /// The link at its end; [`Leg::NO_LINK`] if that is an end of the flow.
+    pub to: u32,
+}
+
+impl Leg {
+    /// In place of a link.
+    pub const NO_LINK: u32 = u32::MAX;
 }
 
 /// A link and what follows it.
@@ -74,8 +84,8 @@ impl Way {
     fn new(links: &[LinkSpec], spec: &FlowSpec) -> Self {
         let crossed = || spec.path.iter().chain(&spec.ack_path);
         let (there, end) = (spec.path.len(), crossed().count());
+        let path: Vec<usize> = crossed().copied().collect();
         let hop = |(i, link): (usize, &usize)| {
-            let onward = Leg { delay: Span::ZERO, lane: Lane::ANY };
             let next = if i + 1 == there {
                 NextHop::Receiver
             } else if i + 1 == end {
@@ -83,12 +93,15 @@ impl Way {
             } else {
                 NextHop::Link
             };
-            Hop { link: *link, onward, next }
+            let to = if next == NextHop::Link { path[i + 1] as u32 } else { Leg::NO_LINK };
+            Hop { link: *link, onward: Leg { delay: Span::ZERO, lane: Lane::ANY, to }, next }
         };
         let first_back = if spec.ack_path.is_empty() { AT_SENDER } else { spec.path.len() as u8 };
         let mut way = Self {
             hops: crossed().enumerate().map(hop).collect(),
             first_back,
+            first: path[0] as u32,
+            first_on_way_back: spec.ack_path.first().map_or(Leg::NO_LINK, |link| *link as u32),
             own: spec.own_delay(|link| links[link].delay),
             back: Span::ZERO,
             home: Span::ZERO,
@@ -126,7 +139,7 @@ impl Way {
     /// From the end of the sender's access link to the first queue.
     #[inline]
     pub fn entry(&self, route: Route) -> Leg {
-        Leg { delay: Span(self.access(route).0 / 2), lane: route.lanes.entry }
+        Leg { delay: Span(self.access(route).0 / 2), lane: route.lanes.entry, to: self.first }
     }
 
     /// From the receiver's access link to the receiver.
@@ -142,14 +155,14 @@ impl Way {
     pub fn back(&self, route: Route) -> Leg {
         let access = self.access(route).1;
         let first = if self.first_back == AT_SENDER { access } else { access / 2 };
-        Leg { delay: self.back + Span(first), lane: route.lanes.back }
+        Leg { delay: self.back + Span(first), lane: route.lanes.back, to: self.first_on_way_back }
     }
 
     /// From the last link on the way back to the sender.
     #[inline]
     pub fn home(&self, route: Route) -> Leg {
         let access = self.access(route).1;
-        Leg { delay: self.home + Span(access - access / 2), lane: route.lanes.home }
+        Leg { delay: self.home + Span(access - access / 2), lane: route.lanes.home, to: Leg::NO_LINK }
     }
 
     fn crosses(&self, link: usize) -> bool {
@@ -175,11 +188,6 @@ impl Routes {
     /// The route of a flow of `group` with this round-trip propagation.
     pub fn of(&self, group: usize, rtt: Span) -> Route {
         Route { rtt, lanes: self.lanes.get(&(group, rtt)).copied().unwrap_or(Lanes::ANY) }
-    }
-
-    /// There are delays that many flows share.
-    pub fn has_lanes(&self) -> bool {
-        !self.lanes.is_empty()
     }
 
     /// Rate or delay of a link has changed: ACKs that cross it without queueing take another time, and with its delay the

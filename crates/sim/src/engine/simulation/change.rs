@@ -3,8 +3,6 @@
 use super::goal::Goal;
 use super::probe::observables;
 use super::{RunError, Simulation};
-use crate::calendar::Lane;
-use crate::engine::event::Event;
 use crate::net::link::DepartureMode;
 use crate::net::packet::Packet;
 use crate::traffic::member::{MemberKind, stream_of};
@@ -27,8 +25,8 @@ impl Simulation {
     /// # Errors
     /// If there is no such thing or the value is not legal, and then nothing has changed.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), RunError> {
-        self.step_until(self.now)?;
-        Ok(self.apply(Change::new(Span(self.now.0), path, value))?)
+        self.step_until(self.network.now)?;
+        Ok(self.apply(Change::new(Span(self.network.now.0), path, value))?)
     }
 
     /// Sets a parameter of the scheme of a link to a number in base units, now: [`set`](Self::set) for a controller that acts
@@ -65,11 +63,11 @@ impl Simulation {
     /// Makes a change now.
     pub(super) fn apply(&mut self, change: Change) -> Result<(), Problems> {
         let refused = |reason: String| Problems::one(&change.path, reason);
-        let action = change.action(&self.scenario, &self.specs).map_err(|problem| Problems(vec![problem]))?;
-        let is_foreseen = |link: &usize| self.links[*link].departures == DepartureMode::Foreseen;
+        let action = change.action(&self.scenario, &self.network.specs).map_err(|problem| Problems(vec![problem]))?;
+        let is_foreseen = |link: &usize| self.network.links[*link].departures == DepartureMode::Foreseen;
         debug_assert!(!action.needs_causality(&self.scenario).iter().any(is_foreseen), "{} is foreseen", change.path);
         match action.clone() {
-            Action::Rate(link, rate) => self.links[link].set_rate(rate),
+            Action::Rate(link, rate) => self.network.links[link].set_rate(rate),
             Action::Delay(..) => {}
             Action::Buffer(link, buffer, packets) => self.at_link(link, |queue| queue.set_limit(buffer, packets)),
             Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),
@@ -77,14 +75,16 @@ impl Simulation {
             Action::Parameter(link, name, value) => {
                 self.set_parameter(link, &name, ParamInput::Text(&value)).map_err(refused)?
             }
-            Action::Loss(link, loss) => self.links[link].set_loss(loss, &self.specs[link], self.options.seed),
+            Action::Loss(link, loss) => {
+                self.network.links[link].set_loss(loss, &self.network.specs[link], self.options.seed)
+            }
             Action::Count(group, count) => self.set_count(group, count as usize).map_err(refused)?,
             Action::Rtt(group, law) => self.set_rtt(group, law),
             Action::Stop(group, time) => self.stop_group(group, Time::ZERO + time),
         }
-        action.update(&mut self.specs);
+        action.update(&mut self.network.specs);
         if let Action::Rate(link, _) | Action::Delay(link, _) = action {
-            self.routes.follow(&self.scenario.flows, &self.specs, link);
+            self.network.routes.follow(&self.scenario.flows, &self.network.specs, link);
         }
         self.note_goals(&action);
         self.applied.push(change);
@@ -92,46 +92,44 @@ impl Simulation {
     }
 
     fn at_link<T>(&mut self, link: usize, act: impl FnOnce(&mut AnyQueue<Packet>) -> T) -> T {
-        let link = &mut self.links[link];
-        link.catch_up(self.now);
+        let link = &mut self.network.links[link];
+        link.catch_up(self.network.now);
         act(&mut link.queue)
     }
 
     fn replace_scheme(&mut self, link: usize, choice: AqmChoice) -> Result<(), Problems> {
-        let spec = &self.specs[link];
+        let spec = &self.network.specs[link];
         let scheme = self.scenario.build_scheme(spec, &choice)?;
         let marks = self.scenario.marks(spec, &choice)?;
-        self.links[link].replace_queue(spec, scheme, marks, self.now);
-        self.link_events[link].follow(&self.links[link]);
+        self.network.links[link].replace_queue(spec, scheme, marks, self.network.now);
+        self.network.link_events[link].follow(&self.network.links[link]);
         self.shown[link] = observables(&choice);
         self.schemes[link] = choice;
         self.follow_series(link);
-        self.restart_ticks(link, self.now);
+        self.restart_ticks(link, self.network.now);
         Ok(())
     }
 
     fn set_parameter(&mut self, link: usize, name: &str, value: ParamInput) -> Result<(), String> {
-        let before = self.links[link].queue.tick_every();
+        let before = self.network.links[link].queue.tick_every();
         self.at_link(link, |queue| queue.set_param(name, value))?;
-        let after = self.links[link].queue.tick_every();
+        let after = self.network.links[link].queue.tick_every();
         if let Some(period) = after.filter(|_| before != after) {
-            self.restart_ticks(link, self.now + period);
+            self.restart_ticks(link, self.network.now + period);
         }
         Ok(())
     }
 
     /// Updates that were to come are forgotten; the next is at `first`.
     fn restart_ticks(&mut self, index: usize, first: Time) {
-        let events = &mut self.link_events[index];
-        events.ticks += 1;
-        if let Some(period) = self.links[index].queue.tick_every() {
-            let tick = Event::Tick { link: index as u32, period, series: events.ticks };
-            self.calendar.push(Lane::ANY, first, tick);
+        self.network.link_events[index].ticks += 1;
+        if let Some(period) = self.network.links[index].queue.tick_every() {
+            self.network.schedule_tick(index as u32, first, period);
         }
     }
 
     fn set_count(&mut self, group: usize, count: usize) -> Result<(), String> {
-        let now = self.now;
+        let now = self.network.now;
         let there: Vec<usize> = (0..self.members[group].len()).filter(|i| self.members[group][*i].stop > now).collect();
         if count + self.members.iter().map(Vec::len).sum::<usize>() > MOST_FLOWS + there.len() {
             return Err(format!("\"{count}\" makes more than {MOST_FLOWS} flows in all"));
@@ -160,12 +158,12 @@ impl Simulation {
             MemberKind::Flow(flow) => {
                 let never_starts = member.start >= time;
                 if never_starts {
-                    self.never_start.insert(flow);
+                    self.network.never_start.insert(flow);
                 }
-                self.calendar.push(Lane::ANY, time, Event::Close { flow });
+                self.network.schedule_close(flow, time);
             }
-            MemberKind::Source(source) => self.sources[source as usize].stop_at(time),
-            MemberKind::Client(client) => self.clients[client as usize].stop_at(time),
+            MemberKind::Source(source) => self.network.sources[source as usize].stop_at(time),
+            MemberKind::Client(client) => self.network.clients[client as usize].stop_at(time),
         }
     }
 
@@ -176,18 +174,18 @@ impl Simulation {
             let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));
             let flow = match self.members[group][i].kind {
                 MemberKind::Flow(flow) => flow,
-                MemberKind::Source(source) => self.sources[source as usize].flow,
+                MemberKind::Source(source) => self.network.sources[source as usize].flow,
                 MemberKind::Client(client) => {
-                    self.clients[client as usize].peer.rtt = rtt;
+                    self.network.clients[client as usize].peer.rtt = rtt;
                     continue;
                 }
             };
-            self.flows[flow as usize].set_route(self.routes.of(group, rtt));
+            self.network.flows[flow as usize].set_route(self.network.routes.of(group, rtt));
         }
         if scenario.flows[group].traffic.has_clients() {
-            for flow in self.flows.iter_mut().filter(|flow| flow.group as usize == group) {
-                let client = self.connections[flow.connection as usize].client;
-                flow.set_route(self.routes.of(group, self.clients[client as usize].peer.rtt));
+            for flow in self.network.flows.iter_mut().filter(|flow| flow.group as usize == group) {
+                let client = self.network.connections[flow.connection as usize].client;
+                flow.set_route(self.network.routes.of(group, self.network.clients[client as usize].peer.rtt));
             }
         }
         self.rtts[group] = law;
@@ -195,8 +193,8 @@ impl Simulation {
 
     fn note_goals(&mut self, action: &Action) {
         if let Action::Buffer(link, ..) | Action::Target(link, _) = action {
-            let spec = &self.specs[*link];
-            self.goals[*link].push(Goal::at(Span(self.now.0), spec));
+            let spec = &self.network.specs[*link];
+            self.goals[*link].push(Goal::at(Span(self.network.now.0), spec));
         }
     }
 }

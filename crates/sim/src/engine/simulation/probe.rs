@@ -2,8 +2,9 @@
 
 use super::Simulation;
 use crate::measure::link::LinkUsage;
+use crate::net::link::Offered;
 use crate::traffic::member::MemberKind;
-use aqmlab_aqm::{Accounts, Discipline, Observable};
+use aqmlab_aqm::{Discipline, Observable};
 use aqmlab_core::{Rate, Time};
 use aqmlab_scenario::{AqmChoice, LinkSpec, Scenario};
 
@@ -81,27 +82,16 @@ pub struct FlowState {
 #[derive(Clone, Debug)]
 pub(super) struct ProbeBaseline {
     at: Time,
-    pub links: Vec<LinkBaseline>,
+    links: Vec<LinkBaseline>,
     /// Transfers of each group.
     transfers: Vec<u64>,
 }
 
-/// The accounts of a link at the last probe. They begin again after the warm-up, so these may be negative.
+/// A link at the last probe.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LinkBaseline {
-    arrived: i64,
-    dropped: i64,
-    marked: i64,
+struct LinkBaseline {
+    offered: Offered,
     usage: LinkUsage,
-}
-
-impl LinkBaseline {
-    /// The accounts begin again from zero.
-    pub fn before_restart(&mut self, accounts: &Accounts) {
-        self.arrived -= accounts.arrived as i64;
-        self.dropped -= accounts.dropped as i64;
-        self.marked -= accounts.marked as i64;
-    }
 }
 
 impl ProbeBaseline {
@@ -117,60 +107,61 @@ impl ProbeBaseline {
 impl Simulation {
     /// Counts since the last probe, and the present state. Probing changes no result.
     pub fn probe(&mut self) -> Probe {
-        let links = (0..self.links.len()).map(|link| self.probe_link(link)).collect();
+        let links = (0..self.network.links.len()).map(|link| self.probe_link(link)).collect();
         let span = self.span_of_probe();
-        let flows = (0..self.groups.len()).map(|group| self.probe_group(group, span)).collect();
-        Probe { now: self.now.seconds(), span, links, flows }
+        let flows = (0..self.network.groups.len()).map(|group| self.probe_group(group, span)).collect();
+        Probe { now: self.network.now.seconds(), span, links, flows }
     }
 
     /// Other simulations run between the steps of this one: it finds its flows out of the caches.
     pub fn take_turns(&mut self) {
-        self.is_cold = true;
+        self.network.is_cold = true;
     }
 
     /// Only links will be probed from now on; nobody will ask what flows have received.
     pub fn stop_probing_flows(&mut self) {
-        self.group_meters.iter_mut().for_each(|meter| meter.receipts = None);
+        self.network.group_meters.iter_mut().for_each(|meter| meter.receipts = None);
     }
 
     /// One link alone, as [`probe`](Self::probe) shows it.
     pub fn probe_link(&mut self, index: usize) -> LinkProbe {
         let probe = self.probe_queue(index);
-        let (queue, shown) = (&self.links[index].queue, self.shown[index]);
+        let (queue, shown) = (&self.network.links[index].queue, self.shown[index]);
         let observables = shown.iter().enumerate().map(|(i, shown)| (shown.name, queue.observe(i))).collect();
         LinkProbe { observables, ..probe }
     }
 
     /// The same without what the scheme shows.
     pub(super) fn probe_queue(&mut self, index: usize) -> LinkProbe {
-        let (link, baseline) = (&mut self.links[index], &mut self.baseline.links[index]);
-        link.catch_up(self.now);
-        let since = |before: &mut i64, now: u64| (now as i64 - std::mem::replace(before, now as i64)) as u64;
-        let (accounts, service) = (link.queue.accounts(), link.meter.take_service_stats());
+        let (link, baseline) = (&mut self.network.links[index], &mut self.baseline.links[index]);
+        link.catch_up(self.network.now);
+        let offered = link.offered();
+        let before = std::mem::replace(&mut baseline.offered, offered);
+        let service = link.meter.take_service_stats();
         let sojourn = service.sojourn();
         LinkProbe {
-            arrived: since(&mut baseline.arrived, accounts.arrived),
+            arrived: offered.arrived - before.arrived,
             departed: service.packets,
-            dropped: since(&mut baseline.dropped, accounts.dropped),
-            marked: since(&mut baseline.marked, accounts.marked),
-            lost: link.impairment.as_mut().map_or(0, |wire| wire.take_lost(self.now)),
+            dropped: offered.dropped - before.dropped,
+            marked: offered.marked - before.marked,
+            lost: link.impairment.as_mut().map_or(0, |wire| wire.take_lost(self.network.now)),
             bytes: service.bytes,
             queue: link.queue.len(),
             queue_delay_mean: sojourn.map(|(mean, _)| mean),
             queue_delay_max: sojourn.map(|(_, max)| max),
-            utilisation: link.utilisation_since(&mut baseline.usage, self.now),
+            utilisation: link.utilisation_since(&mut baseline.usage, self.network.now),
             observables: Vec::new(),
         }
     }
 
     /// Time since the probe before, s; the next span begins now.
     pub(super) fn span_of_probe(&mut self) -> f64 {
-        self.now.since(std::mem::replace(&mut self.baseline.at, self.now)).seconds()
+        self.network.now.since(std::mem::replace(&mut self.baseline.at, self.network.now)).seconds()
     }
 
     pub(super) fn probe_group(&mut self, group: usize, span: f64) -> GroupProbe {
-        let (meter, spec) = (&mut self.group_meters[group], &self.scenario.flows[group]);
-        let received = meter.receipts.as_mut().map(|receipts| receipts.take(self.now)).unwrap_or_default();
+        let (meter, spec) = (&mut self.network.group_meters[group], &self.scenario.flows[group]);
+        let received = meter.receipts.as_mut().map(|receipts| receipts.take(self.network.now)).unwrap_or_default();
         let bits = 8.0 * f64::from(spec.payload) * received.delivered as f64;
         let (completed, delay) = (meter.ever_completed, received.delay());
         GroupProbe {
@@ -185,31 +176,35 @@ impl Simulation {
 
     /// Packets that wait at a link now, ACKs included, by the group of their flow.
     pub fn content(&mut self, link: usize) -> Vec<u32> {
-        let (mut content, link) = (vec![0; self.groups.len()], &mut self.links[link]);
-        link.catch_up(self.now);
-        link.queue.for_each(&mut |packet| content[self.flows[packet.flow as usize].group as usize] += 1);
+        let (mut content, link) = (vec![0; self.network.groups.len()], &mut self.network.links[link]);
+        link.catch_up(self.network.now);
+        link.queue.for_each(&mut |packet| content[self.network.flows[packet.flow as usize].group as usize] += 1);
         content
     }
 
     /// Rate of a link now.
     pub fn rate(&self, link: usize) -> Rate {
-        self.links[link].rate()
+        self.network.links[link].rate()
     }
 
     /// A link as it is now.
     pub fn link(&self, link: usize) -> &LinkSpec {
-        &self.specs[link]
+        &self.network.specs[link]
     }
 
     /// Flows, sources and clients that have started and have not been stopped.
     pub fn present(&self) -> usize {
-        self.members.iter().flatten().filter(|member| member.start <= self.now && self.now < member.stop).count()
+        self.members
+            .iter()
+            .flatten()
+            .filter(|member| member.start <= self.network.now && self.network.now < member.stop)
+            .count()
     }
 
     /// The sender of the `i`-th flow of a group; `None` if there is no such flow, or it belongs to a client or is UDP.
     pub fn flow_state(&self, group: usize, i: usize) -> Option<FlowState> {
         let MemberKind::Flow(flow) = self.members.get(group)?.get(i)?.kind else { return None };
-        let sender = &self.flows[flow as usize].sender;
+        let sender = &self.network.flows[flow as usize].sender;
         Some(FlowState {
             cwnd: sender.cwnd(),
             srtt: sender.srtt().map(|srtt| srtt.seconds()),

@@ -55,9 +55,9 @@ impl Simulation {
                 self.shown[link].iter().map(move |shown| column(ColumnSource::Scheme(link), (shown.name, shown.unit)));
             OF_LINK.map(|name| column(ColumnSource::Link(link), name)).into_iter().chain(shown)
         };
-        let links = (0..self.links.len()).flat_map(of_link);
-        let groups =
-            (0..self.groups.len()).flat_map(|group| OF_GROUP.map(|name| column(ColumnSource::Group(group), name)));
+        let links = (0..self.network.links.len()).flat_map(of_link);
+        let groups = (0..self.network.groups.len())
+            .flat_map(|group| OF_GROUP.map(|name| column(ColumnSource::Group(group), name)));
         let flows =
             flows.iter().flat_map(|(group, i)| OF_FLOW.map(|name| column(ColumnSource::Flow(*group, *i), name)));
         std::iter::once(column(ColumnSource::Time, ("time", "s"))).chain(links).chain(groups).chain(flows).collect()
@@ -75,9 +75,9 @@ impl Simulation {
         flows: &[(usize, usize)],
         rows: &mut Vec<f32>,
     ) -> Result<(), RunError> {
-        let until = until.min(self.end);
-        while self.now < until {
-            let next = Time((self.now.0 / every.0 + 1) * every.0).min(self.end);
+        let until = until.min(self.network.measured.end);
+        while self.network.now < until {
+            let next = Time((self.network.now.0 / every.0 + 1) * every.0).min(self.network.measured.end);
             self.step_until(next.min(until))?;
             if next <= until {
                 self.add_row(flows, rows);
@@ -92,8 +92,8 @@ impl Simulation {
         let span = self.span_of_probe();
         let per_second = |count: f64| if span > 0.0 { count / span } else { f64::NAN };
         let mut add = |value: f64| rows.push(value as f32);
-        add(self.now.seconds());
-        for index in 0..self.links.len() {
+        add(self.network.now.seconds());
+        for index in 0..self.network.links.len() {
             let link = self.probe_queue(index);
             add(f64::from(link.queue));
             add(or_nan(link.queue_delay_mean));
@@ -102,9 +102,9 @@ impl Simulation {
             add(per_second(8.0 * link.bytes as f64));
             add(per_second(link.dropped as f64));
             add(per_second(link.marked as f64));
-            (0..self.shown[index].len()).for_each(|i| add(self.links[index].queue.observe(i)));
+            (0..self.shown[index].len()).for_each(|i| add(self.network.links[index].queue.observe(i)));
         }
-        for group in 0..self.groups.len() {
+        for group in 0..self.network.groups.len() {
             let probe = self.probe_group(group, span);
             add(probe.goodput);
             add(or_nan(probe.packet_delay_mean));
@@ -122,17 +122,17 @@ impl Simulation {
     /// # Errors
     /// If a scheme breaks down or cannot be copied; it says why.
     pub fn so_far(&self) -> Result<Option<Output>, RunError> {
-        if self.now <= self.warmup {
+        if self.network.now <= self.network.measured.start {
             return Ok(None);
         }
         let mut copy = self.fork()?;
-        copy.end = self.now;
+        copy.network.measured.end = self.network.now;
         copy.finish().map(Some)
     }
 
     /// Flows, sources or clients of a group that have not been stopped.
     pub fn count(&self, group: usize) -> usize {
-        self.members[group].iter().filter(|member| member.stop > self.now).count()
+        self.members[group].iter().filter(|member| member.stop > self.network.now).count()
     }
 }
 

@@ -4,24 +4,19 @@ use super::change::changing_links;
 use super::goal::Goal;
 use super::probe::{ProbeBaseline, observables};
 use super::{Options, Simulation};
-use crate::calendar::{Calendar, Lane, Timer};
+use crate::calendar::{Lane, Place};
 use crate::engine::event::Event;
-use crate::engine::network::LinkEvents;
-use crate::measure::group::{GroupMeter, Receipts};
+use crate::engine::network::{LinkEvents, LinkSeries, Network};
 use crate::measure::link::LinkUsage;
 use crate::measure::losses::LossMeter;
-use crate::measure::result::{Series, TransferTable};
-use crate::memory;
-use crate::net::flow::{Flow, Group};
+use crate::measure::result::Series;
+use crate::net::flow::Flow;
 use crate::net::link::{DepartureMode, Link};
-use crate::net::route::Routes;
-use crate::traffic::client::Peer;
 use crate::traffic::member::{self, Member, MemberDraft, MemberKind};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::Scenario;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Simulation {
@@ -44,51 +39,31 @@ impl Simulation {
         options: Options,
         departures: DepartureMode,
     ) -> Result<Self, Problems> {
-        let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());
         let mut simulation = Simulation {
-            specs: scenario.links.clone(),
+            network: Network::new(&scenario, options.series),
             schemes: Vec::new(),
-            plotted: Vec::new(),
             pending: scenario.changes.clone().into(),
             applied: Vec::new(),
             goals: scenario.links.iter().map(|spec| vec![Goal::at(Span::ZERO, spec)]).collect(),
             rtts: scenario.flows.iter().map(|spec| spec.rtt.clone()).collect(),
             shown: Vec::new(),
             baseline: ProbeBaseline::new(&scenario),
-            sampled: vec![LinkUsage::default(); scenario.links.len()],
-            calendar: Calendar::default(),
-            now: Time::ZERO,
-            end: Time::ZERO + scenario.duration,
-            warmup: Time::ZERO + scenario.warmup,
-            links: Vec::new(),
-            link_events: Vec::new(),
-            flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()),
-            never_start: BTreeSet::new(),
             members: vec![Vec::new(); scenario.flows.len()],
-            sources: Vec::new(),
-            clients: Vec::new(),
-            connections: Vec::new(),
-            routes: Routes::new(&scenario),
-            groups: scenario.flows.iter().map(Group::new).collect(),
-            group_meters: vec![
-                GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::default() };
-                scenario.flows.len()
-            ],
-            series: Vec::new(),
-            transfer_table: options.series.then(TransferTable::default),
-            events: 0,
-            is_cold: false,
             scenario: scenario.clone(),
             options,
         };
         simulation.add_links(departures)?;
         if scenario.warmup > Span::ZERO {
-            simulation.calendar.push(Lane::ANY, simulation.warmup, Event::WarmedUp);
+            let warmup = simulation.network.measured.start;
+            simulation.network.agenda.push(Lane::ANY, warmup, Place::WARM_UP, Event::WarmedUp);
         }
         for group in 0..scenario.flows.len() {
             simulation.add_group(group);
         }
         simulation.assign_lanes();
+        if departures == DepartureMode::Foreseen && scenario.changes.is_empty() {
+            simulation.network.let_senders_run_ahead();
+        }
         simulation.count_losses();
         if simulation.options.series {
             simulation.start_series();
@@ -98,7 +73,7 @@ impl Simulation {
 
     /// Ends the counts between probes: there will be no more probes.
     pub(super) fn stop_probing(&mut self) {
-        self.links.iter_mut().for_each(Link::stop_probing);
+        self.network.links.iter_mut().for_each(Link::stop_probing);
         self.stop_probing_flows();
     }
 
@@ -116,18 +91,15 @@ impl Simulation {
             self.shown.push(observables(choice));
             let departures = if changing[i] { DepartureMode::AtService } else { departures };
             let mut link = Link::new(spec, plan, marks, departures, seed);
-            let events = LinkEvents::new(&link, || self.calendar.lane());
-            if let Some(period) = link.queue.tick_every() {
-                self.calendar.push(events.tick, Time::ZERO, Event::Tick { link: i as u32, period, series: 0 });
-            }
-            self.link_events.push(events);
-            if let Some(time) = link.rate_changes_at() {
-                self.calendar.push(Lane::ANY, time, Event::RateChange { link: i as u32 });
-            }
+            let period = link.queue.tick_every();
+            let events = LinkEvents::new(&link, || self.network.agenda.calendar.lane());
+            self.network.link_events.push(events);
             if self.options.trace == Some(i) {
                 link = link.traced();
             }
-            self.links.push(link);
+            self.network.links.push(link);
+            period.into_iter().for_each(|period| self.network.schedule_tick(i as u32, Time::ZERO, period));
+            self.network.schedule_rate_change(i as u32);
         }
         Ok(())
     }
@@ -154,62 +126,53 @@ impl Simulation {
     fn add_sender(&mut self, draft: &MemberDraft) -> MemberKind {
         let (start, stop) = (draft.start, draft.stop);
         let active = start < draft.stops_at();
-        if let Some(mut client) = draft.client(self.warmup) {
+        if let Some(mut client) = draft.client(self.network.measured.start) {
             let first = client.first(start).filter(|_| active);
-            self.clients.push(client);
-            let client = self.clients.len() as u32 - 1;
-            self.schedule_request(client, first);
+            self.network.clients.push(client);
+            let client = self.network.clients.len() as u32 - 1;
+            self.network.schedule_request(client, first);
             return MemberKind::Client(client);
         }
-        let flow = self.add_flow(draft.peer(), Flow::NO_CONNECTION);
+        let flow = self.network.add_flow(draft.peer(), Flow::NO_CONNECTION);
         if let Some(source) = draft.source(flow) {
             return MemberKind::Source(self.add_source(source, start, active));
         }
         if active {
-            self.calendar.push_timer(start, Timer::Open(flow), ());
+            self.network.agenda.calendar.push_timer(start, Place::application(flow));
         }
         if let Some(stop) = stop {
-            self.calendar.push(Lane::ANY, stop, Event::Close { flow });
+            self.network.schedule_close(flow, stop);
         }
         MemberKind::Flow(flow)
     }
 
-    pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
-        let Peer { group, rtt, tuple, phase } = peer;
-        let of = &self.groups[group as usize];
-        // Fewer groups than 65536: a scenario's text is not long enough for more.
-        let route = self.routes.of(group as usize, rtt);
-        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple));
-        self.flows.len() as u32 - 1
-    }
-
     fn add_source(&mut self, mut source: UdpSource, start: Time, active: bool) -> u32 {
         if let Some(first) = source.first(start).filter(|_| active) {
-            let event = Event::Emit { source: self.sources.len() as u32 };
-            self.calendar.push(Lane::ANY, first, event);
+            let event = Event::Emit { source: self.network.sources.len() as u32 };
+            self.network.agenda.push(Lane::ANY, first, Place::sender(source.flow), event);
         }
-        self.sources.push(source);
-        self.sources.len() as u32 - 1
+        self.network.sources.push(source) as u32
     }
 
     /// Events of delays that many flows share are queued in order.
     fn assign_lanes(&mut self) {
-        let flows = self.flows.iter().map(|flow| (flow.group as usize, flow.rtt));
-        let clients = self.clients.iter().map(|client| (client.peer.group as usize, client.peer.rtt));
-        self.routes.assign_lanes(flows.chain(clients).collect(), || self.calendar.lane());
-        for flow in &mut self.flows {
-            flow.set_route(self.routes.of(flow.group as usize, flow.rtt));
+        let flows = self.network.flows.iter().map(|flow| (flow.group as usize, flow.rtt));
+        let clients = self.network.clients.iter().map(|client| (client.peer.group as usize, client.peer.rtt));
+        self.network.routes.assign_lanes(flows.chain(clients).collect(), || self.network.agenda.calendar.lane());
+        for flow in &mut self.network.flows {
+            flow.set_route(self.network.routes.of(flow.group as usize, flow.rtt));
         }
     }
 
     /// Losses count by flow; flows with unlimited data that are active all the time may lose together.
     fn count_losses(&mut self) {
-        let is_long = |member: &&Member| member.start <= self.warmup && member.stop >= self.end;
+        let is_long =
+            |member: &&Member| member.start <= self.network.measured.start && member.stop >= self.network.measured.end;
         let flow = |member: &Member| match member.kind {
-            MemberKind::Flow(flow) => Some((flow, self.flows[flow as usize].rtt)),
+            MemberKind::Flow(flow) => Some((flow, self.network.flows[flow as usize].rtt)),
             MemberKind::Source(_) | MemberKind::Client(_) => None,
         };
-        for (i, link) in self.links.iter_mut().enumerate() {
+        for (i, link) in self.network.links.iter_mut().enumerate() {
             let crossing = self.scenario.flows.iter().zip(&self.members).filter(|(spec, _)| spec.path.contains(&i));
             let long: Vec<_> = crossing.flat_map(|(_, of)| of.iter().filter(is_long).filter_map(flow)).collect();
             link.count_losses(LossMeter::new(&long));
@@ -220,18 +183,19 @@ impl Simulation {
         for (spec, shown) in self.scenario.links.iter().zip(&self.shown) {
             let names = ["time", "queue", "utilisation"].into_iter().chain(shown.iter().map(|o| o.name));
             let columns = names.map(|name| (name.to_string(), Vec::new())).collect();
-            self.series.push(Series { link: spec.name.clone(), columns });
+            let series = Series { link: spec.name.clone(), columns };
+            let plotted = (0..shown.len()).map(Some).collect();
+            self.network.series.push(LinkSeries { series, plotted, sampled: LinkUsage::default() });
         }
-        self.plotted = self.shown.iter().map(|shown| (0..shown.len()).map(Some).collect()).collect();
-        self.calendar.push(Lane::ANY, Time::ZERO + self.scenario.sample, Event::Sample);
+        self.network.schedule_sample();
     }
 
     /// The columns of a link's time series keep their names when its scheme is replaced; those that the new one does not
     /// show are NaN.
     pub(super) fn follow_series(&mut self, link: usize) {
-        if let Some(series) = self.series.get(link) {
+        if let Some(LinkSeries { series, plotted, .. }) = self.network.series.get_mut(link) {
             let place = |name: &str| self.shown[link].iter().position(|shown| shown.name == name);
-            self.plotted[link] = series.columns[3..].iter().map(|(name, _)| place(name)).collect();
+            *plotted = series.columns[3..].iter().map(|(name, _)| place(name)).collect();
         }
     }
 }

@@ -118,7 +118,7 @@ fn each_transfer_comes_from_ports_of_its_own_and_a_player_keeps_its_own() {
     let mut seen = [Vec::new(), Vec::new()];
     for tenth in 1..200 {
         simulation.step_until(Time::ZERO + Span::from_millis(100 * tenth)).unwrap();
-        for (i, flow) in (0..).zip(&simulation.flows) {
+        for (i, flow) in (0..).zip(&simulation.network.flows) {
             let tuple = flow.label(i).tuple;
             if !seen[flow.group as usize].contains(&tuple) {
                 seen[flow.group as usize].push(tuple);
@@ -191,7 +191,7 @@ fn addresses_and_ports_depend_on_the_group_alone() {
         let text = links.to_string() + &groups.iter().map(group).collect::<String>();
         let scenario = parse(&text, "tuples", &[]).unwrap();
         let simulation = Simulation::new(scenario, Options::default()).unwrap();
-        simulation.flows.iter().map(|flow| flow.label(0).tuple).collect::<Vec<_>>()
+        simulation.network.flows.iter().map(|flow| flow.label(0).tuple).collect::<Vec<_>>()
     };
     let (many, few) = (("many", "count = 100\n"), ("few", "count = 4\nhosts = 2\n"));
     let (one_way, other_way) = (tuples(&[many, few]), tuples(&[few, many]));

@@ -1,0 +1,144 @@
+//! What is to come in a network, or in a part of one.
+
+use crate::calendar::{Calendar, Lane, Moment, Place};
+use crate::engine::event::Event;
+use crate::net::flow::Schedule;
+use crate::net::packet::{AT_SENDER, Packet};
+use crate::net::route::Leg;
+use aqmlab_core::Time;
+use std::sync::Arc;
+
+/// Pending events, and what is on its way elsewhere.
+#[derive(Clone, Default)]
+pub struct Agenda {
+    pub calendar: Calendar<Event>,
+    /// ACKs that have just been sent, where their sender may act on them ahead of time.
+    pub acks: Vec<PendingAck>,
+    /// Senders may act ahead of time: nobody looks at them.
+    pub runs_ahead: bool,
+    /// The other parts, if the network is one.
+    pub abroad: Option<Box<Abroad>>,
+}
+
+/// An ACK on its way to its sender.
+#[derive(Clone, Copy)]
+pub struct PendingAck {
+    pub sent: Moment,
+    pub lane: Lane,
+    pub time: Time,
+    pub place: Place,
+    pub packet: Packet,
+}
+
+/// A flow where it is not.
+#[derive(Clone, Copy, Debug)]
+pub struct Home {
+    pub group: u16,
+    /// The part where it is.
+    pub part: u16,
+}
+
+/// A packet that crosses from one part to another.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub struct Message {
+    pub time: Time,
+    pub pushed: Moment,
+    pub place: Place,
+    pub packet: Packet,
+    /// It has left its last link there or back, or will have: its flow acts at once.
+    pub is_ahead: bool,
+}
+
+/// The other parts of a network.
+#[derive(Clone)]
+pub struct Abroad {
+    own: u16,
+    /// The part of each link.
+    links: Vec<u16>,
+    pub flows: Arc<[Home]>,
+    /// For each part what goes there, and what has come from there.
+    pub outboxes: Vec<Vec<Message>>,
+    pub inboxes: Vec<Vec<Message>>,
+}
+
+impl Abroad {
+    /// What is beside the part number `own` of so many.
+    pub fn new(own: u16, parts: usize, links: Vec<u16>, flows: Arc<[Home]>) -> Self {
+        let boxes = vec![Vec::new(); parts];
+        Self { own, links, flows, outboxes: boxes.clone(), inboxes: boxes }
+    }
+}
+
+impl Agenda {
+    #[inline(always)]
+    pub fn push(&mut self, lane: Lane, time: Time, place: Place, event: Event) {
+        self.calendar.push(lane, time, place, event);
+    }
+
+    /// A packet will be at the link at the end of a leg.
+    #[inline(always)]
+    pub fn send(&mut self, leg: Leg, time: Time, place: Place, packet: Packet) {
+        if let Some(abroad) = &mut self.abroad
+            && abroad.links[leg.to as usize] != abroad.own
+        {
+            let (part, pushed) = (abroad.links[leg.to as usize], self.calendar.present);
+            abroad.outboxes[usize::from(part)].push(Message { time, pushed, place, packet, is_ahead: false });
+        } else {
+            self.push(leg.lane, time, place, Event::Arrive(packet));
+        }
+    }
+
+    /// A packet is for a flow that is in another part.
+    #[inline(never)]
+    pub fn post(&mut self, time: Time, place: Place, packet: Packet, is_ahead: bool) {
+        let abroad = self.abroad.as_mut().expect("a flow is here or there");
+        let part = abroad.flows[packet.flow as usize].part;
+        let pushed = self.calendar.present;
+        abroad.outboxes[usize::from(part)].push(Message { time, pushed, place, packet, is_ahead });
+    }
+
+    /// Group of a flow that is in another part.
+    #[inline]
+    pub fn group(&self, flow: u32) -> u16 {
+        self.abroad.as_ref().expect("a flow is here or there").flows[flow as usize].group
+    }
+}
+
+impl Schedule for Agenda {
+    #[inline(always)]
+    fn now(&self) -> Time {
+        self.calendar.present.now
+    }
+
+    #[inline(always)]
+    fn as_of(&mut self, moment: Moment) -> Moment {
+        std::mem::replace(&mut self.calendar.present, moment)
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, leg: Leg, time: Time, place: Place, packet: Packet) {
+        if packet.hop != AT_SENDER {
+            self.send(leg, time, place, packet);
+        } else if self.runs_ahead {
+            self.acks.push(PendingAck { sent: self.calendar.present, lane: leg.lane, time, place, packet });
+        } else {
+            self.push(leg.lane, time, place, Event::Arrive(packet));
+        }
+    }
+
+    #[inline(always)]
+    fn retransmission(&mut self, time: Time, flow: u32) {
+        self.calendar.push_timer(time, Place::timer(flow));
+    }
+
+    #[inline(always)]
+    fn delayed_ack(&mut self, time: Time, flow: u32) {
+        self.push(Lane::ANY, time, Place::receiver(flow), Event::AckDue { flow });
+    }
+
+    #[inline(always)]
+    fn emission(&mut self, time: Time, source: u32, flow: u32) {
+        self.push(Lane::ANY, time, Place::sender(flow), Event::Emit { source });
+    }
+}

@@ -1,0 +1,111 @@
+//! Transfers that clients ask for.
+
+use super::Network;
+use crate::calendar::{Lane, Place};
+use crate::engine::event::Event;
+use crate::net::flow::{Connection, Flow};
+use crate::traffic::client::Peer;
+use aqmlab_core::Time;
+
+impl Network {
+    /// A client asks for an object: a transfer begins, on the connection that the client keeps or on one of other ports,
+    /// which takes the place of one that has ended.
+    #[inline(never)]
+    pub(super) fn request(&mut self, index: u32) {
+        let client = &mut self.clients[index as usize];
+        if client.is_stopped(self.now) {
+            return;
+        }
+        let (size, next) = client.request(self.now);
+        let idle = client.idle.pop();
+        if idle.is_none() || !self.groups[client.peer.group as usize].keeps_connection {
+            client.opened += 1;
+        }
+        let peer = client.peer.other_ports(client.opened);
+        let takes = client.request_takes(peer.rtt);
+        let flow = match idle {
+            Some(flow) => {
+                self.renew(flow, peer);
+                flow
+            }
+            None => {
+                self.connections.push(Connection { client: index, asked_at: self.now, size, ended_at: Time::ZERO });
+                self.add_flow(peer, self.connections.len() as u32 - 1)
+            }
+        };
+        let connection = &mut self.connections[self.flows[flow as usize].connection as usize];
+        (connection.asked_at, connection.size) = (self.now, size);
+        self.schedule_request(index, next);
+        self.agenda.push(Lane::ANY, self.now + takes, Place::application(flow), Event::Open { flow });
+    }
+
+    /// One more flow, before its start.
+    pub fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
+        let Peer { group, rtt, tuple, phase } = peer;
+        let of = &self.groups[group as usize];
+        // Fewer groups than 65536: a scenario's text is not long enough for more.
+        let route = self.routes.of(group as usize, rtt);
+        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple)) as u32
+    }
+
+    /// Reuses a flow whose transfer has ended: with a fresh sender from other ports, or on the connection that is kept.
+    fn renew(&mut self, index: u32, peer: Peer) {
+        let group = &self.groups[peer.group as usize];
+        let flow = &mut self.flows[index as usize];
+        if group.keeps_connection {
+            let pause = self.now.since(self.connections[flow.connection as usize].ended_at);
+            flow.sender.resume(pause, self.now, &group.tcp);
+        } else {
+            flow.restart(group.sender(peer.phase), peer.tuple);
+        }
+    }
+
+    /// A client asks at `time`, if it does.
+    pub fn schedule_request(&mut self, client: u32, time: Option<Time>) {
+        if let Some(time) = time {
+            self.agenda.push(Lane::ANY, time, Place::client(client), Event::Request { client });
+        }
+    }
+
+    /// The last ACK of a transfer has come.
+    #[inline(never)]
+    pub(super) fn end_transfer(&mut self, index: u32, connection: u32) {
+        let flow = &self.flows[index as usize];
+        let Connection { client, asked_at, size, ended_at } = &mut self.connections[connection as usize];
+        let (client, asked_at, size) = (*client, *asked_at, *size);
+        *ended_at = self.now;
+        let meter = &mut self.group_meters[flow.group as usize];
+        if !self.groups[flow.group as usize].keeps_connection {
+            meter.ended.add(&flow.sender);
+        }
+        meter.ever_completed += 1;
+        if asked_at >= self.measured.start {
+            let taken = self.now.since(asked_at);
+            meter.completion.add(taken);
+            if let Some(table) = &mut self.transfer_table {
+                table.group.push(f64::from(flow.group));
+                table.start.push(asked_at.seconds());
+                table.size.push(f64::from(size));
+                table.completion_time.push(taken.seconds());
+            }
+        }
+        let asking = &mut self.clients[client as usize];
+        asking.idle.push(index);
+        let next = asking.transfer_ended(self.now);
+        self.schedule_request(client, next);
+    }
+
+    /// A connection could not be opened: its transfer has not been completed, and its client goes on.
+    #[cold]
+    pub(super) fn fail_transfer(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let Some(connection) = self.connections.get_mut(flow.connection as usize) else { return };
+        let client = &mut self.clients[connection.client as usize];
+        self.group_meters[flow.group as usize].ended.add(&flow.sender);
+        flow.restart(self.groups[flow.group as usize].sender(client.peer.phase), client.peer.tuple);
+        connection.ended_at = self.now;
+        client.idle.push(index);
+        let (client, next) = (connection.client, client.transfer_failed(self.now));
+        self.schedule_request(client, next);
+    }
+}

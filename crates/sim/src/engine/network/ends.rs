@@ -1,0 +1,204 @@
+//! What happens at the two ends of a flow.
+
+use super::{Network, path};
+use crate::calendar::{Lane, Moment, Place};
+use crate::engine::agenda::{Agenda, PendingAck};
+use crate::engine::event::Event;
+use crate::net::flow::{AccessLink, Flow, Schedule};
+use crate::net::packet::{AT_SENDER, Packet};
+use crate::net::route::{Hop, NextHop, Way};
+use aqmlab_core::{Span, Time};
+use aqmlab_tcp::{Sender, TcpParams};
+
+impl Network {
+    /// A packet reaches its receiver's access link at `time`, perhaps ahead of the present.
+    #[inline(always)]
+    pub(super) fn receive(&mut self, packet: &Packet, time: Time) {
+        let Some(flow) = self.flows.get_mut(packet.flow as usize) else {
+            return self.agenda.post(time, Place::receiver(packet.flow), *packet, true);
+        };
+        let meter = &mut self.group_meters[flow.group as usize];
+        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
+        flow.receive(packet, time, path, meter, &self.measured);
+        self.acknowledge_ahead();
+    }
+
+    /// An ACK has left the last link on its way back at `time`.
+    pub(super) fn send_home(&mut self, mut packet: Packet, place: Place, time: Time) {
+        packet.hop = AT_SENDER;
+        let Some(flow) = self.flows.get(packet.flow as usize) else {
+            return self.agenda.post(time, place, packet, true);
+        };
+        let home = self.routes.ways[flow.group as usize].home(flow.route());
+        let sent = self.agenda.calendar.present;
+        self.agenda.acks.push(PendingAck { sent, lane: home.lane, time: time + home.delay, place, packet });
+        self.acknowledge_ahead();
+    }
+
+    /// Senders act at once on ACKs that have just been sent, if they may.
+    #[inline(always)]
+    fn acknowledge_ahead(&mut self) {
+        if self.agenda.acks.is_empty() {
+            return;
+        }
+        let present = self.agenda.calendar.present;
+        for i in 0..self.agenda.acks.len() {
+            let PendingAck { sent, lane, time, place, packet } = self.agenda.acks[i];
+            if self.may_act_ahead(packet.flow, time) {
+                self.events += 1;
+                self.agenda.as_of(Moment { now: time, since: sent.now });
+                self.hear(&packet, time);
+            } else {
+                let flow = &mut self.flows[packet.flow as usize];
+                flow.acks_until = flow.acks_until.max(time);
+                self.agenda.as_of(sent);
+                self.agenda.push(lane, time, place, Event::Arrive(packet));
+            }
+        }
+        self.agenda.acks.clear();
+        self.agenda.as_of(present);
+    }
+
+    /// True if nothing else can happen to a sender before an ACK that reaches it at `time`: ACKs of a flow come in order, so
+    /// that only a timer, an ACK that is pending already and the end of its application remain.
+    #[inline(always)]
+    fn may_act_ahead(&mut self, index: u32, time: Time) -> bool {
+        let flow = &mut self.flows[index as usize];
+        let may = flow.acks_until < self.now && flow.ahead_until > Time::ZERO;
+        let is_next = may && flow.is_before_timer(index, time, &mut self.agenda);
+        is_next && (time < flow.ahead_until || self.enters_measured(index, time))
+    }
+
+    /// True if a sender that acts ahead acts for the first time after the warm-up: what it has done before does not count.
+    #[cold]
+    fn enters_measured(&mut self, index: u32, time: Time) -> bool {
+        let after = self.ahead_until();
+        let flow = &mut self.flows[index as usize];
+        let enters = flow.ahead_until == self.measured.start && time < after;
+        if enters {
+            flow.ahead_until = after;
+            self.group_meters[flow.group as usize].before.add(&flow.sender);
+        }
+        enters
+    }
+
+    /// From now on nobody looks at the flows before the end, nor changes anything on their way: senders may act ahead of time.
+    /// Those of transfers do not, as what a client does next depends on all of its connections, nor do those whose ACKs may
+    /// pass each other, nor those that are to stop.
+    pub fn let_senders_run_ahead(&mut self) {
+        self.agenda.runs_ahead = true;
+        let until = if self.measured.start > Time::ZERO { self.measured.start } else { self.ahead_until() };
+        let reorders: Vec<bool> = self.routes.ways.iter().map(|way| self.reorders_acks(way)).collect();
+        let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !reorders[flow.group as usize];
+        self.flows.iter_mut().filter(may).for_each(|flow| flow.ahead_until = until);
+    }
+
+    /// The least time from the departure of a packet at the last hop there to what its flow does next, apart from what it does at
+    /// once: its receiver acts on a packet as soon as that is on its way, unless the packet may be passed by others.
+    pub(super) fn reception(&self, flow: &Flow, last: &Hop) -> Span {
+        let (way, route, delay) = (&self.routes.ways[flow.group as usize], flow.route(), last.onward.delay);
+        if self.links[last.link].impairment.as_ref().is_some_and(|wire| wire.reorders()) {
+            return delay;
+        }
+        let acts_at_once = way.first_back == AT_SENDER && !self.groups[flow.group as usize].delays_acks;
+        let back = if acts_at_once { way.back(route).delay } else { Span::ZERO };
+        delay + way.egress(route) + back
+    }
+
+    /// True if ACKs may pass each other on their last link.
+    fn reorders_acks(&self, way: &Way) -> bool {
+        let mut last = way.hops.iter().filter(|hop| hop.next == NextHop::Sender);
+        last.any(|hop| self.links[hop.link].impairment.as_ref().is_some_and(|wire| wire.reorders()))
+    }
+
+    /// The time before which senders may act ahead.
+    pub(super) fn ahead_until(&self) -> Time {
+        self.measured.end + Span(1)
+    }
+
+    /// An ACK reaches its sender.
+    #[inline(always)]
+    pub(super) fn acknowledge(&mut self, packet: &Packet) {
+        let flow = &self.flows[packet.flow as usize];
+        if !flow.knows(packet) {
+            return;
+        }
+        let connection = flow.connection;
+        let is_transfer = connection != Flow::NO_CONNECTION;
+        if is_transfer && flow.sender.is_done() {
+            return; // a late duplicate
+        }
+        self.hear(packet, self.now);
+        if is_transfer && self.flows[packet.flow as usize].sender.is_done() {
+            self.end_transfer(packet.flow, connection);
+        }
+    }
+
+    /// A sender acts on an ACK.
+    #[inline(never)] // one copy of its code
+    fn hear(&mut self, packet: &Packet, time: Time) {
+        self.at_sender(packet.flow, time, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
+    }
+
+    #[inline(always)]
+    fn at_sender(
+        &mut self,
+        index: u32,
+        time: Time,
+        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut AccessLink<Agenda>),
+    ) {
+        let flow = &mut self.flows[index as usize];
+        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
+        flow.act(index, time, path, act);
+    }
+
+    /// A flow's application starts: with unlimited data, or with those of a transfer.
+    #[inline(never)]
+    pub(super) fn open(&mut self, index: u32) {
+        if self.never_start.contains(&index) {
+            return;
+        }
+        let connection = self.connections.get(self.flows[index as usize].connection as usize);
+        let size = connection.map(|connection| connection.size);
+        self.at_sender(index, self.now, |sender, now, tcp, net| sender.open(size, now, tcp, net));
+    }
+
+    pub(super) fn close(&mut self, index: u32) {
+        self.flows[index as usize].sender.close();
+    }
+
+    #[inline(never)]
+    pub(super) fn timer(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
+        flow.timer(index, self.now, path);
+        if flow.sender.has_failed() {
+            self.fail_transfer(index);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn delayed_ack(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
+        flow.delayed_ack(index, self.now, path);
+        self.acknowledge_ahead();
+    }
+
+    #[inline(never)]
+    pub(super) fn emit(&mut self, index: u32) {
+        let source = &mut self.sources[index as usize];
+        let flow = &mut self.flows[source.flow as usize];
+        let group = flow.group;
+        let path = path(&self.groups, &self.routes.ways, group, &mut self.agenda);
+        if flow.emit(source, index, self.now, path) {
+            self.group_meters[group as usize].sent += 1;
+        }
+    }
+
+    /// A flow's application stops at `time`, so that ACKs wait for theirs.
+    pub fn schedule_close(&mut self, flow: u32, time: Time) {
+        self.flows[flow as usize].acks_until = Time::NEVER;
+        self.agenda.push(Lane::ANY, time, Place::application(flow), Event::Close { flow });
+    }
+}

@@ -1,0 +1,172 @@
+//! What happens at queues: packets join, leave and go on to the next hop.
+
+use super::Network;
+use crate::calendar::Place;
+use crate::engine::event::Event;
+use crate::net::flow::Schedule;
+use crate::net::link::{Admission, DepartureMode};
+use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
+use crate::net::route::{Hop, NextHop};
+use aqmlab_core::Time;
+
+impl Network {
+    /// A packet or an ACK arrives.
+    #[inline(always)]
+    pub(super) fn take(&mut self, packet: Packet) {
+        self.events += 1;
+        match packet.hop {
+            AT_SENDER => self.acknowledge(&packet),
+            _ => self.arrive(packet),
+        }
+    }
+
+    /// A packet reaches a queue of its way, or its receiver.
+    #[inline(always)]
+    fn arrive(&mut self, mut packet: Packet) {
+        let (now, group) = (self.now, self.group(packet.flow));
+        let hops = &self.routes.ways[group as usize].hops;
+        let Some(&hop) = hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
+        let link = &mut self.links[hop.link];
+        if packet.is_resent() {
+            link.recall(&mut packet, now);
+        }
+        match (link.offer(&mut packet, now), link.is_impaired()) {
+            (Admission::Dropped(_), _) => self.lose(hop.link, packet),
+            (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
+            (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
+            (Admission::Joined, _) => self.join(hop.link),
+        }
+    }
+
+    #[inline(always)]
+    fn group(&self, flow: u32) -> u16 {
+        self.flows.get(flow as usize).map_or_else(|| self.agenda.group(flow), |flow| flow.group)
+    }
+
+    /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, index: usize, packet: Packet) {
+        let link = &mut self.links[index];
+        link.book_drop(&packet, self.now);
+        link.book_removed(self.now);
+    }
+
+    /// A packet waits whose departure was not foreseen; others may have made room for it.
+    #[inline]
+    fn join(&mut self, index: usize) {
+        let link = &mut self.links[index];
+        let is_free = link.is_free();
+        if link.departures == DepartureMode::Events {
+            link.book_removed(self.now);
+        }
+        if link.departures == DepartureMode::AtService {
+            self.link_events[index].joined.push_back(self.agenda.calendar.present);
+        }
+        if is_free {
+            self.start_service(index as u32);
+        }
+    }
+
+    /// A link takes the next packet into service, if it may.
+    #[inline(always)]
+    fn start_service(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        let (end, departures) = (link.start_service(self.now), link.departures);
+        if departures == DepartureMode::Events {
+            link.book_removed(self.now);
+        }
+        let Some(end) = end else { return };
+        let (lane, place, sent) =
+            (self.link_events[index as usize].sent, Place::transmitter(index), Event::Sent { link: index });
+        if departures == DepartureMode::Events {
+            return self.agenda.push(lane, end, place, sent);
+        }
+        self.agenda.calendar.push_last(lane, end, place, sent);
+        self.send_at_service(index, end);
+    }
+
+    /// Forwards the packet in service at `end`, as if that had been foreseen when it joined the queue.
+    #[inline(never)]
+    fn send_at_service(&mut self, index: u32, end: Time) {
+        let packet = self.links[index as usize].take_sending();
+        if let Some((packet, joined)) = packet.zip(self.link_events[index as usize].joined.pop_front()) {
+            let present = self.agenda.as_of(joined);
+            self.forward_over_wire(packet, end);
+            self.agenda.as_of(present);
+        }
+    }
+
+    /// A link has sent what was in service.
+    #[inline]
+    pub(super) fn sent(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        match (link.finish_service(), link.is_impaired()) {
+            (None, _) => {}
+            (Some(packet), false) => self.forward(&packet, self.hop(&packet), self.now),
+            (Some(packet), true) => self.forward_over_wire(packet, self.now),
+        }
+        self.start_service(index);
+    }
+
+    /// The link that a packet is at, and what follows it.
+    #[inline]
+    fn hop(&self, packet: &Packet) -> Hop {
+        self.routes.ways[self.group(packet.flow) as usize].hops[packet.hop as usize]
+    }
+
+    /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the
+    /// sender.
+    #[inline(always)]
+    fn forward(&mut self, packet: &Packet, Hop { link, onward, next }: Hop, sent: Time) {
+        match next {
+            NextHop::Receiver => self.receive(packet, sent + onward.delay),
+            NextHop::Sender => self.send_home(*packet, Place::wire(link as u32), sent),
+            NextHop::Link => {
+                let mut packet = *packet;
+                packet.hop += 1;
+                self.agenda.send(onward, sent + onward.delay, Place::wire(link as u32), packet);
+            }
+        }
+    }
+
+    /// The same, out of line, over any wire. Where packets may pass others, the receiver acts when they arrive.
+    #[inline(never)]
+    fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
+        let Hop { link, onward, next } = self.hop(&packet);
+        let (left, reorders) = match &mut self.links[link].impairment {
+            None => (Some(sent), false),
+            Some(wire) => (wire.cross(&mut packet, sent, self.measured.clone()), wire.reorders()),
+        };
+        let Some(left) = left else { return self.lose_on_wire(link, &packet, sent) };
+        let (time, place) = (left + onward.delay, Place::wire(link as u32));
+        match next {
+            NextHop::Receiver if !reorders => self.receive_late(&packet, time),
+            NextHop::Receiver => {
+                packet.hop = AT_RECEIVER;
+                match self.flows.get(packet.flow as usize) {
+                    Some(_) => self.agenda.push(onward.lane, time, place, Event::Arrive(packet)),
+                    None => self.agenda.post(time, place, packet, false),
+                }
+            }
+            NextHop::Sender => self.send_home(packet, place, left),
+            NextHop::Link => {
+                packet.hop += 1;
+                self.agenda.send(onward, time, place, packet);
+            }
+        }
+    }
+
+    /// A link loses a packet on its wire, which has been sent onto it at `sent`.
+    fn lose_on_wire(&mut self, index: usize, packet: &Packet, sent: Time) {
+        if let Some(losses) = &mut self.links[index].losses {
+            losses.lose(packet, sent);
+        }
+    }
+
+    /// [`Network::receive`], out of line.
+    #[inline(never)]
+    fn receive_late(&mut self, packet: &Packet, time: Time) {
+        self.receive(packet, time);
+    }
+}

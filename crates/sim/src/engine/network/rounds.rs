@@ -1,0 +1,396 @@
+//! A run on several threads.
+//!
+//! A network is cut into parts, each with a calendar of its own. Between what happens in one and what follows from it in
+//! another lies at least the least delay between parts, so that for this long all can go on without news from each other
+//! (Chandy and Misra, 1979). Time goes on in rounds of that length, after each of which parts exchange what crosses from one to
+//! another. Events of one instant come in an order that no thread decides, so that nothing depends on the division.
+
+use super::Network;
+use crate::calendar::Lane;
+use crate::engine::agenda::{Abroad, Home, Message};
+use crate::engine::event::Event;
+use crate::engine::watch::Watch;
+use crate::measure::group::GroupMeter;
+use crate::memory;
+use crate::net::flow::{Flow, Schedule};
+use crate::net::packet::AT_SENDER;
+use crate::net::route::NextHop;
+use aqmlab_aqm::Discipline;
+use aqmlab_core::{Span, Time};
+use aqmlab_scenario::RateChanges;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Parts a thread, so that all threads are busy until the end of a round.
+const PARTS_A_THREAD: usize = 4;
+/// Packets a round from which on several threads are faster than one.
+const WORTHWHILE: f64 = 200.0;
+/// Rounds between looks at the schemes.
+const ROUNDS_PER_LOOK: u64 = 16;
+/// Polls of a waiting thread before it lets others run.
+const LOOKS: u32 = 4000;
+/// Distance, in messages, at which flows are fetched from memory.
+const AHEAD: usize = 8;
+
+/// Division of a network at rest into parts.
+pub struct Plan {
+    threads: usize,
+    parts: usize,
+    /// The part of each link, and where each flow is.
+    links: Vec<u16>,
+    flows: Arc<[Home]>,
+    /// Length of a round.
+    round: Span,
+    /// Packets that the links send in a round.
+    packets: f64,
+}
+
+impl Plan {
+    /// The plan of a network at rest for so many threads; `None` if it cannot be divided: for one thread, with clients, with
+    /// changes of rates or of anything else, and where no delay lies between links and flows.
+    pub fn new(network: &Network, threads: usize) -> Option<Self> {
+        let scenario = &network.scenario;
+        let is_fit = threads > 1
+            && network.flows.len() > 1
+            && network.clients.is_empty()
+            && scenario.changes.is_empty()
+            && scenario.links.iter().all(|link| matches!(link.changes, RateChanges::None | RateChanges::Trace(_)));
+        if !is_fit {
+            return None;
+        }
+        [by_queue(network, threads), by_flow(network, threads)].into_iter().flatten().find_map(|(links, flows)| {
+            let round = round(network, &links, &flows)?;
+            let rate: f64 = scenario.links.iter().map(|link| link.rate.0).sum();
+            let bits = scenario.flows.iter().map(|flows| 8.0 * f64::from(flows.wire_size())).fold(1.0, f64::max);
+            let packets = rate / bits * round.seconds();
+            let parts = 1 + flows.iter().map(|home| home.part).chain(links.iter().copied()).max()? as usize;
+            Some(Self { threads, parts, links, flows: flows.into(), round, packets })
+        })
+    }
+
+    /// Several threads are faster than one.
+    pub fn is_worthwhile(&self) -> bool {
+        self.packets >= WORTHWHILE
+    }
+}
+
+/// The part of each link, and the home of each flow.
+type Division = (Vec<u16>, Vec<Home>);
+
+/// Neighbouring links in each part, with the flows that they meet first; `None` if there are too few, or if flows do not come
+/// in the order of their first links.
+fn by_queue(network: &Network, threads: usize) -> Option<Division> {
+    let entry = |flow: &Flow| network.routes.ways[flow.group as usize].entry(flow.route()).to as usize;
+    let mut weights = vec![0; network.links.len()];
+    network.flows.iter().for_each(|flow| weights[entry(flow)] += 1);
+    let all = network.flows.len();
+    if weights.iter().any(|weight| weight * threads > all) || !network.flows.iter().is_sorted_by_key(entry) {
+        return None;
+    }
+    let parts = (PARTS_A_THREAD * threads).min(network.links.len());
+    let mut before = 0;
+    let part = |weight: &usize| {
+        let part = (before * parts / all).min(parts - 1) as u16;
+        before += weight;
+        part
+    };
+    let links: Vec<u16> = weights.iter().map(part).collect();
+    let flows = network.flows.iter().map(|flow| Home { group: flow.group, part: links[entry(flow)] });
+    let flows = flows.collect();
+    Some((links, flows))
+}
+
+/// All links in one part, and the flows in others.
+fn by_flow(network: &Network, threads: usize) -> Option<Division> {
+    let parts = PARTS_A_THREAD * threads;
+    let each = network.flows.len().div_ceil(parts);
+    let home = |(i, flow): (usize, &Flow)| Home { group: flow.group, part: (1 + i / each) as u16 };
+    Some((vec![0; network.links.len()], network.flows.iter().enumerate().map(home).collect()))
+}
+
+/// The least delay between two parts, before the end of the run; `None` if there is one without any.
+fn round(network: &Network, links: &[u16], flows: &[Home]) -> Option<Span> {
+    let mut least = network.measured.end.since(Time::ZERO) + Span(1);
+    for (flow, home) in network.flows.iter().zip(flows) {
+        let (way, route) = (&network.routes.ways[flow.group as usize], flow.route());
+        let mut cross = |from: u16, to: u16, delay: Span| {
+            if from != to {
+                least = least.min(delay);
+            }
+        };
+        let part = |hop: usize| links[way.hops[hop].link];
+        let (entry, back) = (way.entry(route), way.back(route));
+        cross(home.part, part(0), entry.delay);
+        for (i, hop) in way.hops.iter().enumerate() {
+            match hop.next {
+                NextHop::Link => cross(part(i), part(i + 1), hop.onward.delay),
+                NextHop::Sender => cross(part(i), home.part, way.home(route).delay),
+                NextHop::Receiver => cross(part(i), home.part, network.reception(flow, hop)),
+            }
+        }
+        if way.first_back != AT_SENDER {
+            cross(home.part, part(way.first_back as usize), back.delay);
+        }
+    }
+    (least > Span::ZERO).then_some(least)
+}
+
+/// Lets all of a run happen; returns the network at its end, or `None` if the watch says stop. A scheme may have failed.
+pub fn run(network: Network, plan: &Plan, watch: Option<&Watch>) -> Option<Network> {
+    let parts: Vec<Mutex<Network>> = divide(network, plan).into_iter().map(Mutex::new).collect();
+    let gate = Gate::new(&parts);
+    let is_over = std::thread::scope(|scope| {
+        (1..plan.threads).for_each(|_| drop(scope.spawn(|| gate.serve())));
+        let _closing = ClosingGuard(&gate);
+        go_round(&gate, plan, watch)
+    });
+    let mut parts = parts.into_iter().map(|part| part.into_inner().expect("a thread panicked"));
+    let first = parts.next().filter(|_| is_over)?;
+    Some(parts.fold(first, Network::with))
+}
+
+/// Round after round until the end; false if the watch says stop.
+fn go_round(gate: &Gate, plan: &Plan, watch: Option<&Watch>) -> bool {
+    let (mut rounds, end) = (0, gate.lock(0).measured.end + Span(1));
+    let mut now = Time::ZERO;
+    while now < end {
+        now = end.min(now + plan.round);
+        gate.until.store(now.0 - 1, Ordering::Relaxed);
+        gate.open();
+        gate.help();
+        gate.wait();
+        let mut parts: Vec<_> = (0..gate.parts.len()).map(|part| gate.lock(part)).collect();
+        exchange(&mut parts);
+        if let Some(watch) = watch {
+            watch.note(now);
+            if watch.is_cancelled() {
+                return false;
+            }
+        }
+        rounds += 1;
+        if rounds % ROUNDS_PER_LOOK == 0 && parts.iter().any(|part| part.has_failed()) {
+            return true;
+        }
+    }
+    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());
+    true
+}
+
+/// Each part gets what the others have for it.
+fn exchange(parts: &mut [MutexGuard<Network>]) {
+    for from in 0..parts.len() {
+        for to in 0..parts.len() {
+            let message = std::mem::take(&mut parts[from].abroad_mut().outboxes[to]);
+            let empty = std::mem::replace(&mut parts[to].abroad_mut().inboxes[from], message);
+            parts[from].abroad_mut().outboxes[to] = empty;
+        }
+    }
+}
+
+/// The parts of a network at rest.
+fn divide(mut network: Network, plan: &Plan) -> Vec<Network> {
+    let source_of: Vec<u32> = network.sources.iter().map(|source| source.flow).collect();
+    let events: Vec<_> = network.agenda.calendar.drain().collect();
+    let (lanes, mut parts) = (network.agenda.calendar.lanes(), Vec::new());
+    for number in 0..plan.parts {
+        let links = plan.links.iter().rposition(|part| usize::from(*part) <= number).map_or(0, |last| last + 1);
+        let flows = plan.flows.partition_point(|home| usize::from(home.part) <= number);
+        let abroad = Abroad::new(number as u16, plan.parts, plan.links.clone(), plan.flows.clone());
+        parts.push(network.take_below(links, flows, lanes, abroad));
+    }
+    for (time, place, event) in events {
+        let part = match event {
+            Event::Tick { link, .. } | Event::RateChange { link } | Event::Sent { link } => plan.links[link as usize],
+            Event::Open { flow } | Event::Close { flow } => plan.flows[flow as usize].part,
+            Event::Emit { source } => plan.flows[source_of[source as usize] as usize].part,
+            _ => {
+                parts.iter_mut().for_each(|part| part.agenda.push(Lane::ANY, time, place, event));
+                continue;
+            }
+        };
+        let calendar = &mut parts[usize::from(part)].agenda.calendar;
+        match event {
+            Event::Open { .. } => calendar.push_timer(time, place),
+            _ => calendar.push(Lane::ANY, time, place, event),
+        }
+    }
+    parts
+}
+
+impl Network {
+    /// A part: the links and the flows below these numbers that are still here.
+    fn take_below(&mut self, links: usize, flows: usize, lanes: usize, abroad: Abroad) -> Self {
+        let sources = self.sources.iter().filter(|source| (source.flow as usize) < flows).count();
+        let first_source = self.sources.first();
+        let mut part = Self {
+            links: self.links.split_below(links),
+            link_events: self.link_events.split_below(links),
+            series: self.series.split_below(links),
+            flows: self.flows.split_below(flows),
+            sources: self.sources.split_below(first_source + sources),
+            never_start: self.never_start.clone(),
+            clients: Vec::new(),
+            connections: Vec::new(),
+            scenario: self.scenario.clone(),
+            specs: self.specs.clone(),
+            routes: self.routes.clone(),
+            groups: self.groups.clone(),
+            group_meters: vec![GroupMeter::default(); self.groups.len()],
+            transfer_table: self.transfer_table.take(),
+            measured: self.measured.clone(),
+            agenda: Default::default(),
+            now: self.now,
+            events: 0,
+            is_cold: self.is_cold,
+        };
+        part.agenda.calendar = crate::calendar::Calendar::with_lanes(lanes);
+        part.agenda.runs_ahead = true;
+        part.agenda.abroad = Some(Box::new(abroad));
+        part
+    }
+
+    /// Two neighbouring parts together, at the end.
+    fn with(mut self, after: Self) -> Self {
+        self.links.append(after.links);
+        self.link_events.append(after.link_events);
+        self.series.append(after.series);
+        self.flows.append(after.flows);
+        self.sources.append(after.sources);
+        self.group_meters.iter_mut().zip(&after.group_meters).for_each(|(meter, other)| meter.merge(other));
+        self.events += after.events;
+        self.agenda = Default::default();
+        self
+    }
+
+    fn abroad_mut(&mut self) -> &mut Abroad {
+        self.agenda.abroad.as_mut().expect("a part has others beside it")
+    }
+
+    /// A scheme has broken down.
+    fn has_failed(&self) -> bool {
+        self.links.iter().any(|link| link.queue.failure().is_some())
+    }
+
+    /// Handles what has come from other parts, and the events up to and including `until`.
+    fn go_on(&mut self, until: Time) {
+        self.take_in();
+        self.advance(until, u64::MAX);
+    }
+
+    /// Takes in what has come from other parts.
+    fn take_in(&mut self) {
+        let mut inboxes = std::mem::take(&mut self.abroad_mut().inboxes);
+        for inbox in &mut inboxes {
+            for (i, message) in inbox.iter().enumerate() {
+                if let Some(coming) = inbox.get(i + AHEAD)
+                    && let Some(flow) = self.flows.get(coming.packet.flow as usize)
+                {
+                    memory::fetch(flow);
+                }
+                self.take_in_one(message);
+            }
+            inbox.clear();
+        }
+        self.abroad_mut().inboxes = inboxes;
+    }
+
+    #[inline(always)]
+    fn take_in_one(&mut self, message: &Message) {
+        let &Message { time, pushed, place, packet, is_ahead } = message;
+        self.agenda.as_of(pushed);
+        match (is_ahead, packet.hop) {
+            (false, _) => self.agenda.push(Lane::ANY, time, place, Event::Arrive(packet)),
+            (true, AT_SENDER) => self.send_home(packet, place, time),
+            (true, _) => self.receive(&packet, time),
+        }
+    }
+}
+
+/// Hands out the parts of each round to the threads.
+struct Gate<'a> {
+    parts: &'a [Mutex<Network>],
+    /// The last instant of the round, ps.
+    until: AtomicU64,
+    /// Changes when a round begins.
+    round: AtomicU64,
+    is_over: AtomicBool,
+    /// The next part to be handed out.
+    next: AtomicUsize,
+    /// Number of parts done in this round.
+    done: AtomicUsize,
+}
+
+impl<'a> Gate<'a> {
+    fn new(parts: &'a [Mutex<Network>]) -> Self {
+        let [next, done] = [0, 1].map(|_| AtomicUsize::new(parts.len()));
+        let [until, round] = [0, 1].map(|_| AtomicU64::new(0));
+        Self { parts, until, round, is_over: AtomicBool::new(false), next, done }
+    }
+
+    /// # Panics
+    /// If another thread panicked with the part.
+    fn lock(&self, part: usize) -> MutexGuard<'a, Network> {
+        self.parts[part].lock().expect("a thread panicked")
+    }
+
+    /// All parts may be taken.
+    fn open(&self) {
+        self.done.store(0, Ordering::Relaxed);
+        self.next.store(0, Ordering::Release);
+        self.round.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes parts as long as there are any.
+    fn help(&self) {
+        loop {
+            let part = self.next.fetch_add(1, Ordering::AcqRel);
+            if part >= self.parts.len() {
+                return;
+            }
+            let _done = DoneGuard(&self.done);
+            self.lock(part).go_on(Time(self.until.load(Ordering::Relaxed)));
+        }
+    }
+
+    /// Waits until all parts have been done.
+    fn wait(&self) {
+        wait_until(|| self.done.load(Ordering::Acquire) >= self.parts.len());
+    }
+
+    /// Helps in each round until the gate is closed.
+    fn serve(&self) {
+        let mut seen = 0;
+        while !self.is_over.load(Ordering::Acquire) {
+            self.help();
+            wait_until(|| self.round.load(Ordering::Acquire) != seen || self.is_over.load(Ordering::Acquire));
+            seen = self.round.load(Ordering::Acquire);
+        }
+    }
+}
+
+/// Looks for a while, then lets other threads run between the looks.
+fn wait_until(is_so: impl Fn() -> bool) {
+    let mut looks = 0;
+    while !is_so() {
+        looks += 1;
+        if looks < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+}
+
+/// A part has been done when this goes out of scope, also by a panic.
+struct DoneGuard<'a>(&'a AtomicUsize);
+
+impl Drop for DoneGuard<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// The gate is closed when this goes out of scope.
+struct ClosingGuard<'a, 'b>(&'a Gate<'b>);
+
+impl Drop for ClosingGuard<'_, '_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Release);
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::calendar::{Calendar, Lane, Moment, Place};
 use crate::engine::event::Event;
+use crate::memory;
 use crate::net::flow::Schedule;
 use crate::net::packet::{AT_SENDER, Packet};
 use crate::net::route::Leg;
@@ -83,7 +84,8 @@ impl Agenda {
             && abroad.links[leg.to as usize] != abroad.own
         {
             let (part, pushed) = (abroad.links[leg.to as usize], self.calendar.present);
-            abroad.outboxes[usize::from(part)].push(Message { time, pushed, place, packet, is_ahead: false });
+            let message = Message { time, pushed, place, packet, is_ahead: false };
+            memory::append(&mut abroad.outboxes[usize::from(part)], message);
         } else {
             self.push(leg.lane, time, place, Event::Arrive(packet));
         }
@@ -95,7 +97,7 @@ impl Agenda {
         let abroad = self.abroad.as_mut().expect("a flow is here or there");
         let part = abroad.flows[packet.flow as usize].part;
         let pushed = self.calendar.present;
-        abroad.outboxes[usize::from(part)].push(Message { time, pushed, place, packet, is_ahead });
+        memory::append(&mut abroad.outboxes[usize::from(part)], Message { time, pushed, place, packet, is_ahead });
     }
 
     /// Group of a flow that is in another part.

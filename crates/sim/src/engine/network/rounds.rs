@@ -282,6 +282,7 @@ impl Network {
         let mut inboxes = std::mem::take(&mut self.abroad_mut().inboxes);
         for inbox in &mut inboxes {
             for (i, message) in inbox.iter().enumerate() {
+                memory::fetch_at(inbox, i + 2 * AHEAD);
                 if let Some(coming) = inbox.get(i + AHEAD)
                     && let Some(flow) = self.flows.get(coming.packet.flow as usize)
                 {

@@ -61,13 +61,15 @@ pub struct Abroad {
     /// For each part what goes there, and what has come from there.
     pub outboxes: Vec<Vec<Message>>,
     pub inboxes: Vec<Vec<Message>>,
+    /// Lane of what has come and arrives within a round.
+    pub soon: Lane,
 }
 
 impl Abroad {
     /// What is beside the part number `own` of so many.
     pub fn new(own: u16, parts: usize, links: Vec<u16>, flows: Arc<[Home]>) -> Self {
         let boxes = vec![Vec::new(); parts];
-        Self { own, links, flows, outboxes: boxes.clone(), inboxes: boxes }
+        Self { own, links, flows, outboxes: boxes.clone(), inboxes: boxes, soon: Lane::ANY }
     }
 }
 

@@ -147,10 +147,10 @@ def threshold_section() -> str:
     return f"""## From which size on do two threads gain?
 
 PI, 90 kbit/s a flow, round trips of 40 to 200 ms, for 5 s, from 50,000 flows on for 3 s; one thread and two in turn,
-set-up included, by an engine that takes two whatever the size (`python benches/threads.py`); one thread goes in rounds,
-too, from 5 packets a round to 131,072 flows. A round is half of the least round trip, or a quarter where ACKs queue.
-What bounds two threads is the queues' side, which sorts what arrives and is at work most of the time, and the set-up of
-the run, which one thread does. By itself a run takes several threads from 300 packets a round on.
+set-up included, by an engine that takes two whatever the size (`python benches/threads.py`). A round is the least delay
+between queues and flows: a quarter of the least round trip. What bounds two threads here is the queues' part, which
+sorts what arrives, and the set-up of the run, which one thread does. By itself a run takes several threads from 200
+packets a round on.
 
 {table(("", "flows", "packets a round", "beside one thread"), rows)}
 
@@ -179,14 +179,14 @@ def cores_section() -> str:
 
 **Projected, not measured**, but for one run on two cores: nothing here has run on more.
 
-*One run on n threads* gains next to nothing beyond two. The queues' side of a round is the work of one thread. With two
-threads it is at work for {min(shares):.0%} to {max(shares):.0%} of the time R of the rounds (a clock around it,
-`python benches/threads.py`), and for {busiest:.0%} with two bottlenecks or where ACKs queue; for the rest it helps with
-the flows. So with S for set-up and results, and Q for the queues' side, n threads take at least
+*One run on n threads* gains little beyond two where all flows meet in one queue: its part of a round is the work of one
+thread. With two threads it takes {min(shares):.0%} to {max(shares):.0%} of the time R of the rounds (a clock around it,
+`python benches/threads.py`), and up to {busiest:.0%} with two bottlenecks or where ACKs queue; for the rest its thread
+helps with the flows. So with S for set-up and results, and Q for the longest part of each round, n threads take at least
 
     T(n) = S + max(Q, 2 R / n)
 
-More would need the queues' side itself divided, its sorting above all.
+Queues that different flows meet are in different parts, which run at the same time.
 
 *A sweep on n threads* has runs that share nothing. By Amdahl's law it takes T(n) = W (q + (1 - q) / n) where W is the
 time on one core, and q what Python, results and files add ({python:.0%} of the engine's time at 1 ms a run), for which

@@ -12,6 +12,13 @@ pub fn fetch_at<T>(list: &[T], index: usize) {
     fetch_from(list.as_ptr().wrapping_add(index));
 }
 
+/// Appends a value, and asks for the cache lines of the next ones: another core may have them.
+#[inline(always)]
+pub fn append<T>(list: &mut Vec<T>, value: T) {
+    list.push(value);
+    fetch_at(list, list.len() + 3);
+}
+
 #[inline(always)]
 #[allow(unsafe_code)]
 fn fetch_from<T>(start: *const T) {

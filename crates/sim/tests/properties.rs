@@ -415,6 +415,51 @@ fn any_number_of_threads_gives_the_same_bytes() {
     assert!(divided > all / 2, "only {divided} of {all} runs were divided");
 }
 
+/// A tree of 2 to 50 links of any rates; each of up to 20 groups enters it somewhere and crosses all links down to the root.
+fn tree() -> impl Strategy<Value = Arc<Scenario>> {
+    let links = prop::collection::vec((300u32..20_000, 0u32..2_000, 2u32..60, any::<prop::sample::Index>()), 2..=50);
+    let tcp = prop_oneof!["ns2", "rfc", "linux"];
+    let group = (1u32..8, any::<prop::sample::Index>(), 1u32..200, 0u32..500, any::<bool>(), tcp);
+    let groups = prop::collection::vec(group, 1..=20);
+    (links, groups, any::<bool>()).prop_map(|(links, groups, sorted)| {
+        let parents: Vec<usize> = links.iter().enumerate().map(|(i, link)| link.3.index(i.max(1))).collect();
+        let mut text = "schema = 1\nduration = \"1500 ms\"\nwarmup = \"200 ms\"\n".to_string();
+        for (i, (kbit, us, buffer, _)) in links.iter().enumerate() {
+            text += &format!(
+                "[[links]]\nname = \"link-{i}\"\nrate = \"{kbit} kbit/s\"\ndelay = \"{us} us\"\nbuffer = \"{buffer} packets\"\n"
+            );
+        }
+        let mut entries: Vec<usize> = groups.iter().map(|group| group.1.index(links.len())).collect();
+        if sorted {
+            entries.sort_unstable(); // so that flows can lie with the queue that they meet first
+        }
+        for (i, ((count, _, more, start, queues, tcp), entry)) in groups.iter().zip(entries).enumerate() {
+            let down = |link: &usize| (*link > 0).then(|| parents[*link]);
+            let path: Vec<usize> = std::iter::successors(Some(entry), down).collect();
+            let own: u32 = path.iter().map(|link| links[*link].1).sum();
+            let names: Vec<String> = path.iter().map(|link| format!("link-{link}")).collect();
+            let back = if *queues { "ack_path = [\"link-0\"]\n" } else { "" };
+            text += &format!(
+                "[[flows]]\nname = \"group-{i}\"\ncount = {count}\npath = {names:?}\n{back}rtt = \"{} us\"\n\
+                 start = \"{start} ms\"\ntcp = \"{tcp}\"\n",
+                2 * own + 4_000 + 1000 * more
+            );
+        }
+        Arc::new(parse(&text, "tree", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}")))
+    })
+}
+
+proptest! {
+    #![proptest_config(config(50))]
+
+    #[test]
+    fn trees_give_the_same_bytes_on_any_number_of_threads(
+        tree in tree(), aqm in scheme(), seed: u64, threads in 2usize..9,
+    ) {
+        prop_assert_ne!(is_same_divided(&tree, &aqm, seed, threads), Some(false), "{} threads", threads);
+    }
+}
+
 #[test]
 fn another_seed_gives_another_result() {
     let text = "schema = 1\nduration = \"5 s\"\n\

@@ -2,6 +2,7 @@
 
 use crate::calendar::{Calendar, Lane, Moment, Place};
 use crate::engine::event::Event;
+use crate::memory;
 use crate::net::flow::Schedule;
 use crate::net::packet::{AT_SENDER, Packet};
 use crate::net::route::Leg;
@@ -60,13 +61,15 @@ pub struct Abroad {
     /// For each part what goes there, and what has come from there.
     pub outboxes: Vec<Vec<Message>>,
     pub inboxes: Vec<Vec<Message>>,
+    /// Lane of what has come and arrives within a round.
+    pub soon: Lane,
 }
 
 impl Abroad {
     /// What is beside the part number `own` of so many.
     pub fn new(own: u16, parts: usize, links: Vec<u16>, flows: Arc<[Home]>) -> Self {
         let boxes = vec![Vec::new(); parts];
-        Self { own, links, flows, outboxes: boxes.clone(), inboxes: boxes }
+        Self { own, links, flows, outboxes: boxes.clone(), inboxes: boxes, soon: Lane::ANY }
     }
 }
 
@@ -83,7 +86,8 @@ impl Agenda {
             && abroad.links[leg.to as usize] != abroad.own
         {
             let (part, pushed) = (abroad.links[leg.to as usize], self.calendar.present);
-            abroad.outboxes[usize::from(part)].push(Message { time, pushed, place, packet, is_ahead: false });
+            let message = Message { time, pushed, place, packet, is_ahead: false };
+            memory::append(&mut abroad.outboxes[usize::from(part)], message);
         } else {
             self.push(leg.lane, time, place, Event::Arrive(packet));
         }
@@ -95,7 +99,7 @@ impl Agenda {
         let abroad = self.abroad.as_mut().expect("a flow is here or there");
         let part = abroad.flows[packet.flow as usize].part;
         let pushed = self.calendar.present;
-        abroad.outboxes[usize::from(part)].push(Message { time, pushed, place, packet, is_ahead });
+        memory::append(&mut abroad.outboxes[usize::from(part)], Message { time, pushed, place, packet, is_ahead });
     }
 
     /// Group of a flow that is in another part.

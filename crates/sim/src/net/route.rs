@@ -190,6 +190,11 @@ impl Routes {
         Route { rtt, lanes: self.lanes.get(&(group, rtt)).copied().unwrap_or(Lanes::ANY) }
     }
 
+    /// There are delays that many flows share.
+    pub fn has_lanes(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
     /// Rate or delay of a link has changed: ACKs that cross it without queueing take another time, and with its delay the
     /// round-trip propagation of all flows that cross it changes. `links` are as they are now.
     pub fn follow(&mut self, flows: &[FlowSpec], links: &[LinkSpec], link: usize) {

@@ -1,6 +1,6 @@
 //! What happens at the two ends of a flow.
 
-use super::{Network, path};
+use super::{IN_CACHE, Network, path};
 use crate::calendar::{Lane, Moment, Place};
 use crate::engine::agenda::{Agenda, PendingAck};
 use crate::engine::event::Event;
@@ -82,10 +82,14 @@ impl Network {
         enters
     }
 
-    /// From now on nobody looks at the flows before the end, nor changes anything on their way: senders may act ahead of time.
+    /// From now on nobody looks at the flows before the end, nor changes anything on their way: senders may act ahead of time,
+    /// and do so where that is faster. Few flows whose ACKs come in lanes lose by it.
     /// Those of transfers do not, as what a client does next depends on all of its connections, nor do those whose ACKs may
     /// pass each other, nor those that are to stop.
     pub fn let_senders_run_ahead(&mut self) {
+        if self.routes.has_lanes() && self.flows.len() <= IN_CACHE {
+            return;
+        }
         self.agenda.runs_ahead = true;
         let until = if self.measured.start > Time::ZERO { self.measured.start } else { self.ahead_until() };
         let reorders: Vec<bool> = self.routes.ways.iter().map(|way| self.reorders_acks(way)).collect();

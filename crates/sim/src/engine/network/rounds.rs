@@ -6,7 +6,7 @@
 //! another. Events of one instant come in an order that no thread decides, so that nothing depends on the division.
 
 use super::Network;
-use crate::calendar::Lane;
+use crate::calendar::{Calendar, Lane};
 use crate::engine::agenda::{Abroad, Home, Message};
 use crate::engine::event::Event;
 use crate::engine::watch::Watch;
@@ -172,7 +172,7 @@ fn go_round(gate: &Gate, plan: &Plan, watch: Option<&Watch>) -> bool {
             return true;
         }
     }
-    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());
+    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in(Time::NEVER));
     true
 }
 
@@ -219,7 +219,7 @@ fn divide(mut network: Network, plan: &Plan) -> Vec<Network> {
 
 impl Network {
     /// A part: the links and the flows below these numbers that are still here.
-    fn take_below(&mut self, links: usize, flows: usize, lanes: usize, abroad: Abroad) -> Self {
+    fn take_below(&mut self, links: usize, flows: usize, lanes: usize, mut abroad: Abroad) -> Self {
         let sources = self.sources.iter().filter(|source| (source.flow as usize) < flows).count();
         let first_source = self.sources.first();
         let mut part = Self {
@@ -243,7 +243,8 @@ impl Network {
             events: 0,
             is_cold: self.is_cold,
         };
-        part.agenda.calendar = crate::calendar::Calendar::with_lanes(lanes);
+        part.agenda.calendar = Calendar::with_lanes(lanes);
+        abroad.soon = part.agenda.calendar.lane();
         part.agenda.runs_ahead = true;
         part.agenda.abroad = Some(Box::new(abroad));
         part
@@ -273,33 +274,42 @@ impl Network {
 
     /// Handles what has come from other parts, and the events up to and including `until`.
     fn go_on(&mut self, until: Time) {
-        self.take_in();
+        self.take_in(until);
         self.advance(until, u64::MAX);
     }
 
-    /// Takes in what has come from other parts.
-    fn take_in(&mut self) {
+    /// Takes in what has come from other parts. What arrives in the round up to `until` is sorted, for a lane of its own.
+    fn take_in(&mut self, until: Time) {
+        let mut soon = Vec::new();
         let mut inboxes = std::mem::take(&mut self.abroad_mut().inboxes);
         for inbox in &mut inboxes {
             for (i, message) in inbox.iter().enumerate() {
+                memory::fetch_at(inbox, i + 2 * AHEAD);
                 if let Some(coming) = inbox.get(i + AHEAD)
                     && let Some(flow) = self.flows.get(coming.packet.flow as usize)
                 {
                     memory::fetch(flow);
                 }
-                self.take_in_one(message);
+                if !message.is_ahead && message.time <= until {
+                    soon.push(*message);
+                } else {
+                    self.take_in_one(message, Lane::ANY);
+                }
             }
             inbox.clear();
         }
+        soon.sort_by_key(|message| message.time);
+        let lane = self.abroad_mut().soon;
+        soon.iter().for_each(|message| self.take_in_one(message, lane));
         self.abroad_mut().inboxes = inboxes;
     }
 
     #[inline(always)]
-    fn take_in_one(&mut self, message: &Message) {
+    fn take_in_one(&mut self, message: &Message, lane: Lane) {
         let &Message { time, pushed, place, packet, is_ahead } = message;
         self.agenda.as_of(pushed);
         match (is_ahead, packet.hop) {
-            (false, _) => self.agenda.push(Lane::ANY, time, place, Event::Arrive(packet)),
+            (false, _) => self.agenda.push(lane, time, place, Event::Arrive(packet)),
             (true, AT_SENDER) => self.send_home(packet, place, time),
             (true, _) => self.receive(&packet, time),
         }

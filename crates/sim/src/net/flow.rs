@@ -342,8 +342,11 @@ impl Flow {
             return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
         if path.group.delays_acks {
-            let due = self.receiver.take_before(is_marked, received);
-            self.send_due_ack(packet.flow, due, &mut path);
+            let is_late = self.receiver.ack_due() <= received;
+            match self.receiver.take_before(is_marked, received) {
+                Some((_, ack)) if !is_late => self.send_ack(packet.flow, &ack, Span::ZERO, received, &mut path),
+                due => self.send_due_ack(packet.flow, due, &mut path),
+            }
         }
         let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
         let segment = SegmentArrival { seq, is_ce: is_marked, is_ect: ecn.is_capable(), is_cwr, is_resent };

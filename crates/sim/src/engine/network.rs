@@ -181,11 +181,11 @@ impl Network {
     }
 
     /// True of an event that there is once in every way of running: a departure may be foreseen, a look at a time series asked for
-    /// or not, and the warm-up ends in all parts.
+    /// or not, a receiver that acts ahead may have sent its delayed ACK, and the warm-up ends in all parts.
     fn counts(&self, event: Event) -> bool {
         match event {
             Event::Sent { link } => self.links[link as usize].departures == DepartureMode::Events,
-            Event::Sample => false,
+            Event::Sample | Event::AckDue { .. } => false,
             Event::WarmedUp => self.links.get(0).is_some(),
             _ => true,
         }

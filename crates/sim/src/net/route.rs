@@ -165,7 +165,7 @@ impl Way {
         Leg { delay: self.home + Span(access - access / 2), lane: route.lanes.home, to: Leg::NO_LINK }
     }
 
-    fn crosses(&self, link: usize) -> bool {
+    pub fn crosses(&self, link: usize) -> bool {
         self.hops.iter().any(|hop| hop.link == link)
     }
 }

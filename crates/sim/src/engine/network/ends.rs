@@ -85,15 +85,16 @@ impl Network {
     /// From now on nobody looks at the flows before the end, nor changes anything on their way: senders may act ahead of time,
     /// and do so where that is faster. Few flows whose ACKs come in lanes lose by it.
     /// Those of transfers do not, as what a client does next depends on all of its connections, nor do those whose ACKs may
-    /// pass each other, nor those that are to stop.
+    /// pass each other or whose delays change with the rate of a link, nor those that are to stop.
     pub fn let_senders_run_ahead(&mut self) {
         if self.routes.has_lanes() && self.flows.len() <= IN_CACHE {
             return;
         }
         self.agenda.runs_ahead = true;
         let until = if self.measured.start > Time::ZERO { self.measured.start } else { self.ahead_until() };
-        let reorders: Vec<bool> = self.routes.ways.iter().map(|way| self.reorders_acks(way)).collect();
-        let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !reorders[flow.group as usize];
+        let waits: Vec<bool> =
+            self.routes.ways.iter().map(|way| self.reorders_acks(way) || self.changes_delays(way)).collect();
+        let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !waits[flow.group as usize];
         self.flows.iter_mut().filter(may).for_each(|flow| flow.ahead_until = until);
     }
 
@@ -115,18 +116,25 @@ impl Network {
         last.any(|hop| self.links[hop.link].impairment.as_ref().is_some_and(|wire| wire.reorders()))
     }
 
+    /// True if a link that the way crosses will change its rate, and with it the delays of the way.
+    fn changes_delays(&self, way: &Way) -> bool {
+        (0..self.links.len()).any(|link| way.crosses(link) && self.links[link].rate_changes_at().is_some())
+    }
+
     /// The time before which senders may act ahead.
     pub(super) fn ahead_until(&self) -> Time {
         self.measured.end + Span(1)
     }
 
-    /// An ACK reaches its sender.
+    /// An ACK reaches its sender. One of an earlier transfer does nothing, and whether there is one depends on how far ahead its
+    /// receiver has acted, so it does not count.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow as usize];
         if !flow.knows(packet) {
             return;
         }
+        self.events += 1;
         let connection = flow.connection;
         let is_transfer = connection != Flow::NO_CONNECTION;
         if is_transfer && flow.sender.is_done() {

@@ -13,10 +13,12 @@ impl Network {
     /// A packet or an ACK arrives.
     #[inline(always)]
     pub(super) fn take(&mut self, packet: Packet) {
-        self.events += 1;
         match packet.hop {
             AT_SENDER => self.acknowledge(&packet),
-            _ => self.arrive(packet),
+            _ => {
+                self.events += 1;
+                self.arrive(packet);
+            }
         }
     }
 

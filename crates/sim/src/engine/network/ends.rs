@@ -126,8 +126,7 @@ impl Network {
         self.measured.end + Span(1)
     }
 
-    /// An ACK reaches its sender. One of an earlier transfer does nothing, and whether there is one depends on how far ahead its
-    /// receiver has acted, so it does not count.
+    /// An ACK reaches its sender. One of an earlier transfer does nothing, nor does it count.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow as usize];

@@ -6,7 +6,7 @@ use crate::engine::event::Event;
 use crate::net::flow::Schedule;
 use crate::net::link::{Admission, DepartureMode};
 use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
-use crate::net::route::{Hop, NextHop};
+use crate::net::route::{Hop, NextHop, Way};
 use aqmlab_core::Time;
 
 impl Network {
@@ -15,18 +15,20 @@ impl Network {
     pub(super) fn take(&mut self, packet: Packet) {
         match packet.hop {
             AT_SENDER => self.acknowledge(&packet),
-            _ => {
-                self.events += 1;
-                self.arrive(packet);
-            }
+            _ => self.arrive(packet),
         }
     }
 
-    /// A packet reaches a queue of its way, or its receiver.
+    /// A packet reaches a queue of its way, or its receiver. An ACK of an earlier transfer goes no further: whether there is one
+    /// depends on how far ahead its receiver has acted.
     #[inline(always)]
     fn arrive(&mut self, mut packet: Packet) {
         let (now, group) = (self.now, self.group(packet.flow));
-        let hops = &self.routes.ways[group as usize].hops;
+        let Way { hops, first_back, .. } = &self.routes.ways[group as usize];
+        if packet.hop == *first_back && self.flows.get(packet.flow as usize).is_some_and(|flow| !flow.knows(&packet)) {
+            return;
+        }
+        self.events += 1;
         let Some(&hop) = hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
         let link = &mut self.links[hop.link];
         if packet.is_resent() {

@@ -57,8 +57,10 @@ pub struct Calendar<E> {
     lanes: [Ring<E>; ROOM],
     /// Number of lanes in use, the first one included.
     used: usize,
-    /// Key of the first event of wheels and heap together, and of each lane.
-    heads: [Key; ROOM],
+    /// Time of the first event of wheels and heap together, and of each lane: all that a pop looks at, unless two are equal.
+    heads: [Time; ROOM],
+    /// Key of the first event of wheels and heap together.
+    first_in_any_order: Key,
     pushed: u64,
     /// The moment of the next pushes: that of the last event to come out, unless said otherwise.
     pub present: Moment,
@@ -76,7 +78,8 @@ impl<E: Copy + Default + TimerEvent> Default for Calendar<E> {
             timer: E::default(),
             lanes: std::array::from_fn(|_| Ring::new()),
             used: 1,
-            heads: [Key::NONE; ROOM],
+            heads: [Time::NEVER; ROOM],
+            first_in_any_order: Key::NONE,
             pushed: 0,
             present: Moment::default(),
         }
@@ -97,7 +100,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     /// Takes out all events in order, each with the place of who pushed it.
     pub fn drain(&mut self) -> impl Iterator<Item = (Time, Place, E)> {
         std::iter::from_fn(|| {
-            let (_, first) = self.first();
+            let first = self.first_key(self.first().0);
             let event = *self.pop(Time(u64::MAX - 1))?.1;
             Some((first.time, first.place(), event))
         })
@@ -134,7 +137,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         self.pushed += 1;
         let key = Key::new(time, self.present, place, self.pushed);
         if self.timers.takes(key) {
-            self.heads[0] = self.heads[0].or_earlier(key);
+            self.note_in_any_order(key);
             self.timers.place(key);
         } else {
             *self.storage_in_any_order(key) = E::of_place(place);
@@ -151,7 +154,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         let ring = &mut self.lanes[index];
         if ring.len == 0 {
             ring.first = 0; // few events stay in the same cache lines
-            self.heads[index] = key;
+            self.heads[index] = key.time;
         }
         ring.place(key)
     }
@@ -167,13 +170,12 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     /// from memory; each is shown once at most, and few are not.
     #[inline(always)]
     pub fn pop_showing(&mut self, until: Time, shows: bool, mut coming: impl FnMut(&E)) -> Option<(Time, &E)> {
-        let (lane, first) = self.first();
-        if !first.is_before(&Key::after(until)) {
+        let (lane, time) = self.first();
+        if time >= until && !self.is_due(lane, until) {
             return None;
         }
-        let time = first.time;
-        self.present = Moment { now: time, since: first.pushed.now };
         if lane == 0 {
+            self.present = Moment { now: time, since: self.first_in_any_order.pushed.now };
             let coming = |event: &E| {
                 if shows {
                     coming(event);
@@ -186,56 +188,90 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
             ring.look_ahead(&mut coming);
         }
         let popped = ring.pop();
-        self.heads[lane] = ring.first_key();
-        Some((time, &ring.items[popped].event))
+        self.heads[lane] = ring.first_time();
+        let KeyedEvent { key, event } = &ring.items[popped];
+        self.present = Moment { now: time, since: key.pushed.now };
+        Some((time, event))
     }
 
-    /// The lane whose head comes first, and its key.
+    /// The lane whose head comes first, and when.
     #[inline(always)]
-    fn first(&self) -> (usize, Key) {
-        let (mut first, mut key) = (0, self.heads[0]);
+    fn first(&self) -> (usize, Time) {
+        let (mut first, mut time) = (0, self.heads[0]);
         for (lane, &head) in self.heads.iter().enumerate().skip(1) {
             if lane >= self.used {
                 break;
             }
-            if head.is_before(&key) {
+            if head <= time && (head < time || self.comes_before(lane, first)) {
                 branch(); // a conditional move would make all that follows wait for the heads
-                (first, key) = (lane, head);
+                (first, time) = (lane, head);
             }
         }
-        (first, key)
+        (first, time)
+    }
+
+    /// True if the first event of a lane comes before that of another one.
+    #[cold]
+    #[inline(never)]
+    fn comes_before(&self, lane: usize, other: usize) -> bool {
+        self.first_key(lane).is_before(&self.first_key(other))
+    }
+
+    /// True if the first event of a lane comes up to and including `until`, and is none of the last of that instant.
+    #[cold]
+    #[inline(never)]
+    fn is_due(&self, lane: usize, until: Time) -> bool {
+        self.first_key(lane).is_before(&Key::after(until))
+    }
+
+    /// Key of the first event of a lane, or of wheels and heap together.
+    fn first_key(&self, lane: usize) -> Key {
+        if lane == 0 { self.first_in_any_order } else { self.lanes[lane].first_key() }
+    }
+
+    /// An event in wheels or heap.
+    #[inline(always)]
+    fn note_in_any_order(&mut self, key: Key) {
+        if key.is_before(&self.first_in_any_order) {
+            self.set_first_in_any_order(key);
+        }
+    }
+
+    #[inline(always)]
+    fn set_first_in_any_order(&mut self, key: Key) {
+        (self.first_in_any_order, self.heads[0]) = (key, key.time);
     }
 
     /// Storage for an event with this key, in the wheel or in the heap.
     fn storage_in_any_order(&mut self, key: Key) -> &mut E {
-        self.heads[0] = self.heads[0].or_earlier(key);
+        self.note_in_any_order(key);
         if self.wheel.takes(key) { &mut self.wheel.place(key).event } else { self.storage_in_heap(key) }
     }
 
     /// The first event of wheels and heap together; there must be one.
     #[inline]
     fn pop_any(&mut self, mut coming: impl FnMut(&E)) -> &E {
-        if self.wheel.first_key() == self.heads[0] {
+        let first = self.first_in_any_order;
+        if self.wheel.first_key() == first {
             let place = self.wheel.pop(|coming_up| coming(&coming_up.event));
-            self.heads[0] = self.first_in_any_order();
+            self.find_first_in_any_order();
             &self.wheel.at(place).event
-        } else if self.timers.first_key() == self.heads[0] {
+        } else if self.timers.first_key() == first {
             self.timers.pop(|key| coming(&E::of_place(key.place())));
-            self.timer = E::of_place(self.heads[0].place());
-            self.heads[0] = self.first_in_any_order();
+            self.timer = E::of_place(first.place());
+            self.find_first_in_any_order();
             &self.timer
         } else {
             let slot = self.pop_heap();
-            self.heads[0] = self.first_in_any_order();
+            self.find_first_in_any_order();
             &self.slots[slot]
         }
     }
 
-    /// Key of the first event of wheels and heap together.
     #[inline]
-    fn first_in_any_order(&self) -> Key {
+    fn find_first_in_any_order(&mut self) {
         let heap = self.heap.first().map_or(Key::NONE, |(key, _)| *key);
-        self.wheel.first_key().or_earlier(self.timers.first_key()).or_earlier(heap)
+        self.set_first_in_any_order(self.wheel.first_key().or_earlier(self.timers.first_key()).or_earlier(heap));
     }
 
     fn storage_in_heap(&mut self, key: Key) -> &mut E {
@@ -354,6 +390,11 @@ impl<E: Copy + Default> Ring<E> {
     #[inline]
     fn first_key(&self) -> Key {
         if self.len == 0 { Key::NONE } else { self.items[self.first].key }
+    }
+
+    #[inline]
+    fn first_time(&self) -> Time {
+        if self.len == 0 { Time::NEVER } else { self.items[self.first].key.time }
     }
 
     #[cold]

@@ -159,17 +159,23 @@ packets a round on.
 
 def cores_section() -> str:
     """Write what more cores than were measured would give at most, by a formula."""
-    runs = [row for row in stored("threads") if row["kind"] == "one" and row["flows"] in LARGE]
-    shares = [row["queues"] / row["rounds"] for row in runs]
-    busiest = max(row["queues"] / row["rounds"] for row in stored("threads"))
+    found = stored("projection")
+    runs: dict[int, dict[int, dict[str, float]]] = {}
+    for row in found["rows"]:
+        runs.setdefault(row["links"], {})[row["threads"]] = row
     times = stored("overhead")["times"]
     alone, swept = times["the engine alone"], times["`sweep`, stored"]
     python = (swept - alone) / alone  # in runs of 1 ms
     speeds = {
-        **{f"one run, {row['flows']:,} flows": in_rounds(**row) for row in runs},
+        **{f"one run, {counted(links)}": gains(of) for links, of in runs.items()},
         "sweep of 1 ms runs": amdahl(python / (1 + python)),
         "sweep of 100 ms runs": amdahl(python / (100 + python)),
     }
+    held = ", ".join(
+        f"{row['measured'] / row['projected'] - 1:+.0%} of the projected time with {counted(links)}"
+        for links, of in runs.items()
+        for row in [of[2]]
+    )
     rows = [(name, *(f"{of(n):.1f} ×" for n in (2, *PROJECTED))) for name, of in speeds.items()]
     lines = {name: {float(n): value(of(n)) for n in (2, *PROJECTED)} for name, of in speeds.items()}
     drawn = LineChart("Cores", [LinePanel("", "Speed beside one core", lines)], 1)
@@ -179,14 +185,10 @@ def cores_section() -> str:
 
 **Projected, not measured**, but for one run on two cores: nothing here has run on more.
 
-*One run on n threads* gains little beyond two where all flows meet in one queue: its part of a round is the work of one
-thread. With two threads it takes {min(shares):.0%} to {max(shares):.0%} of the time R of the rounds (a clock around it,
-`python benches/threads.py`), and up to {busiest:.0%} with two bottlenecks or where ACKs queue; for the rest its thread
-helps with the flows. So with S for set-up and results, and Q for the longest part of each round, n threads take at least
-
-    T(n) = S + max(Q, 2 R / n)
-
-Queues that different flows meet are in different parts, which run at the same time.
+*One run on n threads*, {found["flows"]:,} flows: it is divided as for n threads and done by one, which writes down what each part
+takes in each round. A model gives the parts to n threads, each to the one that becomes free first, and adds the exchange
+after each round, set-up and results (`python benches/projection.py`). What n processors share it cannot know. On two threads
+the same runs took {held}.
 
 *A sweep on n threads* has runs that share nothing. By Amdahl's law it takes T(n) = W (q + (1 - q) / n) where W is the
 time on one core, and q what Python, results and files add ({python:.0%} of the engine's time at 1 ms a run), for which
@@ -197,9 +199,14 @@ the interpreter has one lock.
 {shown}"""
 
 
-def in_rounds(one: float, two: float, rounds: float, queues: float, **_: object) -> Callable[[float], float]:
-    """Return the speed of one run by threads, from times of one and two, of two's rounds and of their queues' side."""
-    return lambda n: one / (two - rounds + max(queues, 2 * rounds / n))
+def counted(links: int) -> str:
+    """Return a number of bottlenecks in words."""
+    return "one bottleneck" if links == 1 else f"{links} bottlenecks"
+
+
+def gains(rows: Mapping[int, Mapping[str, float]]) -> Callable[[int], float]:
+    """Return the projected speed of one run by threads."""
+    return lambda n: rows[n]["one"] / rows[n]["projected"]
 
 
 def amdahl(q: float) -> Callable[[float], float]:

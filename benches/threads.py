@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -74,13 +75,13 @@ def main() -> None:
     STORED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def built(folder: Path) -> Path:
-    """Return the example of an engine with the changes."""
+def built(folder: Path, changes: Mapping[str, str] = CHANGES) -> Path:
+    """Return the example of an engine with changes of its rounds."""
     tree = folder / "tree"
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), "HEAD"], cwd=ROOT, check=True)
     source = tree / "crates" / "sim" / "src" / "engine" / "network" / "rounds.rs"
     text = source.read_text(encoding="utf-8")
-    for before, after in CHANGES.items():
+    for before, after in changes.items():
         if text.count(before) != 1:
             sys.exit(f"{source}: {before!r} is not there once")
         text = text.replace(before, after)

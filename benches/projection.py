@@ -25,7 +25,8 @@ TRACED = {
     "struct Gate<'a> {": """static TOOK: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 struct Gate<'a> {""",
-    "        (1..plan.threads).for_each(": """        let helpers = std::env::var("HELPERS").expect("a number").parse().expect("a number");
+    "        (1..plan.threads).for_each(": """        let helpers = std::env::var("HELPERS").expect("it is set");
+        let helpers = helpers.parse().expect("a number");
         (0..helpers).for_each(""",
     "            self.lock(part).go_on(Time(self.until.load(Ordering::Relaxed)));": """
             let begun = std::time::Instant::now();
@@ -44,8 +45,8 @@ struct Gate<'a> {""",
     eprintln!("{} {lines:?}", begun.elapsed().as_nanos());
     (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in(Time::NEVER));""",
 }
-"""Of the engine that is measured: its rounds are done by as many threads as it is told, which is not what they are divided
-for, and it says what all rounds took and, of each, what each part and the exchange did, ns."""
+"""Of the engine that is measured: its rounds are done by as many threads as it is told, whatever they are divided for, and
+it says what all rounds took and, of each, what each part and the exchange did, ns."""
 
 FLOWS = 40_000
 THREADS = (2, 4, 8, 16)

@@ -19,8 +19,6 @@ DOCS = HERE.parent / "docs"
 KINDS = {"one": "80 ms", "different": "40 to 200 ms"}
 PROJECTED = (4, 8, 16)
 """Numbers of cores for which speed is projected."""
-LARGE = (5_000, 50_000, 200_000)
-"""Flows of the runs for which it is."""
 LINKS = {"one": "one bottleneck", "two": "two bottlenecks", "ack": "ACKs queue too (`ack_path`)"}
 
 
@@ -185,10 +183,10 @@ def cores_section() -> str:
 
 **Projected, not measured**, but for one run on two cores: nothing here has run on more.
 
-*One run on n threads*, {found["flows"]:,} flows: it is divided as for n threads and done by one, which writes down what each part
-takes in each round. A model gives the parts to n threads, each to the one that becomes free first, and adds the exchange
-after each round, set-up and results (`python benches/projection.py`). What n processors share it cannot know. On two threads
-the same runs took {held}.
+*One run on n threads*, {found["flows"]:,} flows: it is divided as for n threads and done by one, which writes down what
+each part takes in each round. A model gives the parts to n threads, each to the one that becomes free first, and adds
+the exchange after each round, set-up and results (`python benches/projection.py`). What n processors share it cannot
+know. On two threads the same runs took {held}.
 
 *A sweep on n threads* has runs that share nothing. By Amdahl's law it takes T(n) = W (q + (1 - q) / n) where W is the
 time on one core, and q what Python, results and files add ({python:.0%} of the engine's time at 1 ms a run), for which

@@ -45,8 +45,8 @@ struct Gate<'a> {""",
     eprintln!("{} {lines:?}", begun.elapsed().as_nanos());
     (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in(Time::NEVER));""",
 }
-"""Of the engine that is measured: its rounds are done by as many threads as it is told, whatever they are divided for. It
-says what all rounds took and, of each, what each part and the exchange did, ns."""
+"""Of the engine that is measured: its rounds are done by as many threads as it is told, whatever they are divided for.
+It says what all rounds took and, of each, what each part and the exchange did, ns."""
 
 FLOWS = 40_000
 THREADS = (2, 4, 8, 16)

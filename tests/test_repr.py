@@ -76,7 +76,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     simulation.step_until(0.2)
     aqmlab.run(file, "pi", set={"flows.ftp.tcp": "rfc", "flows.ftp.tcp.congestion_control": "steady"})
     path: aqmlab.Path[str] = aqmlab.Path(PATH)
-    for name in ("joins", "finds no room"):
+    for name in ("is sent", "waits", "finds no room"):
         path.up.push(0, 1000, name)
     [viewers, callers] = [aqmlab.run(name, "pie").flows for name in ("home/video", "home/call")]
     compared = aqmlab.compare(file, "pi,droptail", seeds=2)

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
-GUEST := $(if $(filter Linux,$(shell uname -s)),python/aqmlab/kernel/guest)
+GUEST ?= $(if $(filter Linux,$(shell uname -s)),python/aqmlab/kernel/guest)
 TEMPLATE := examples/own-scheme/Cargo.toml
 TOOLS := studio/node_modules/.package-lock.json
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
@@ -70,6 +70,7 @@ test-studio: $(TOOLS)
 
 nightly: build site wheel  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
+	cargo test --locked --quiet -p aqmlab-c --test programs -- --ignored
 	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-scenario --test scenario any_text
 	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-live --lib any_
 	AQMLAB_FUZZ=1000000 $(BIN)/python -m pytest -q -n auto tests/test_fuzz.py

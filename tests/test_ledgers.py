@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from aqmlab.entries import loads
 from aqmlab.study import ledger
-from aqmlab.study.ledger import NUMBERS, tomllib
+from aqmlab.study.ledger import NUMBERS
 from aqmlab.study.paper import load_study, studies
 
 FOLDER = files("aqmlab.study") / "ledgers"
@@ -23,7 +24,7 @@ VAGUE = DEGREES[:-3] + r"|quickly|fast|largely|massively|little|around|close to 
 
 
 def read(name: str) -> dict[str, Any]:
-    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def checked(name: str, words: str) -> list[Mapping[str, Any]]:

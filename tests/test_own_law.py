@@ -49,7 +49,9 @@ def test_reno_in_python_gives_the_numbers_of_ours() -> None:
     ],
 )
 def test_a_law_that_breaks_down_ends_the_run(body: str, why: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
-    text = f"import aqmlab\nclass Odd(aqmlab.CongestionControl):\n    def on_ack(self, window, facts):\n    {body}\n"
+    text = (
+        f"import aqmlab\nclass Odd(aqmlab.CongestionControl):\n    def on_ack(self, window, facts):\n        {body}\n"
+    )
     (tmp_path / "odd.py").write_text(text, encoding="utf-8")
     done = aqmlab("run", "link/mix", "--law", "odd.py", "--set", "duration=5s", "--set", "warmup=1s")
     assert done.returncode == 1

@@ -68,6 +68,7 @@ def test_the_page_tells_these_numbers(
     assert ns2.PAGE.read_text(encoding="utf-8") == ns2.page(checked, ns2.settings_of_rows()[1], other, against_ns3)
 
 
+@pytest.mark.nightly
 def test_ns3_differs_where_it_is_accepted_and_nowhere_else(against_ns3: list[ns3.Ns3Row]) -> None:
     assert [(each.row["aqm"], each.row["ecn"], each.law) for each in against_ns3] == [
         (each["aqm"], each["ecn"], each["law"]) for each in ns3.settings()
@@ -76,6 +77,7 @@ def test_ns3_differs_where_it_is_accepted_and_nowhere_else(against_ns3: list[ns3
     assert exceptions.faults("ns3", ns3.differing(against_ns3)) == []
 
 
+@pytest.mark.nightly
 def test_no_queue_but_that_of_droptail_is_near_its_buffer(against_ns3: list[ns3.Ns3Row]) -> None:
     # A mean of 100 of 1000 packets: the scheme holds the queue, not the buffer.
     assert [row for row in against_ns3 if row.row["aqm"] != "droptail" and row.theirs[1].mean > 100] == []
@@ -86,6 +88,7 @@ def against_linux() -> tuple[list[linux.Checked], Mapping[str, int]]:
     return linux.checked_cases()
 
 
+@pytest.mark.nightly
 def test_linux_differs_where_it_is_accepted_and_nowhere_else(
     against_linux: tuple[list[linux.Checked], Mapping[str, int]],
 ) -> None:
@@ -106,6 +109,7 @@ def test_an_exception_that_does_not_differ_is_a_fault_as_is_a_difference_that_is
     ]
 
 
+@pytest.mark.nightly
 def test_the_page_about_linux_tells_these_numbers(
     against_linux: tuple[list[linux.Checked], Mapping[str, int]],
 ) -> None:
@@ -116,6 +120,7 @@ def test_the_page_about_linux_tells_these_numbers(
     assert f"{agree} of {len(cells)} measures of Linux 6.1" in " ".join(readme.split())
 
 
+@pytest.mark.nightly
 def test_windows_go_with_the_share_of_losses_and_marks_as_the_laws_say() -> None:
     rows = [(response.Setting(row["law"], row["p"], row["rtt"]), row["window"]) for row in response.rows()]
     assert {(each.law, each.p) for each, _ in rows} == {(each.law, each.p) for each in response.settings()}
@@ -131,6 +136,7 @@ def test_cubic_takes_k_to_its_plateau_and_bbr_keeps_the_pipe_full_as_written() -
     assert [row for row in rows if not row.agrees] == []
 
 
+@pytest.mark.nightly
 def test_the_page_about_response_functions_tells_these_numbers() -> None:
     assert response.PAGE.read_text(encoding="utf-8") == response.page(response.rows())
 

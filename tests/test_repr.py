@@ -36,7 +36,21 @@ class Curious(aqmlab.Aqm):
         SEEN.update({"aqmlab.Packet": repr(packet), "aqmlab.Queue": repr(queue)})
 
 
+class Steady(aqmlab.CongestionControl):
+    """Notes how its window and the facts of an ACK show themselves."""
+
+    def on_ack(self, window: aqmlab.Window, facts: aqmlab.AckFacts) -> None:
+        SEEN.update({"aqmlab.Window": repr(window), "aqmlab.AckFacts": repr(facts)})
+
+
 SEEN: dict[str, str] = {}
+
+PATH = """
+schema = 1
+duration = "1 s"
+links = [{ name = "up", rate = "8 Mbit/s", buffer = "1 packets", aqm = "droptail" }]
+flows = [{ name = "flow", kind = "udp-cbr", rate = "1 Mbit/s", rtt = "1 ms" }]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +74,13 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     reproduced = aqmlab.reproduce("li2014", tables=["1"])
     simulation = aqmlab.Simulation(file, Curious(gain=0.5))
     simulation.step_until(0.2)
+    aqmlab.run(file, "pi", set={"flows.ftp.tcp": "rfc", "flows.ftp.tcp.congestion_control": "steady"})
+    path: aqmlab.Path[str] = aqmlab.Path(PATH)
+    for name in ("is sent", "waits", "finds no room"):
+        path.up.push(0, 1000, name)
     [viewers, callers] = [aqmlab.run(name, "pie").flows for name in ("home/video", "home/call")]
     compared = aqmlab.compare(file, "pi,droptail", seeds=2)
+    [_, outcome] = path.pop(1_500_000) or (None, None)
     twice = EngineComparison({"sim": compared, "linux": compared})  # no kernel is needed to look at one
     objects = [
         viewers["film"], viewers["film"].video, callers["call-up"].call,
@@ -71,9 +90,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         scenario.law("pi"), scenario.link("bottleneck"), scenario.group(scenario.flows[0]),
         aqmlab.analyse("pi", rate="45 Mbit/s", rtt="80 ms", flows=60),
         reproduced, reproduced.study, asked, tune(asked, jobs=1), packed, verified, Number("n", NEITHER, 1, 2),
-        given, given.score("fq-codel"), advise.Line(rate=20e6), schemes()[0], sweep.precision("2%"),
+        given, given.score("fq-codel"), advise.LineSpec(rate=20e6), schemes()[0], sweep.precision("2%"),
         live.EmulatedLine("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),
-        AqmEnv(file), AqmVectorEnv(2, file),
+        AqmEnv(file), AqmVectorEnv(2, file), Steady(),
+        path, path.up, path.up.counters, path.up.pop_dropped(), outcome,
         tc.Link(rate=1e6), tc.Setting("fq-codel"), tc.write(tc.Setting("fq-codel")), tc.read("tc qdisc add root pie"),
     ]  # fmt: skip
     return {name_of(type(each)): each for each in objects}
@@ -89,15 +109,16 @@ def classes() -> list[str]:
     return sorted({name_of(each) for each in found if inspect.isclass(each) and not issubclass(each, Exception)})
 
 
-OWN = ("aqmlab.Packet", "aqmlab.Queue")
-BASE = "aqmlab.own.Aqm"
-CLASSES = [name for name in classes() if name != BASE]
+OWN = ("aqmlab.Packet", "aqmlab.Queue", "aqmlab.Window", "aqmlab.AckFacts")
+BASES = ("aqmlab.own.Aqm", "aqmlab.laws.CongestionControl")
+CLASSES = [name for name in classes() if name not in BASES]
 MORE = [
     *(f"builtins.{name}" for name in ("Group", "Law", "Link", "Probe", "Trace")),
     *("aqmlab.catalogue.Scheme", "aqmlab.runs.plan.Plan", "aqmlab.runs.table.Table", "aqmlab.study.paper.Study"),
-    *("aqmlab.tune.plan.TunePlan", f"{__name__}.Curious"),
+    "aqmlab.tune.plan.TunePlan",
+    *(f"{__name__}.{own}" for own in ("Curious", "Steady")),
 ]
-"""What has no public name, but is returned by what is public; and a user's scheme."""
+"""What has no public name, but is returned by what is public; and a user's scheme and law."""
 
 
 def test_a_result_that_is_printed_shows_its_numbers(shown: dict[str, Any]) -> None:

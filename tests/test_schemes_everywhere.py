@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import aqmlab as lab
-from aqmlab.advise import Line, advise, conditions
+from aqmlab.advise import LineSpec, advise, conditions
 from aqmlab.runs import live
 from aqmlab.tune.plan import plan
 from aqmlab.tune.result import tune
@@ -183,7 +183,7 @@ CALLS: dict[str, Callable[[type[lab.Aqm] | lab.Aqm], object]] = {
     "Simulation": lambda aqm: lab.Simulation(SMALL, aqm),
     "check_aqm": lab.check_aqm,
     "advise": lambda aqm: advise(
-        conditions(Line(rate=5e6), {"duration": "3s", "warmup": "1s"}), aqms=["pi", aqm], seeds=2
+        conditions(LineSpec(rate=5e6), {"duration": "3s", "warmup": "1s"}), aqms=["pi", aqm], seeds=2
     ),
     "tune": lambda aqm: tune(
         plan(

@@ -114,7 +114,9 @@ def test_a_mistake_in_an_experiment(aqmlab: Aqmlab, folder: Path, old: str, new:
     ("options", "words"),
     [
         (["--executor", "slurm://here"], ["slurm://here", "dask://"]),
-        (["--executor", "dask://127.0.0.1:9"], ["dask://127.0.0.1:9", "scheduler"]),
+        pytest.param(
+            ["--executor", "dask://127.0.0.1:9"], ["dask://127.0.0.1:9", "scheduler"], marks=pytest.mark.nightly
+        ),
         (["--precision", "two"], ["two", "2%"]),
         (["--precision", "total.jian=2%"], ["total.jian", "total.jain"]),
         (["--out", "small.toml"], ["out", "small.toml"]),

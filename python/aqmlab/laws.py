@@ -40,6 +40,10 @@ class CongestionControl:
     def __init__(self, **parameters: str | float | bool) -> None:
         given = {name: own.as_text(value) for name, value in parameters.items()}
         self.__dict__.update(self._parameters.read(list(given.items())))
+        self._given = given
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {own.spelled(self.name, self._given)}>"
 
     def on_ack(self, window: Window, facts: AckFacts) -> None:
         """Open the window: an ACK of new data has come, outside fast recovery, that tells of no new mark."""

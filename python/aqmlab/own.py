@@ -106,8 +106,7 @@ class Aqm(_core.Scheme):
 
     def __str__(self) -> str:
         """Return the scheme as it is written on the command line: "my-aqm:gain=2"."""
-        given = ",".join(f"{name}={text}" for name, text in self._given.items())
-        return f"{self.name}:{given}" if given else self.name
+        return spelled(self.name, self._given)
 
     def reset(self, queue: Queue) -> None:
         """Prepare for a queue like this one, before the first packet. ValueError refuses the parameters."""
@@ -263,6 +262,11 @@ def declared(name: str, param: Param) -> tuple[str, str, tuple[str, str] | None,
     """Return a parameter as the engine takes its declaration."""
     limits = (as_text(param.range[0]), as_text(param.range[1])) if param.range else None
     return name, as_text(param.default), limits, list(param.choices), param.unit, param.doc
+
+
+def spelled(name: str, given: Mapping[str, str]) -> str:
+    """Return a scheme or a law with parameters as it is written on the command line."""
+    return f"{name}:{','.join(f'{key}={text}' for key, text in given.items())}" if given else name
 
 
 def as_text(value: str | float | bool) -> str:

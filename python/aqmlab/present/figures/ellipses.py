@@ -25,9 +25,9 @@ def of_mean(points: "Array", share: float = 0.95) -> "Array | None":
     n = len(points)
     if n < FEWEST_FOR_MEAN:
         return None
-    from scipy.stats import f
+    from scipy.special import fdtri
 
-    radius = sqrt(2 * (n - 1) / (n * (n - 2)) * float(f.ppf(share, 2, n - 2)))
+    radius = sqrt(2 * (n - 1) / (n * (n - 2)) * float(fdtri(2, n - 2, share)))
     return _contour(points, np.cov(points, rowvar=False), radius)
 
 

@@ -94,7 +94,7 @@ struct Stretch {
 
 /// A network namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Namespace {
     /// That of the links.
     Hub = 0,
     /// That of the senders.
@@ -134,10 +134,10 @@ impl GuestNetwork {
     }
 
     /// Does something in another namespace.
-    pub fn within<T>(&self, place: Place, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    pub fn within<T>(&self, place: Namespace, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         setns(&self.places[place as usize], CloneFlags::CLONE_NEWNET)?;
         let done = act();
-        setns(&self.places[Place::Hub as usize], CloneFlags::CLONE_NEWNET)?;
+        setns(&self.places[Namespace::Hub as usize], CloneFlags::CLONE_NEWNET)?;
         done
     }
 
@@ -195,7 +195,7 @@ impl GuestNetwork {
             let flows = &scenario.flows[host.group];
             if flows.path.contains(&link) && flows.ack_path.is_empty() {
                 let netem = access(flows, quarter(host.rtt, flows, scenario) + delay_of_acks(flows, links));
-                self.delay(Place::Hub, &self.hub, &format!("hs{k}"), netem)?;
+                self.delay(Namespace::Hub, &self.hub, &format!("hs{k}"), netem)?;
             }
         }
         Ok(())
@@ -205,7 +205,7 @@ impl GuestNetwork {
     fn set_up_kernel(&self, scenario: &Scenario) -> io::Result<()> {
         let room = room(scenario);
         set("net/ipv4/ip_forward", "1")?;
-        for place in [Place::Senders, Place::Receivers] {
+        for place in [Namespace::Senders, Namespace::Receivers] {
             self.within(place, || {
                 set("net/ipv4/tcp_no_metrics_save", "1")?;
                 set("net/ipv4/tcp_rmem", &format!("4096 131072 {room}"))?;
@@ -258,14 +258,14 @@ impl GuestNetwork {
         let HostPair { group, rtt, sender, receiver } = self.hosts[k];
         let flows = &scenario.flows[group];
         let [s, hs, d, hd] = ["s", "hs", "d", "hd"].map(|name| format!("{name}{k}"));
-        self.add_wire([&hs, &s], Some(Place::Senders), mtu, [Gate::Sender(k); 2])?;
-        self.add_wire([&hd, &d], Some(Place::Receivers), mtu, [Gate::Receiver(k); 2])?;
+        self.add_wire([&hs, &s], Some(Namespace::Senders), mtu, [Gate::Sender(k); 2])?;
+        self.add_wire([&hd, &d], Some(Namespace::Receivers), mtu, [Gate::Receiver(k); 2])?;
         let quarter = quarter(rtt, flows, scenario);
         let back = if flows.ack_path.is_empty() { quarter + delay_of_acks(flows, &scenario.links) } else { quarter };
-        self.delay(Place::Hub, &self.hub, &hd, access(flows, quarter))?;
-        self.delay(Place::Hub, &self.hub, &hs, access(flows, back))?;
+        self.delay(Namespace::Hub, &self.hub, &hd, access(flows, quarter))?;
+        self.delay(Namespace::Hub, &self.hub, &hs, access(flows, back))?;
         for (place, link, name, own, peer) in
-            [(Place::Senders, far[0], &s, sender, receiver), (Place::Receivers, far[1], &d, receiver, sender)]
+            [(Namespace::Senders, far[0], &s, sender, receiver), (Namespace::Receivers, far[1], &d, receiver, sender)]
         {
             self.within(place, || {
                 link.bring_up(name, None)?;
@@ -301,7 +301,7 @@ impl GuestNetwork {
     }
 
     /// A wire from the hub to a namespace, or back to itself.
-    fn add_wire(&mut self, names: [&str; 2], to: Option<Place>, mtu: u32, gates: [Gate; 2]) -> io::Result<()> {
+    fn add_wire(&mut self, names: [&str; 2], to: Option<Namespace>, mtu: u32, gates: [Gate; 2]) -> io::Result<()> {
         let number = self.gates.len() as u32;
         let [_, a, b, c] = number.to_be_bytes();
         let namespace = to.map(|place| self.places[place as usize].as_raw_fd());
@@ -315,7 +315,7 @@ impl GuestNetwork {
     }
 
     /// What a device does to packets that leave by it, if anything.
-    fn delay(&self, place: Place, link: &Netlink, device: &str, netem: Netem) -> io::Result<()> {
+    fn delay(&self, place: Namespace, link: &Netlink, device: &str, netem: Netem) -> io::Result<()> {
         if netem == Netem::default() {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 mod traffic;
 
 use crate::counts::{self, Counts, Document, Ends};
-use crate::network::{Gate, GuestNetwork, Place};
+use crate::network::{Gate, GuestNetwork, Namespace};
 use crate::sockets::{self, Name};
 use crate::tap::{SNAP, Tap};
 use aqmlab_core::{Rate, Span, Time};
@@ -172,8 +172,8 @@ impl<'a> Player<'a> {
         members: &'a [Vec<MemberDraft<'a>>],
         network: GuestNetwork,
     ) -> io::Result<Self> {
-        let listener = network.within(Place::Receivers, sockets::listener)?;
-        let sink = network.within(Place::Receivers, sockets::sink)?;
+        let listener = network.within(Namespace::Receivers, sockets::listener)?;
+        let sink = network.within(Namespace::Receivers, sockets::sink)?;
         let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let watch = |file: &dyn std::os::fd::AsFd, role| {
@@ -278,7 +278,7 @@ impl<'a> Player<'a> {
     fn add_source(&mut self, member: &MemberDraft, mut source: UdpSource, is_active: bool) -> io::Result<()> {
         let host = &self.network.hosts[self.network.host(member.group, member.i)];
         let to = host.receiver;
-        let socket = self.network.within(Place::Senders, || sockets::source(member.spec, to))?;
+        let socket = self.network.within(Namespace::Senders, || sockets::source(member.spec, to))?;
         self.names.insert(sockets::name(&socket)?, (member.group, member.i));
         if let Some(first) = source.first(member.start).filter(|_| is_active) {
             self.plan(first, Work::Emit(self.sources.len()));

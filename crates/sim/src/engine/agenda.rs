@@ -42,7 +42,7 @@ pub struct Home {
 /// A packet that crosses from one part to another.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub struct Message {
+pub struct Crossing {
     pub time: Time,
     pub pushed: Moment,
     pub place: Place,
@@ -59,8 +59,8 @@ pub struct Abroad {
     links: Vec<u16>,
     pub flows: Arc<[Home]>,
     /// For each part what goes there, and what has come from there.
-    pub outboxes: Vec<Vec<Message>>,
-    pub inboxes: Vec<Vec<Message>>,
+    pub outboxes: Vec<Vec<Crossing>>,
+    pub inboxes: Vec<Vec<Crossing>>,
     /// Lane of what has come and arrives within a round.
     pub soon: Lane,
 }
@@ -86,7 +86,7 @@ impl Agenda {
             && abroad.links[leg.to as usize] != abroad.own
         {
             let (part, pushed) = (abroad.links[leg.to as usize], self.calendar.present);
-            let message = Message { time, pushed, place, packet, is_ahead: false };
+            let message = Crossing { time, pushed, place, packet, is_ahead: false };
             memory::append(&mut abroad.outboxes[usize::from(part)], message);
         } else {
             self.push(leg.lane, time, place, Event::Arrive(packet));
@@ -99,7 +99,7 @@ impl Agenda {
         let abroad = self.abroad.as_mut().expect("a flow is here or there");
         let part = abroad.flows[packet.flow as usize].part;
         let pushed = self.calendar.present;
-        memory::append(&mut abroad.outboxes[usize::from(part)], Message { time, pushed, place, packet, is_ahead });
+        memory::append(&mut abroad.outboxes[usize::from(part)], Crossing { time, pushed, place, packet, is_ahead });
     }
 
     /// Group of a flow that is in another part.

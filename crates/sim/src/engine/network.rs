@@ -33,7 +33,7 @@ const IN_CACHE: usize = 1000;
 
 /// Links, flows and pending events: all of a scenario, or a part of them.
 #[derive(Clone)]
-pub struct Network {
+pub struct NetworkState {
     pub scenario: Arc<Scenario>,
     /// The links as they are now.
     pub specs: Vec<LinkSpec>,
@@ -104,7 +104,7 @@ pub struct LinkSeries {
     pub sampled: LinkUsage,
 }
 
-impl Network {
+impl NetworkState {
     /// Without links and flows.
     pub fn new(scenario: &Arc<Scenario>, records: bool) -> Self {
         let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());

@@ -14,7 +14,7 @@ mod tests;
 pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 pub use sample::{ColumnSource, SampleColumn};
 
-use crate::engine::network::Network;
+use crate::engine::network::NetworkState;
 use crate::engine::network::rounds::{self, Plan};
 use crate::engine::watch::Watch;
 use crate::measure::result::Output;
@@ -111,7 +111,7 @@ pub struct Simulation {
     scenario: Arc<Scenario>,
     options: Options,
     /// Links, flows and pending events.
-    network: Network,
+    network: NetworkState,
     /// The scheme of each link.
     schemes: Vec<AqmChoice>,
     /// Observables of each link's scheme.
@@ -174,7 +174,7 @@ impl Simulation {
 
     /// Lets everything happen on several threads.
     fn go_in_rounds(&mut self, plan: &Plan) -> Result<(), RunError> {
-        let network = std::mem::replace(&mut self.network, Network::new(&self.scenario, false));
+        let network = std::mem::replace(&mut self.network, NetworkState::new(&self.scenario, false));
         self.network = rounds::run(network, plan, self.options.watch.as_deref()).ok_or(Interrupted)?;
         self.look_at_schemes()
     }

@@ -1,7 +1,7 @@
 //! What the sockets do: connections, transfers, datagrams.
 
 use super::{Flow, Player, Receiver, Role, Sender, Transfer, Work, room, token};
-use crate::network::Place;
+use crate::network::Namespace;
 use crate::sockets;
 use aqmlab_core::Time;
 use nix::sys::epoll::{EpollEvent, EpollFlags};
@@ -13,7 +13,7 @@ impl Player<'_> {
         let (group, i) = member;
         let flows = &self.scenario.flows[group];
         let to = self.network.hosts[self.network.host(group, i)].receiver;
-        let socket = self.network.within(Place::Senders, || sockets::connection(flows, to))?;
+        let socket = self.network.within(Namespace::Senders, || sockets::connection(flows, to))?;
         if transfer.is_some() {
             sockets::tell_of_acks(&socket)?;
         }

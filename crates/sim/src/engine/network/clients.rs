@@ -1,13 +1,13 @@
 //! Transfers that clients ask for.
 
-use super::Network;
+use super::NetworkState;
 use crate::calendar::{Lane, Place};
 use crate::engine::event::Event;
 use crate::net::flow::{Connection, Flow};
 use crate::traffic::client::Peer;
 use aqmlab_core::Time;
 
-impl Network {
+impl NetworkState {
     /// A client asks for an object: a transfer begins, on the connection that the client keeps or on one of other ports,
     /// which takes the place of one that has ended.
     #[inline(never)]

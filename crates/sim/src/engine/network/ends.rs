@@ -1,6 +1,6 @@
 //! What happens at the two ends of a flow.
 
-use super::{IN_CACHE, Network, path};
+use super::{IN_CACHE, NetworkState, path};
 use crate::calendar::{Lane, Moment, Place};
 use crate::engine::agenda::{Agenda, PendingAck};
 use crate::engine::event::Event;
@@ -10,7 +10,7 @@ use crate::net::route::{Hop, NextHop, Way};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
 
-impl Network {
+impl NetworkState {
     /// A packet reaches its receiver's access link at `time`, perhaps ahead of the present.
     #[inline(always)]
     pub(super) fn receive(&mut self, packet: &Packet, time: Time) {

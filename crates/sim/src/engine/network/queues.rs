@@ -1,6 +1,6 @@
 //! What happens at queues: packets join, leave and go on to the next hop.
 
-use super::Network;
+use super::NetworkState;
 use crate::calendar::Place;
 use crate::engine::event::Event;
 use crate::net::flow::Schedule;
@@ -9,7 +9,7 @@ use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
 use crate::net::route::{Hop, NextHop, Way};
 use aqmlab_core::Time;
 
-impl Network {
+impl NetworkState {
     /// A packet or an ACK arrives.
     #[inline(always)]
     pub(super) fn take(&mut self, packet: Packet) {
@@ -168,7 +168,7 @@ impl Network {
         }
     }
 
-    /// [`Network::receive`], out of line.
+    /// [`NetworkState::receive`], out of line.
     #[inline(never)]
     fn receive_late(&mut self, packet: &Packet, time: Time) {
         self.receive(packet, time);

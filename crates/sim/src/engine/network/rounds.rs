@@ -5,9 +5,9 @@
 //! (Chandy and Misra, 1979). Time goes on in rounds of that length, after each of which parts exchange what crosses from one to
 //! another. Events of one instant come in an order that no thread decides, so that nothing depends on the division.
 
-use super::Network;
+use super::NetworkState;
 use crate::calendar::{Calendar, Lane};
-use crate::engine::agenda::{Abroad, Home, Message};
+use crate::engine::agenda::{Abroad, Crossing, Home};
 use crate::engine::event::Event;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
@@ -48,7 +48,7 @@ pub struct Plan {
 impl Plan {
     /// The plan of a network at rest for so many threads; `None` if it cannot be divided: for one thread, with clients, with
     /// changes of rates or of anything else, and where no delay lies between links and flows.
-    pub fn new(network: &Network, threads: usize) -> Option<Self> {
+    pub fn new(network: &NetworkState, threads: usize) -> Option<Self> {
         let scenario = &network.scenario;
         let is_fit = threads > 1
             && network.flows.len() > 1
@@ -79,7 +79,7 @@ type Division = (Vec<u16>, Vec<Home>);
 
 /// Neighbouring links in each part, with the flows that they meet first; `None` if there are too few, or if flows do not come
 /// in the order of their first links.
-fn by_queue(network: &Network, threads: usize) -> Option<Division> {
+fn by_queue(network: &NetworkState, threads: usize) -> Option<Division> {
     let entry = |flow: &Flow| network.routes.ways[flow.group as usize].entry(flow.route()).to as usize;
     let mut weights = vec![0; network.links.len()];
     network.flows.iter().for_each(|flow| weights[entry(flow)] += 1);
@@ -101,7 +101,7 @@ fn by_queue(network: &Network, threads: usize) -> Option<Division> {
 }
 
 /// All links in one part, and the flows in others.
-fn by_flow(network: &Network, threads: usize) -> Option<Division> {
+fn by_flow(network: &NetworkState, threads: usize) -> Option<Division> {
     let parts = PARTS_A_THREAD * threads;
     let each = network.flows.len().div_ceil(parts);
     let home = |(i, flow): (usize, &Flow)| Home { group: flow.group, part: (1 + i / each) as u16 };
@@ -109,7 +109,7 @@ fn by_flow(network: &Network, threads: usize) -> Option<Division> {
 }
 
 /// The least delay between two parts, before the end of the run; `None` if there is one without any.
-fn round(network: &Network, links: &[u16], flows: &[Home]) -> Option<Span> {
+fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> {
     let mut least = network.measured.end.since(Time::ZERO) + Span(1);
     for (flow, home) in network.flows.iter().zip(flows) {
         let (way, route) = (&network.routes.ways[flow.group as usize], flow.route());
@@ -136,8 +136,8 @@ fn round(network: &Network, links: &[u16], flows: &[Home]) -> Option<Span> {
 }
 
 /// Lets all of a run happen; returns the network at its end, or `None` if the watch says stop. A scheme may have failed.
-pub fn run(network: Network, plan: &Plan, watch: Option<&Watch>) -> Option<Network> {
-    let parts: Vec<Mutex<Network>> = divide(network, plan).into_iter().map(Mutex::new).collect();
+pub fn run(network: NetworkState, plan: &Plan, watch: Option<&Watch>) -> Option<NetworkState> {
+    let parts: Vec<Mutex<NetworkState>> = divide(network, plan).into_iter().map(Mutex::new).collect();
     let gate = Gate::new(&parts);
     let is_over = std::thread::scope(|scope| {
         (1..plan.threads).for_each(|_| drop(scope.spawn(|| gate.serve())));
@@ -146,7 +146,7 @@ pub fn run(network: Network, plan: &Plan, watch: Option<&Watch>) -> Option<Netwo
     });
     let mut parts = parts.into_iter().map(|part| part.into_inner().expect("a thread panicked"));
     let first = parts.next().filter(|_| is_over)?;
-    Some(parts.fold(first, Network::with))
+    Some(parts.fold(first, NetworkState::with))
 }
 
 /// Round after round until the end; false if the watch says stop.
@@ -177,7 +177,7 @@ fn go_round(gate: &Gate, plan: &Plan, watch: Option<&Watch>) -> bool {
 }
 
 /// Each part gets what the others have for it.
-fn exchange(parts: &mut [MutexGuard<Network>]) {
+fn exchange(parts: &mut [MutexGuard<NetworkState>]) {
     for from in 0..parts.len() {
         for to in 0..parts.len() {
             let message = std::mem::take(&mut parts[from].abroad_mut().outboxes[to]);
@@ -188,7 +188,7 @@ fn exchange(parts: &mut [MutexGuard<Network>]) {
 }
 
 /// The parts of a network at rest.
-fn divide(mut network: Network, plan: &Plan) -> Vec<Network> {
+fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
     let source_of: Vec<u32> = network.sources.iter().map(|source| source.flow).collect();
     let events: Vec<_> = network.agenda.calendar.drain().collect();
     let (lanes, mut parts) = (network.agenda.calendar.lanes(), Vec::new());
@@ -217,7 +217,7 @@ fn divide(mut network: Network, plan: &Plan) -> Vec<Network> {
     parts
 }
 
-impl Network {
+impl NetworkState {
     /// A part: the links and the flows below these numbers that are still here.
     fn take_below(&mut self, links: usize, flows: usize, lanes: usize, mut abroad: Abroad) -> Self {
         let sources = self.sources.iter().filter(|source| (source.flow as usize) < flows).count();
@@ -305,8 +305,8 @@ impl Network {
     }
 
     #[inline(always)]
-    fn take_in_one(&mut self, message: &Message, lane: Lane) {
-        let &Message { time, pushed, place, packet, is_ahead } = message;
+    fn take_in_one(&mut self, message: &Crossing, lane: Lane) {
+        let &Crossing { time, pushed, place, packet, is_ahead } = message;
         self.agenda.as_of(pushed);
         match (is_ahead, packet.hop) {
             (false, _) => self.agenda.push(lane, time, place, Event::Arrive(packet)),
@@ -318,7 +318,7 @@ impl Network {
 
 /// Hands out the parts of each round to the threads.
 struct Gate<'a> {
-    parts: &'a [Mutex<Network>],
+    parts: &'a [Mutex<NetworkState>],
     /// The last instant of the round, ps.
     until: AtomicU64,
     /// Changes when a round begins.
@@ -331,7 +331,7 @@ struct Gate<'a> {
 }
 
 impl<'a> Gate<'a> {
-    fn new(parts: &'a [Mutex<Network>]) -> Self {
+    fn new(parts: &'a [Mutex<NetworkState>]) -> Self {
         let [next, done] = [0, 1].map(|_| AtomicUsize::new(parts.len()));
         let [until, round] = [0, 1].map(|_| AtomicU64::new(0));
         Self { parts, until, round, is_over: AtomicBool::new(false), next, done }
@@ -339,7 +339,7 @@ impl<'a> Gate<'a> {
 
     /// # Panics
     /// If another thread panicked with the part.
-    fn lock(&self, part: usize) -> MutexGuard<'a, Network> {
+    fn lock(&self, part: usize) -> MutexGuard<'a, NetworkState> {
         self.parts[part].lock().expect("a thread panicked")
     }
 

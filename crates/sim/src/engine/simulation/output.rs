@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use crate::engine::agenda::Agenda;
-use crate::engine::network::Network;
+use crate::engine::network::NetworkState;
 use crate::measure::flows::{GroupOutcome, flow_results};
 use crate::measure::group::{FlowShare, SenderCounters};
 use crate::measure::link::LinkResult;
@@ -38,7 +38,7 @@ impl Simulation {
         };
         let delays = if options.series { self.delays() } else { Vec::new() };
         let trace = options.trace.map(|link| self.trace(link));
-        let Network { series, transfer_table, .. } = self.network;
+        let NetworkState { series, transfer_table, .. } = self.network;
         let series = series.into_iter().map(|link| link.series).collect();
         Output { result, delays, flow_table, series, transfer_table, trace }
     }

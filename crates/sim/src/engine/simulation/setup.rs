@@ -6,7 +6,7 @@ use super::probe::{ProbeBaseline, observables};
 use super::{Options, Simulation};
 use crate::calendar::{Lane, Place};
 use crate::engine::event::Event;
-use crate::engine::network::{LinkEvents, LinkSeries, Network};
+use crate::engine::network::{LinkEvents, LinkSeries, NetworkState};
 use crate::measure::link::LinkUsage;
 use crate::measure::losses::LossMeter;
 use crate::measure::result::Series;
@@ -40,7 +40,7 @@ impl Simulation {
         departures: DepartureMode,
     ) -> Result<Self, Problems> {
         let mut simulation = Simulation {
-            network: Network::new(&scenario, options.series),
+            network: NetworkState::new(&scenario, options.series),
             schemes: Vec::new(),
             pending: scenario.changes.clone().into(),
             applied: Vec::new(),

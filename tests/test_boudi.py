@@ -51,6 +51,7 @@ def test_the_transient_goes_through_the_three_levels() -> None:
     assert (boudi.FOLDER / "transient.toml").read_text(encoding="utf-8") == boudi.transient(counts)
 
 
+@pytest.mark.nightly
 def test_the_search_is_exact_for_small_numbers(tmp_path: Path) -> None:
     """One flow alone never overflows twice its bandwidth-delay product once it is out of slow start."""
     file = tmp_path / "scenario.toml"

@@ -270,6 +270,7 @@ def test_reproduce_a_figure_and_its_numbers(aqmlab: Aqmlab, tmp_path: Path) -> N
     assert left == {"report.html", "results.json", *(f"figure-{n}.{kind}" for n in (9, 11) for kind in ("svg", "png"))}
 
 
+@pytest.mark.nightly
 def test_reproduce_tells_claims(aqmlab: Aqmlab) -> None:
     document = json.loads(aqmlab("reproduce", "sun2007", "--table", 1, "--json").stdout)
     assert {claim["verdict"] for claim in document["claims"]} == {"holds"}

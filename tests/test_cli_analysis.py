@@ -97,6 +97,7 @@ def test_bad_input_is_refused(aqmlab: Aqmlab, tmp_path: Path, arguments: tuple[s
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.nightly
 def test_models_that_disagree_give_no_headline_of_one(aqmlab: Aqmlab) -> None:
     """13 times the default gains are between the gain margins: 10.9 with refined windows, 15.5 with classic ones."""
     network = ("--rate", "45 Mbit/s", "--rtt", "80 ms", "--flows", 60, "--ecn")

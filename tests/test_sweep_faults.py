@@ -77,7 +77,13 @@ def test_a_damaged_file_is_named_and_costs_only_its_runs(
     assert table(folder) == whole
 
 
-@pytest.mark.parametrize("name", ["runs.parquet", "timing.parquet", "environment.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "runs.parquet",
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in ("timing.parquet", "environment.json")),
+    ],
+)
 def test_a_resume_repairs_what_it_writes_and_says_so(aqmlab: Aqmlab, folder: Path, name: str) -> None:
     sweep(folder)
     whole = table(folder)
@@ -254,6 +260,7 @@ store.finish(store.results())
 """
 
 
+@pytest.mark.nightly
 def test_killed_at_each_step_of_the_end(folder: Path) -> None:
     """The final tables, and one part of many: kill -9 before each write, rename and removal loses nothing."""
     sweep(folder, "whole")

@@ -380,7 +380,8 @@ def _until(browser: Browser, condition: str, within: float = 30) -> None:
     end = time.monotonic() + within
     while not browser.run(f"return Boolean({condition})"):
         notice = browser.run("return document.querySelector('#notice')?.textContent")
-        assert time.monotonic() < end, f"still not: {condition}; the page says: {notice}"
+        state = browser.run(f"return [{CLOCK}, {PLAYING}]")
+        assert time.monotonic() < end, f"still not: {condition}; clock and playing: {state}; the page says: {notice}"
         time.sleep(0.03)
 
 

@@ -16,12 +16,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from threads import CHANGES, FTP, built
+from threads import CHANGES, built, ftp, link
 
 STORED = Path(__file__).with_name("projection.json")
 
 TRACED = {
-    "const WORTHWHILE: f64 = 200.0;": CHANGES["const WORTHWHILE: f64 = 200.0;"],
+    **CHANGES,
     "struct Gate<'a> {": """static TOOK: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 struct Gate<'a> {""",
@@ -52,15 +52,6 @@ FLOWS = 40_000
 THREADS = (2, 4, 8, 16)
 REPEATS = 3
 
-LINK = """[[links]]
-name = "{name}"
-rate = "{rate} kbit/s"
-delay = "5 ms"
-buffer = "{buffer} packets"
-target = "{target} packets"
-aqm = "pi"
-"""
-
 
 def main() -> None:
     """Trace, project, measure what can be, and store it."""
@@ -85,11 +76,8 @@ def main() -> None:
 def scenario(links: int) -> str:
     """Return so many bottlenecks, each with its share of the flows."""
     each = FLOWS // links
-    text = 'schema = 1\nduration = "5 s"\nwarmup = "1 s"\n'
-    for i in range(links):
-        text += LINK.format(name=f"link-{i}", rate=90 * each, buffer=each // 5, target=each // 10)
-        text += FTP.format(flows=each, path=f'path = ["link-{i}"]').replace('"ftp"', f'"ftp-{i}"')
-    return text
+    head = 'schema = 1\nduration = "5 s"\nwarmup = "1 s"\n'
+    return head + "".join(link(f"link-{i}", each, delay=5) + ftp([f"link-{i}"], each) for i in range(links))
 
 
 def trace(engine: Path, file: Path, threads: int, helpers: int) -> tuple[float, float, list[list[float]]]:

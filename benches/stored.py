@@ -19,7 +19,12 @@ DOCS = HERE.parent / "docs"
 KINDS = {"one": "80 ms", "different": "40 to 200 ms"}
 PROJECTED = (4, 8, 16)
 """Numbers of cores for which speed is projected."""
-LINKS = {"one": "one bottleneck", "two": "two bottlenecks", "ack": "ACKs queue too (`ack_path`)"}
+LINKS = {
+    "one": "one bottleneck",
+    "eight": "eight bottlenecks, side by side",
+    "two": "two bottlenecks, one after the other",
+    "ack": "ACKs queue too (`ack_path`)",
+}
 
 
 def stored(name: str) -> Any:

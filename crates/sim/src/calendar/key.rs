@@ -18,12 +18,16 @@ impl Moment {
     }
 }
 
-/// Order of an event.
+/// Order of an event: by time, then by the moment at which it was pushed, then by who pushed it, then by their count of pushes.
+///
+/// A processor waits where one load reads what two stores have just written. So the halves of a moment lie apart, and where a
+/// call is not inlined a key is passed in parts, not through memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Key {
+    pub now: Time,
     pub time: Time,
-    /// When it was pushed.
-    pub pushed: Moment,
+    pub since: Time,
     /// The place of who pushed it in the higher bits, a count of pushes in the lower.
     pub order: u64,
 }
@@ -31,37 +35,44 @@ pub struct Key {
 /// Bits of the count of pushes.
 const COUNT_BITS: u32 = u64::BITS - Place::BITS;
 
+/// What orders the pushes of one moment.
+#[inline(always)]
+pub fn order(place: Place, count: u64) -> u64 {
+    debug_assert!(count < 1 << COUNT_BITS);
+    u64::from(place.bits()) << COUNT_BITS | count
+}
+
 impl Key {
     /// After all events.
-    pub const NONE: Self =
-        Self { time: Time::NEVER, pushed: Moment { now: Time::NEVER, since: Time::NEVER }, order: u64::MAX };
+    pub const NONE: Self = Self { time: Time::NEVER, now: Time::NEVER, since: Time::NEVER, order: u64::MAX };
 
     /// After all events up to and including this time, and before the last of its instant.
     #[inline(always)]
     pub fn after(time: Time) -> Self {
-        Self { time, pushed: Moment { now: Time::NEVER, since: Time::ZERO }, order: 0 }
+        Self { time, now: Time::NEVER, since: Time::ZERO, order: 0 }
     }
 
     #[inline(always)]
-    pub fn new(time: Time, pushed: Moment, place: Place, count: u64) -> Self {
-        debug_assert!(count < 1 << COUNT_BITS);
-        Self { time, pushed, order: u64::from(place.bits()) << COUNT_BITS | count }
+    pub fn new(time: Time, pushed: Moment, order: u64) -> Self {
+        Self { time, now: pushed.now, since: pushed.since, order }
+    }
+
+    /// When it was pushed.
+    #[inline(always)]
+    pub fn pushed(&self) -> Moment {
+        Moment { now: self.now, since: self.since }
     }
 
     /// True if this comes first. Times are seldom equal.
     #[inline(always)]
     pub fn is_before(&self, other: &Self) -> bool {
-        self.time < other.time || self.time == other.time && self.was_pushed_before(other)
-    }
-
-    #[cold]
-    fn was_pushed_before(&self, other: &Self) -> bool {
-        self.rank() < other.rank()
+        let is_tied = || is_pushed_before(self.pushed(), self.order, other.pushed(), other.order);
+        self.time < other.time || self.time == other.time && is_tied()
     }
 
     /// What orders keys of one time.
     pub fn rank(&self) -> impl Ord + use<> {
-        (self.pushed, self.order)
+        (self.pushed(), self.order)
     }
 
     /// The one of two that comes first.
@@ -75,6 +86,11 @@ impl Key {
     pub fn place(self) -> Place {
         Place::of_bits((self.order >> COUNT_BITS) as u32)
     }
+}
+
+#[cold]
+fn is_pushed_before(one: Moment, order: u64, other: Moment, other_order: u64) -> bool {
+    (one, order) < (other, other_order)
 }
 
 /// What a wheel holds: a key, or more.

@@ -13,13 +13,15 @@ pub use key::Moment;
 pub use place::Place;
 
 use aqmlab_core::Time;
-use key::{Key, KeyedEvent};
+use key::{Key, KeyedEvent, order};
 use wheel::Wheel;
 
 /// Distance, in events of a lane, at which upcoming ones are fetched from memory.
 const AHEAD: usize = 8;
 /// Every pop looks at the head of every lane, so there are few.
 const MAX_LANES: usize = 12;
+/// So many are looked at whether in use or not, [`Lane::ANY`] among them: most scenarios have no more.
+const FEW: usize = 4;
 /// Room for them: a power of two, so that no index needs a check.
 const ROOM: usize = MAX_LANES.next_power_of_two();
 
@@ -129,34 +131,34 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     #[inline(always)]
     fn push_as_of(&mut self, moment: Moment, lane: Lane, time: Time, place: Place, event: E) {
         self.pushed += 1;
-        *self.storage(lane, Key::new(time, moment, place, self.pushed)) = event;
+        *self.storage(lane, time, moment, order(place, self.pushed)) = event;
     }
 
     /// The event that the place tells, in any order.
     pub fn push_timer(&mut self, time: Time, place: Place) {
         self.pushed += 1;
-        let key = Key::new(time, self.present, place, self.pushed);
+        let key = Key::new(time, self.present, order(place, self.pushed));
         if self.timers.takes(key) {
             self.note_in_any_order(key);
             self.timers.place(key);
         } else {
-            *self.storage_in_any_order(key) = E::of_place(place);
+            *self.storage_in_any_order(time, key.pushed(), key.order) = E::of_place(place);
         }
     }
 
     /// Storage for an event with this key.
     #[inline(always)]
-    fn storage(&mut self, lane: Lane, key: Key) -> &mut E {
+    fn storage(&mut self, lane: Lane, time: Time, pushed: Moment, order: u64) -> &mut E {
         let index = usize::from(lane.0) % ROOM;
-        if lane == Lane::ANY || !self.lanes[index].is_next(key) {
-            return self.storage_in_any_order(key);
+        if lane == Lane::ANY || !self.lanes[index].is_next(time, pushed, order) {
+            return self.storage_in_any_order(time, pushed, order);
         }
         let ring = &mut self.lanes[index];
         if ring.len == 0 {
             ring.first = 0; // few events stay in the same cache lines
-            self.heads[index] = key.time;
+            self.heads[index] = time;
         }
-        ring.place(key)
+        ring.place(Key::new(time, pushed, order))
     }
 
     /// The earliest event up to and including `until`, but none of the last of that instant ([`Calendar::push_last`]).
@@ -175,7 +177,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
             return None;
         }
         if lane == 0 {
-            self.present = Moment { now: time, since: self.first_in_any_order.pushed.now };
+            self.present = Moment { now: time, since: self.first_in_any_order.now };
             let coming = |event: &E| {
                 if shows {
                     coming(event);
@@ -183,31 +185,39 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
             };
             return Some((time, self.pop_any(coming)));
         }
-        let ring = &mut self.lanes[lane];
+        let ring = &mut self.lanes[lane % ROOM];
         if shows {
             ring.look_ahead(&mut coming);
         }
         let popped = ring.pop();
         self.heads[lane] = ring.first_time();
         let KeyedEvent { key, event } = &ring.items[popped];
-        self.present = Moment { now: time, since: key.pushed.now };
+        self.present = Moment { now: time, since: key.now };
         Some((time, event))
     }
 
     /// The lane whose head comes first, and when.
     #[inline(always)]
     fn first(&self) -> (usize, Time) {
-        let (mut first, mut time) = (0, self.heads[0]);
-        for (lane, &head) in self.heads.iter().enumerate().skip(1) {
-            if lane >= self.used {
-                break;
-            }
-            if head <= time && (head < time || self.comes_before(lane, first)) {
-                branch(); // a conditional move would make all that follows wait for the heads
-                (first, time) = (lane, head);
-            }
+        let mut first = (0, self.heads[0]);
+        for lane in 1..FEW {
+            first = self.earlier(first, lane);
         }
-        (first, time)
+        for lane in FEW..self.used.min(ROOM) {
+            first = self.earlier(first, lane);
+        }
+        first
+    }
+
+    /// The first lane so far, or another one, if its head comes before.
+    #[inline(always)]
+    fn earlier(&self, first: (usize, Time), lane: usize) -> (usize, Time) {
+        let head = self.heads[lane];
+        if head <= first.1 && (head < first.1 || self.comes_before(lane, first.0)) {
+            branch(); // a conditional move would make all that follows wait for the heads
+            return (lane, head);
+        }
+        first
     }
 
     /// True if the first event of a lane comes before that of another one.
@@ -243,9 +253,11 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     }
 
     /// Storage for an event with this key, in the wheel or in the heap.
-    fn storage_in_any_order(&mut self, key: Key) -> &mut E {
+    #[inline(never)]
+    fn storage_in_any_order(&mut self, time: Time, pushed: Moment, order: u64) -> &mut E {
+        let key = Key::new(time, pushed, order);
         self.note_in_any_order(key);
-        if self.wheel.takes(key) { &mut self.wheel.place(key).event } else { self.storage_in_heap(key) }
+        if self.wheel.takes(key) { &mut self.wheel.place(key).event } else { self.storage_in_heap(time, pushed, order) }
     }
 
     /// The first event of wheels and heap together; there must be one.
@@ -274,7 +286,9 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         self.set_first_in_any_order(self.wheel.first_key().or_earlier(self.timers.first_key()).or_earlier(heap));
     }
 
-    fn storage_in_heap(&mut self, key: Key) -> &mut E {
+    #[inline(never)]
+    fn storage_in_heap(&mut self, time: Time, pushed: Moment, order: u64) -> &mut E {
+        let key = Key::new(time, pushed, order);
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(E::default());
             self.slots.len() as u32 - 1
@@ -339,21 +353,29 @@ fn least_of_four(entries: &[HeapEntry]) -> usize {
 
 /// First in, first out; grows when full, to a power of two.
 #[derive(Clone)]
+#[repr(align(64))]
 struct Ring<E> {
     items: Vec<KeyedEvent<E>>,
     first: usize,
     len: usize,
-    last_key: Key,
+    last_time: Time,
 }
 
 impl<E: Copy + Default> Ring<E> {
     fn new() -> Self {
-        Self { items: Vec::new(), first: 0, len: 0, last_key: Key::default() }
+        Self { items: Vec::new(), first: 0, len: 0, last_time: Time::ZERO }
     }
 
     #[inline(always)]
-    fn is_next(&self, key: Key) -> bool {
-        self.len == 0 || !key.is_before(&self.last_key)
+    fn is_next(&self, time: Time, pushed: Moment, order: u64) -> bool {
+        self.len == 0 || time > self.last_time || time == self.last_time && !self.is_before_last(pushed, order)
+    }
+
+    /// The same of an event that is due with the last one.
+    #[cold]
+    fn is_before_last(&self, pushed: Moment, order: u64) -> bool {
+        let last = &self.items[(self.first + self.len - 1) & (self.items.len() - 1)].key;
+        (pushed, order) < (last.pushed(), last.order)
     }
 
     /// Storage for the next event.
@@ -364,7 +386,7 @@ impl<E: Copy + Default> Ring<E> {
         }
         let end = (self.first + self.len) & (self.items.len() - 1);
         self.len += 1;
-        self.last_key = key;
+        self.last_time = key.time;
         let item = &mut self.items[end];
         item.key = key;
         &mut item.event

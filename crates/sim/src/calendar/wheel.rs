@@ -8,8 +8,9 @@
 //! Slots are written page by page, and a page whose events have come is used again: memory is what pends, and no slot is
 //! copied as it grows.
 
-use super::key::{Key, Keyed};
+use super::key::{Key, Keyed, Moment};
 use crate::memory;
+use aqmlab_core::Time;
 use std::ops::Range;
 
 const SLOTS: usize = 256;
@@ -104,14 +105,14 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
     #[inline]
     pub fn takes(&self, key: Key) -> bool {
         let ahead = Self::slot(key).wrapping_sub(self.present);
-        ahead > 0 && ahead < SLOTS as u64 || self.first == Key::NONE
+        ahead > 0 && ahead < SLOTS as u64 || self.first.time == Time::NEVER
     }
 
     /// Storage for an event with this key, which the wheel takes.
     #[inline]
     pub fn place(&mut self, key: Key) -> &mut T {
-        if self.first == Key::NONE {
-            return self.begin(key);
+        if self.first.time == Time::NEVER {
+            return self.begin(key.time, key.pushed(), key.order);
         }
         let index = Self::slot(key) as usize % SLOTS;
         let slot = &mut self.slots[index];
@@ -123,7 +124,9 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
     }
 
     /// The same where there are no events.
-    fn begin(&mut self, key: Key) -> &mut T {
+    #[cold]
+    fn begin(&mut self, time: Time, pushed: Moment, order: u64) -> &mut T {
+        let key = Key::new(time, pushed, order);
         (self.present, self.first) = (Self::slot(key), key);
         self.marks.clear();
         self.marks.push(Self::mark(key, ALONE));

@@ -15,7 +15,7 @@ use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::link::LinkUsage;
 use crate::measure::result::{Series, TransferTable};
 use crate::memory;
-use crate::net::flow::{Connection, Flow, Group, Path, Schedule};
+use crate::net::flow::{Ahead, Connection, Flow, Group, Path, Schedule};
 use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::Packet;
 use crate::net::route::{Routes, Way};
@@ -252,14 +252,13 @@ impl NetworkState {
             meter.before = meter.before.plus(meter.ended);
             meter.sent = 0;
         }
-        let after = self.ahead_until();
-        for flow in self.flows.iter_mut().filter(|flow| flow.ahead_until != after) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.ahead != Ahead::Measured) {
             let group = flow.group as usize;
             if flow.counts(&self.groups[group]) {
                 self.group_meters[group].before.add(&flow.sender);
             }
-            if flow.ahead_until != Time::ZERO {
-                flow.ahead_until = after;
+            if flow.ahead == Ahead::WarmingUp {
+                flow.ahead = Ahead::Measured;
             }
         }
     }

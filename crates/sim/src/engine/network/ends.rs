@@ -4,7 +4,7 @@ use super::{IN_CACHE, NetworkState, path};
 use crate::calendar::{Lane, Moment, Place};
 use crate::engine::agenda::{Agenda, PendingAck};
 use crate::engine::event::Event;
-use crate::net::flow::{AccessLink, Flow, Schedule};
+use crate::net::flow::{AccessLink, Ahead, Flow, Schedule};
 use crate::net::packet::{AT_SENDER, Packet};
 use crate::net::route::{Hop, NextHop, Way};
 use aqmlab_core::{Span, Time};
@@ -64,22 +64,21 @@ impl NetworkState {
     #[inline(always)]
     fn may_act_ahead(&mut self, index: u32, time: Time) -> bool {
         let flow = &mut self.flows[index as usize];
-        let may = flow.acks_until < self.now && flow.ahead_until > Time::ZERO;
+        let may = flow.acks_until < self.now && flow.ahead != Ahead::Never;
         let is_next = may && flow.is_before_timer(index, time, &mut self.agenda);
-        is_next && (time < flow.ahead_until || self.enters_measured(index, time))
+        let acts = is_next && time <= self.measured.end;
+        if acts && flow.ahead == Ahead::WarmingUp && time >= self.measured.start {
+            self.enter_measured(index);
+        }
+        acts
     }
 
-    /// True if a sender that acts ahead acts for the first time after the warm-up: what it has done before does not count.
+    /// A sender that acts ahead of time acts for the first time after the warm-up: what it has done before does not count.
     #[cold]
-    fn enters_measured(&mut self, index: u32, time: Time) -> bool {
-        let after = self.ahead_until();
+    fn enter_measured(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let enters = flow.ahead_until == self.measured.start && time < after;
-        if enters {
-            flow.ahead_until = after;
-            self.group_meters[flow.group as usize].before.add(&flow.sender);
-        }
-        enters
+        flow.ahead = Ahead::Measured;
+        self.group_meters[flow.group as usize].before.add(&flow.sender);
     }
 
     /// From now on nobody looks at the flows before the end, nor changes anything on their way: senders may act ahead of time,
@@ -91,11 +90,11 @@ impl NetworkState {
             return;
         }
         self.agenda.runs_ahead = true;
-        let until = if self.measured.start > Time::ZERO { self.measured.start } else { self.ahead_until() };
+        let ahead = if self.measured.start > Time::ZERO { Ahead::WarmingUp } else { Ahead::Measured };
         let waits: Vec<bool> =
             self.routes.ways.iter().map(|way| self.reorders_acks(way) || self.changes_delays(way)).collect();
         let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !waits[flow.group as usize];
-        self.flows.iter_mut().filter(may).for_each(|flow| flow.ahead_until = until);
+        self.flows.iter_mut().filter(may).for_each(|flow| flow.ahead = ahead);
     }
 
     /// The least time from the departure of a packet at the last hop there to what its flow does next, apart from what it does at
@@ -119,11 +118,6 @@ impl NetworkState {
     /// True if a link that the way crosses will change its rate, and with it the delays of the way.
     fn changes_delays(&self, way: &Way) -> bool {
         (0..self.links.len()).any(|link| way.crosses(link) && self.links[link].rate_changes_at().is_some())
-    }
-
-    /// The time before which senders may act ahead.
-    pub(super) fn ahead_until(&self) -> Time {
-        self.measured.end + Span(1)
     }
 
     /// An ACK reaches its sender. One of an earlier transfer does nothing, nor does it count.

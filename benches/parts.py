@@ -27,7 +27,7 @@ DURATIONS = {500: 20, 50_000: 1}
 CACHES = ["--D1=32768,8,64", "--I1=32768,8,64", "--LL=1048576,16,64"]
 """Of one core: callgrind's last level is the core's second."""
 
-LOOPS = ("aqmlab_sim::engine::network::Network::advance",)
+LOOPS = ("aqmlab_sim::engine::network::NetworkState::advance",)
 """Only what happens within them is counted: neither set-up nor results."""
 
 PARTS = {

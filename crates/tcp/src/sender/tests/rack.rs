@@ -206,7 +206,7 @@ fn a_recovery_is_undone_if_all_that_was_sent_again_arrives_twice() {
     // RFC 3708. The ACK of the original was lost, and what was sent again has caused one that says so.
     let mut bench = reduced();
     bench.now = ms(302);
-    bench.on(Ack { next: 6, is_resent: true, dsack: Some(1), ..Ack::default() });
+    bench.on(Ack { next: 12, is_resent: true, dsack: Some(1), ..Ack::default() });
     assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, bench.params.window.0));
 }
 

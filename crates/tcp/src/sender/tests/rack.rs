@@ -160,6 +160,16 @@ fn reduced() -> Bench {
 }
 
 #[test]
+fn what_was_sent_before_a_retransmission_that_arrives_is_lost() {
+    let mut bench = reduced();
+    (7..12).for_each(|end| drop(bench.sack_at(197 + u64::from(end), 1, &[2..end])));
+    bench.sack_at(300, 1, &[2..12]);
+    // 1 was sent again at 202 ms, 12 at 201: nothing is SACKed beyond it.
+    bench.now = ms(302);
+    assert_eq!(bench.on(Ack { next: 12, is_resent: true, ..Ack::default() })[0], 12);
+}
+
+#[test]
 fn a_recovery_is_undone_if_the_original_arrives() {
     // RFC 3522: the ACK echoes a timestamp older than that of 1 when it was sent again.
     let mut bench = reduced();

@@ -26,6 +26,9 @@ pub const DCTCP: &[(&str, &str)] = &[("flavour", "linux")];
 /// Least wait for a reordering window or a probe beyond what they ask for (`TCP_TIMEOUT_MIN_US`).
 pub(crate) const TIMEOUT_MIN: Span = Span::from_millis(2);
 
+/// A tick of the clock of timestamps (`TCP_TS_HZ`).
+const TIMESTAMP_TICK: Span = Span::from_millis(1);
+
 /// The time at which a timer expires that is set at `now` for `after` it. Timers lie in a wheel of 64 slots a level, each level eight
 /// times as coarse as the one before, and expire at the end of their slot (`calc_wheel_index` in kernel/time/timer.c). `phase` is the
 /// time that the host has been up at [`Time::ZERO`].
@@ -37,6 +40,13 @@ pub(crate) fn expiry(now: Time, after: Span, tick: Span, phase: Span) -> Time {
     }
     let slot = ((now.0 + phase.0) / tick.0 + ticks) >> shift;
     Time(((slot + 1) << shift).saturating_mul(tick.0).saturating_sub(phase.0))
+}
+
+/// A round-trip time as timestamps tell it, which are whole milliseconds: at least one (`tcp_rtt_tsopt_us`). `phase` is the time
+/// that the host has been up at [`Time::ZERO`].
+pub(crate) fn timestamped(sent: Time, now: Time, phase: Span) -> Span {
+    let stamp = |time: Time| (time.0 + phase.0) / TIMESTAMP_TICK.0;
+    Span((stamp(now) - stamp(sent)).max(1) * TIMESTAMP_TICK.0)
 }
 
 /// Round-trip time estimator of `tcp_rtt_estimator` (net/ipv4/tcp_input.c): four times the mean deviation as RFC 6298, but
@@ -79,6 +89,20 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn timestamps_are_whole_milliseconds() {
+        let rtt = |sent, now| {
+            timestamped(
+                Time::ZERO + Span::from_micros(sent),
+                Time::ZERO + Span::from_micros(now),
+                Span::from_micros(300),
+            )
+        };
+        // Sent at 0.9 and 1.0 ms of the host's clock, 40.6 ms before the ACK.
+        assert_eq!([rtt(600, 41_200), rtt(700, 41_300)], [Span::from_millis(41), Span::from_millis(40)]);
+        assert_eq!(rtt(100, 200), Span::from_millis(1));
+    }
 
     #[test]
     fn timers_expire_at_the_end_of_a_slot() {

@@ -114,7 +114,8 @@ params! {
         ect_on_syn: bool = "false", from "draft-ietf-tcpm-generalized-ecn, section 3.2.1; RFC 8257, section 3.6";
         /// The receiver acknowledges every second segment, or when `ack_delay` is over; out of order or SYN: at once.
         delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";
-        /// Longest wait of a delayed ACK.
+        /// Longest wait of a delayed ACK. With `quick_acks` the shortest: a receiver that has waited in vain waits for up to the round
+        /// trip of the handshake, 200 ms at most (Linux, tcp_send_delayed_ack).
         ack_delay: Span = "200 ms" in "1 us" ..= "10 s", from "RFC 5681, section 4.2: at most 500 ms";
         /// Segments that the receiver acknowledges at once at the start and after a pause, before it delays ACKs.
         quick_acks: u32 = "0" in "0" ..= "1000", unit "packets", from "Linux, tcp_incr_quickack (16)";

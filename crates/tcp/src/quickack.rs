@@ -1,4 +1,4 @@
-//! The ACKs of a receiver of Linux that do not wait, or wait for a millisecond only (net/ipv4/tcp_input.c).
+//! The ACKs of a receiver of Linux that do not wait, and how long the others do (net/ipv4/tcp_input.c).
 //!
 //! The receive window is followed for this only. Linux lets it grow ahead of what arrives; what limits a sender here is the
 //! constant `window`. Its application reads at once.
@@ -23,13 +23,16 @@ const DUPLICATES: u32 = 3;
 const COMPRESSION: Span = Span::from_millis(1);
 const MOST_COMPRESSED: u32 = 44;
 
+/// The longest wait of a delayed ACK (`TCP_DELACK_MAX`).
+const LONGEST_WAIT: Span = Span::from_millis(200);
+
 /// When a segment is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AckTime {
     /// At once.
     Now,
-    /// With the next segment, or when the delayed ACK is due.
-    Delayed,
+    /// With the next segment, or after this time.
+    Delayed(Span),
     /// Together with others after this time.
     Compressed(Span),
 }
@@ -37,8 +40,9 @@ pub(crate) enum AckTime {
 /// A segment that has arrived, and what the receiver holds then.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ArrivedSegment {
-    /// Its number.
+    /// Its number, and when it was sent.
     pub seq: u32,
+    pub sent_at: Time,
     /// The segment expected next, before it and with it.
     pub before: u32,
     pub next: u32,
@@ -59,6 +63,12 @@ pub(crate) struct QuickAcks {
     last: Time,
     /// Between the SYN and the first data; zero before.
     rtt: Span,
+    /// Time at which the SYN was sent, and the time between that and the sending of the first data: nearly what this host has measured
+    /// between its answer and the ACK of that, which is as short as the SYN (`tcp_synack_rtt_meas`).
+    syn_sent: Time,
+    handshake: Span,
+    /// What is expected to pass between two segments, beyond the least wait of a delayed ACK (`ato` less `TCP_ATO_MIN`).
+    patience: Span,
     /// The receive window, and what it may grow to (`rcv_ssthresh`, `window_clamp`), bytes.
     window: u32,
     clamp: u32,
@@ -82,6 +92,9 @@ impl Default for QuickAcks {
             left: 0,
             last: Time::ZERO,
             rtt: Span::ZERO,
+            syn_sent: Time::ZERO,
+            handshake: Span::ZERO,
+            patience: Span::ZERO,
             window: FIRST_WINDOW,
             clamp: FIRST_CLAMP,
             space: FIRST_ROUND,
@@ -102,7 +115,7 @@ impl QuickAcks {
     pub fn on_segment(&mut self, segment: &ArrivedSegment, is_second: bool, now: Time, params: &TcpParams) -> AckTime {
         let &ArrivedSegment { seq, before, next, end, .. } = segment;
         if seq == 0 && params.syn {
-            self.last = now;
+            (self.last, self.syn_sent) = (now, segment.sent_at);
             return AckTime::Now;
         }
         if seq < before {
@@ -112,10 +125,25 @@ impl QuickAcks {
         }
         let is_ready = next > before + 1 || next > before && (is_second || end == next && segment.held > 0);
         if self.left > 0 || is_ready {
-            self.left = self.left.saturating_sub(1);
             return AckTime::Now;
         }
-        if end > next { self.compress(next) } else { AckTime::Delayed }
+        if end > next { self.compress(next) } else { AckTime::Delayed(self.wait(params)) }
+    }
+
+    /// How long the next segment is waited for: no longer than a round trip (`tcp_send_delayed_ack`).
+    fn wait(&self, params: &TcpParams) -> Span {
+        let least = params.ack_delay;
+        let most = Span(params.min_rto.0.saturating_sub(params.clock.0)).min(LONGEST_WAIT); // `tcp_delack_max`
+        (least + self.patience).min(self.handshake.max(least)).min(most)
+    }
+
+    /// It has not come: the next one is waited for longer (`tcp_delack_timer_handler`).
+    pub fn on_timer(&mut self, params: &TcpParams) {
+        if self.compressed > 0 {
+            return; // ACKs of segments out of order are due
+        }
+        let inflated = Span(2 * (params.ack_delay + self.patience).0).min(self.timeout(params)).min(LONGEST_WAIT);
+        self.patience = Span(inflated.0.saturating_sub(params.ack_delay.0));
     }
 
     /// Others than the first few while a segment is missing wait for each other (SACK compression).
@@ -131,9 +159,13 @@ impl QuickAcks {
         AckTime::Compressed(Span(self.rtt.0 / 100 * 33).min(COMPRESSION)) // `tcp_comp_sack_rtt_percent`
     }
 
-    /// An ACK is sent.
+    /// An ACK is sent. With the last of those that are sent at once the wait is the least again (`tcp_dec_quickack_mode`).
     pub fn on_ack(&mut self) {
         self.compressed = 0;
+        if self.left == 1 {
+            self.patience = Span::ZERO;
+        }
+        self.left = self.left.saturating_sub(1);
     }
 
     /// The next segments are acknowledged at once (`tcp_incr_quickack`): no more than half a window.
@@ -147,13 +179,16 @@ impl QuickAcks {
         let since = now.since(self.last);
         if self.rtt == Span::ZERO {
             self.rtt = since.max(Span(1));
+            let handshake = segment.sent_at.since(self.syn_sent);
+            self.handshake = if handshake == Span::ZERO { self.rtt } else { handshake };
             self.round = (now, seq);
             self.raise(params.quick_acks, params);
-        } else if seq == before && since > self.timeout(params) {
-            self.raise(params.quick_acks, params);
+        } else if seq == before {
+            self.expect(since, params);
         }
         if segment.is_new_mark || segment.lacks_ect {
             self.raise(2, params);
+            self.patience = Span::ZERO;
         }
         let clamp = self.clamp.min(most(params));
         let room = clamp.saturating_sub(self.window + MSS * (segment.held + 1));
@@ -169,9 +204,22 @@ impl QuickAcks {
         }
     }
 
+    /// A segment has come `since` after the one before: the wait nears twice that, and is the least again where they follow each
+    /// other closely (`tcp_event_data_recv`).
+    fn expect(&mut self, since: Span, params: &TcpParams) {
+        let least = params.ack_delay;
+        if since.0 <= least.0 / 2 {
+            self.patience = Span(self.patience.0 / 2);
+        } else if since < least + self.patience {
+            self.patience = Span((self.patience.0 + 2 * since.0 - least.0) / 2);
+        } else if since > self.timeout(params) {
+            self.raise(params.quick_acks, params);
+        }
+    }
+
     /// The receiver's own retransmission timeout, of the round-trip time of the handshake.
     fn timeout(&self, params: &TcpParams) -> Span {
-        self.rtt + Span(2 * self.rtt.0).max(params.min_rto)
+        self.handshake + Span(2 * self.handshake.0).max(params.min_rto)
     }
 
     /// After each round trip that has brought more than any before, the window may grow (`tcp_rcv_space_adjust`).
@@ -218,6 +266,15 @@ mod tests {
         params
     }
 
+    /// A segment is acknowledged at once.
+    fn is_quick(acks: &mut QuickAcks, segment: &ArrivedSegment, now: Time, params: &TcpParams) -> bool {
+        let is_quick = acks.on_segment(segment, false, now, params) == AckTime::Now;
+        if is_quick {
+            acks.on_ack();
+        }
+        is_quick
+    }
+
     /// The ACK times of segments in order from 1 on: the SYN at 0, the first data 40 ms later, then as `ms` says. Every ACK but
     /// the delayed ones is sent at once.
     fn in_order(count: u32, ms: impl Fn(u32) -> u64) -> Vec<bool> {
@@ -228,7 +285,7 @@ mod tests {
             .map(|seq| {
                 let segment =
                     ArrivedSegment { seq, before: seq, next: seq + 1, end: seq + 1, ..ArrivedSegment::default() };
-                acks.on_segment(&segment, false, Time::ZERO + Span::from_millis(ms(seq)), &params) == AckTime::Now
+                is_quick(&mut acks, &segment, Time::ZERO + Span::from_millis(ms(seq)), &params)
             })
             .collect()
     }
@@ -253,6 +310,34 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_that_has_not_come_is_waited_for_longer_the_next_time() {
+        let params = linux();
+        let ms = Span::from_millis;
+        let mut acks = QuickAcks { handshake: ms(100), ..QuickAcks::default() };
+        assert_eq!(acks.wait(&params), ms(40));
+        acks.on_timer(&params);
+        assert_eq!(acks.wait(&params), ms(80));
+        // 160 ms, but no longer than a round trip.
+        acks.on_timer(&params);
+        assert_eq!((acks.patience, acks.wait(&params)), (ms(120), ms(100)));
+        // After 50 ms half of 160 and 50; after 5 ms half of 130 and 20, then half of 85 and 20.
+        acks.expect(ms(50), &params);
+        assert_eq!(acks.patience, ms(90));
+        acks.expect(ms(5), &params);
+        assert_eq!((acks.patience, acks.wait(&params)), (ms(45), ms(85)));
+        acks.expect(ms(20), &params);
+        assert_eq!(acks.wait(&params), Span::from_micros(62_500));
+        acks.left = 2;
+        acks.on_ack();
+        assert_eq!(acks.wait(&params), Span::from_micros(62_500));
+        acks.on_ack();
+        assert_eq!((acks.left, acks.wait(&params)), (0, ms(40)), "the last of those sent at once");
+        acks.handshake = ms(30);
+        acks.on_timer(&params);
+        assert_eq!(acks.wait(&params), ms(40), "no shorter than the least");
+    }
+
+    #[test]
     fn three_duplicates_at_once_and_then_one_a_millisecond() {
         let params = linux();
         let mut acks = QuickAcks { rtt: Span::from_millis(2), window: 2 * FIRST_CLAMP, ..QuickAcks::default() };
@@ -273,7 +358,12 @@ mod tests {
     #[test]
     fn marks_and_what_is_sent_again_hurry_two() {
         let params = linux();
-        let mut acks = QuickAcks { rtt: Span::from_millis(40), window: 2 * FIRST_CLAMP, ..QuickAcks::default() };
+        let mut acks = QuickAcks {
+            rtt: Span::from_millis(40),
+            handshake: Span::from_millis(40),
+            window: 2 * FIRST_CLAMP,
+            ..QuickAcks::default()
+        };
         let mut next = |seq, is_new_mark, lacks_ect| {
             let segment = ArrivedSegment {
                 seq,
@@ -284,7 +374,7 @@ mod tests {
                 lacks_ect,
                 ..ArrivedSegment::default()
             };
-            acks.on_segment(&segment, false, Time::ZERO, &params) == AckTime::Now
+            is_quick(&mut acks, &segment, Time::ZERO, &params)
         };
         assert_eq!(
             [next(1, false, false), next(2, true, false), next(3, false, false), next(4, false, false)],

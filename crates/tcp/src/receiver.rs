@@ -22,6 +22,8 @@ pub struct SegmentArrival {
     pub is_cwr: bool,
     /// It has been sent before.
     pub is_resent: bool,
+    /// Time at which it was sent; [`Time::ZERO`] if that is not known. Of the handshake only.
+    pub sent_at: Time,
 }
 
 /// One receiver. Acknowledges every segment, or every second one.
@@ -99,7 +101,7 @@ impl Receiver {
     /// The same, as a receiver of Linux does it. By value: others need not lie in memory.
     #[inline(never)]
     fn judge_as_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
-        let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_resent } = segment;
+        let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_resent, sent_at } = segment;
         let (before, told) = (self.next, self.ece && !is_cwr);
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
         let (is_in_order, dsack) = self.take(seq, is_resent);
@@ -108,6 +110,7 @@ impl Receiver {
         let quick = self.quick.get_or_insert_default();
         let arrived = ArrivedSegment {
             seq,
+            sent_at,
             before,
             next: self.next,
             end: self.end,
@@ -118,8 +121,8 @@ impl Receiver {
         quick.has_seen_ect |= is_ect || is_ce;
         let is_second = self.ack_due != Time::NEVER;
         let due = match quick.on_segment(&arrived, is_second, now, params) {
-            AckTime::Delayed if !is_now && params.delayed_ack => {
-                linux::expiry(now, params.ack_delay, params.clock, Span::ZERO)
+            AckTime::Delayed(wait) if !is_now && params.delayed_ack => {
+                linux::expiry(now, wait, params.clock, Span::ZERO)
             }
             AckTime::Compressed(wait) if !is_now => now + wait,
             _ => {
@@ -166,22 +169,29 @@ impl Receiver {
     }
 
     /// The delayed ACK if it is due at or before `now`, with its time; none is due any longer.
-    pub fn take_due(&mut self, now: Time) -> Option<(Time, Ack)> {
+    pub fn take_due(&mut self, now: Time, params: &TcpParams) -> Option<(Time, Ack)> {
         if self.ack_due == Time::NEVER || self.ack_due > now {
             return None;
         }
-        self.quick.iter_mut().for_each(|quick| quick.on_ack());
-        Some((std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None)))
+        self.quick.iter_mut().for_each(|quick| quick.on_timer(params));
+        Some(self.take_waiting())
     }
 
     /// The delayed ACK that a segment, marked or not, must not be acknowledged together with: the one that is due, or that
     /// of a segment of the other kind (RFC 8257, section 3.2: an implementation may send two ACKs).
-    pub fn take_before(&mut self, is_ce: bool, now: Time) -> Option<(Time, Ack)> {
+    pub fn take_before(&mut self, is_ce: bool, now: Time, params: &TcpParams) -> Option<(Time, Ack)> {
         let differs = self.feedback == EcnFeedback::PerPacket && is_ce != self.ece;
-        if differs && self.ack_due != Time::NEVER {
-            self.ack_due = self.ack_due.min(now);
+        if differs && self.ack_due != Time::NEVER && self.ack_due > now {
+            self.ack_due = now;
+            return Some(self.take_waiting());
         }
-        self.take_due(now)
+        self.take_due(now, params)
+    }
+
+    /// The ACK that waits.
+    fn take_waiting(&mut self) -> (Time, Ack) {
+        self.quick.iter_mut().for_each(|quick| quick.on_ack());
+        (std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None))
     }
 
     /// Segments received in order.
@@ -452,9 +462,15 @@ mod tests {
         // Segment 3 came at 4 ms.
         let due = Time::ZERO + Span::from_millis(104);
         assert_eq!(bench.receiver.ack_due(), due);
-        assert_eq!(bench.receiver.take_due(Time(due.0 - 1)), None);
-        assert_eq!(bench.receiver.take_due(Time(due.0 + 1)), Some((due, Ack { next: 4, ..Ack::default() })));
-        assert_eq!((bench.receiver.ack_due(), bench.receiver.take_due(Time(2 * due.0))), (Time::NEVER, None));
+        assert_eq!(bench.receiver.take_due(Time(due.0 - 1), &bench.params), None);
+        assert_eq!(
+            bench.receiver.take_due(Time(due.0 + 1), &bench.params),
+            Some((due, Ack { next: 4, ..Ack::default() }))
+        );
+        assert_eq!(
+            (bench.receiver.ack_due(), bench.receiver.take_due(Time(2 * due.0), &bench.params)),
+            (Time::NEVER, None)
+        );
         assert_eq!([bench.next(4), bench.next(5)], [None, Some(6)], "the timer counts as an ACK");
     }
 
@@ -483,11 +499,11 @@ mod tests {
         bench.receiver = Receiver::new(TcpVariant::Reno, EcnFeedback::PerPacket);
         let mut told = Vec::new();
         for (seq, is_ce) in (0..).zip([false, true, true, true, false, false]) {
-            let before = bench.receiver.take_before(is_ce, bench.now).map(|(_, ack)| ack);
+            let before = bench.receiver.take_before(is_ce, bench.now, &bench.params).map(|(_, ack)| ack);
             told.extend(before.into_iter().chain(bench.ack(seq, is_ce, false)).map(|ack| (ack.next, ack.ece)));
         }
         assert_eq!(told, [(1, false), (2, true), (4, true), (5, false)], "5 waits");
-        assert_eq!(bench.receiver.take_before(false, bench.now), None, "one of the same kind may come");
+        assert_eq!(bench.receiver.take_before(false, bench.now, &bench.params), None, "one of the same kind may come");
     }
 
     #[test]

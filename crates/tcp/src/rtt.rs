@@ -115,11 +115,6 @@ impl RttEstimator {
         self.phase
     }
 
-    /// The timer has expired since backoff ended.
-    pub fn is_backed_off(&self) -> bool {
-        self.backoff > 1
-    }
-
     /// The timeout is what the estimate says again.
     pub fn end_backoff(&mut self) {
         self.backoff = 1;

@@ -177,7 +177,7 @@ impl Sender {
         if self.needs_feedback() {
             let (hole, sent) = (self.hole, self.sent);
             self.cc.host().into_iter().for_each(|law| law.take(&ack, hole, sent));
-            ack.ece = self.on_feedback(&ack, now);
+            ack.ece = self.on_feedback(&ack, None, now);
         }
         let ack = &ack;
         if ack.ece && self.ecn {
@@ -344,9 +344,10 @@ impl Sender {
         self.cc.host().is_some_and(|law| law.needs_feedback())
     }
 
-    /// Tells a law that asks for it of an ACK. True if it tells of a new mark that the sender must answer.
+    /// Tells a law that asks for it of an ACK, and of the round trip that loss recovery has measured with it. True if it tells of a
+    /// new mark that the sender must answer.
     #[inline(never)] // Reno's way stays short
-    pub(crate) fn on_feedback(&mut self, ack: &Ack, now: Time) -> bool {
+    pub(crate) fn on_feedback(&mut self, ack: &Ack, rtt: Option<Span>, now: Time) -> bool {
         let (hole, sent, flight) = (self.hole, self.sent, self.flight());
         let acked = ack.next.saturating_sub(hole);
         let is_app_limited = self.next_seq >= self.end;
@@ -357,6 +358,7 @@ impl Sender {
             is_app_limited,
             delay,
             srtt,
+            rtt,
             hole: hole.max(ack.next),
             sent,
             now,

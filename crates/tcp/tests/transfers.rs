@@ -122,7 +122,7 @@ impl Case {
                 watch(first, &sender);
                 None
             } else if first == receiver.ack_due() {
-                receiver.take_due(first).map(|(_, ack)| ack)
+                receiver.take_due(first, &params).map(|(_, ack)| ack)
             } else {
                 sender.on_timer(first, &params, &mut pipe);
                 None

@@ -318,7 +318,7 @@ impl Flow {
 
     /// The receiver's delayed ACK may have waited long enough; if a segment has fetched it, none is due.
     pub fn delayed_ack(&mut self, index: u32, now: Time, mut path: Path<impl Schedule>) {
-        let due = self.receiver.take_due(now);
+        let due = self.receiver.take_due(now, &path.group.tcp);
         self.send_due_ack(index, due, &mut path);
     }
 
@@ -353,13 +353,13 @@ impl Flow {
         }
         if path.group.delays_acks {
             let is_late = self.receiver.ack_due() < received; // at one instant it leaves just before the other, and as that does
-            match self.receiver.take_before(is_marked, received) {
+            match self.receiver.take_before(is_marked, received, tcp) {
                 Some((_, ack)) if !is_late => self.send_ack(packet.flow, &ack, Span::ZERO, received, &mut path),
                 due => self.send_due_ack(packet.flow, due, &mut path),
             }
         }
         let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
-        let segment = SegmentArrival { seq, is_ce: is_marked, is_ect: ecn.is_capable(), is_cwr, is_resent };
+        let segment = SegmentArrival { seq, is_ce: is_marked, is_ect: ecn.is_capable(), is_cwr, is_resent, sent_at };
         let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
         let delivered = self.receiver.in_order() - before - syn;

@@ -56,7 +56,7 @@ impl SegmentSink for Link<'_> {
         let &Segment { is_ect, is_cwr, is_retransmission: is_resent, .. } = segment;
         let count = self.sent.len() as u32;
         self.arrivals.push(Reverse((self.free + DELAY + late, count)));
-        self.arriving.insert(count, SegmentArrival { seq, is_ce, is_ect, is_cwr, is_resent });
+        self.arriving.insert(count, SegmentArrival { seq, is_ce, is_ect, is_cwr, is_resent, sent_at: self.now });
     }
 }
 
@@ -122,10 +122,10 @@ pub fn replay(script: &Value, law: &str) -> Value {
         } else if first == arrival {
             let Reverse((_, count)) = link.arrivals.pop().expect("just seen");
             let segment = link.arriving[&count];
-            answers.extend(receiver.take_before(segment.is_ce, first).map(|(_, ack)| ack));
+            answers.extend(receiver.take_before(segment.is_ce, first, &params).map(|(_, ack)| ack));
             answers.extend(receiver.on_segment(segment, first, &params));
         } else if first == receiver.ack_due() {
-            answers.extend(receiver.take_due(first).map(|(_, ack)| ack));
+            answers.extend(receiver.take_due(first, &params).map(|(_, ack)| ack));
         } else {
             sender.on_timer(first, &params, &mut link);
         }

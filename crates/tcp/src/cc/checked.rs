@@ -80,6 +80,10 @@ impl CongestionControl for CheckedLaw {
         None
     }
 
+    fn reduces_again(&self) -> bool {
+        self.law.reduces_again()
+    }
+
     fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
         self.law.on_congestion(event, window);
     }

@@ -64,6 +64,11 @@ impl Congestion {
         matches!(&self.law, AnyLaw::Other(law) if law.owns_window())
     }
 
+    /// A loss in a window of data that a mark has reduced reduces it again.
+    pub fn reduces_again(&mut self) -> bool {
+        self.law().reduces_again()
+    }
+
     /// The law has a pace of its own.
     pub fn paces(&self) -> bool {
         matches!(&self.law, AnyLaw::Other(law) if law.paces())

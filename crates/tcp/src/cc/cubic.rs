@@ -122,8 +122,10 @@ impl CongestionControl for Cubic {
                 window.ssthresh = cwnd;
             }
         }
-        // 5.8: a window that the application leaves unused does not grow, and its time does not count.
-        let is_used = f64::from(ack.flight) + 1.0 > cwnd;
+        // 5.8: a window that the application leaves unused does not grow, and its time does not count. Linux asks the sender only,
+        // whether it was used up in the last round trip (`tcp_is_cwnd_limited`).
+        let is_linux = self.params.flavour == CubicFlavour::Linux && ack.byte_counting;
+        let is_used = is_linux || f64::from(ack.flight) + 1.0 > cwnd;
         if cwnd < window.ssthresh {
             self.stage = None;
             if let Some(hystart) = self.linux.as_mut().and_then(|linux| linux.hystart_plus_plus.as_mut()) {
@@ -161,6 +163,9 @@ impl CongestionControl for Cubic {
         self.cwnd_prior = cwnd;
         let gives_up_more = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_up_more { cwnd * (1.0 + self.params.beta) / 2.0 } else { cwnd };
+        if self.params.flavour == CubicFlavour::Linux {
+            self.w_max = self.w_max.floor();
+        }
         self.stage = None;
         if let Some(linux) = &mut self.linux {
             linux.end_epoch();

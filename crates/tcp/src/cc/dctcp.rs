@@ -60,7 +60,9 @@ params! {
     ///
     /// ## Linux
     /// `flavour = "linux"`, which the profile `linux` sets, counts alpha in 1024ths and the window in whole segments, and cuts
-    /// off: below 16/1024 alpha drops to 0, a share of marks below 1/64 counts as none, and the reduction is rounded down.
+    /// off: below 16/1024 alpha drops to 0, a share of marks below 1/64 counts as none, and the reduction is rounded down. A window
+    /// of data ends with the segment before DCTCP.WindowEnd, one earlier than in 3.3. A loss in a window of data that a mark has
+    /// reduced halves what is left of it.
     ///
     /// ## Departures
     /// The SYN carries no ECT codepoint (3.6 asks for it), nor do ACKs. After a pause alpha is what it was.
@@ -101,10 +103,18 @@ impl CongestionControlLaw for Dctcp {
 impl CongestionControl for Dctcp {
     /// 3.3: alpha is brought up to date before the window is reduced.
     fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+        let Some(end) = self.window_end else {
+            // The ACK of the handshake is of no window of data in Linux (`dctcp_init`).
+            self.acked = if self.params.flavour == DctcpFlavour::Linux { 0 } else { ack.acked };
+            return self.window_end = Some(ack.sent);
+        };
         self.acked += ack.acked;
         self.marked += ack.marked;
-        let end = *self.window_end.get_or_insert(ack.sent);
-        if ack.hole > end {
+        let is_over = match self.params.flavour {
+            DctcpFlavour::Rfc8257 => ack.hole > end,
+            DctcpFlavour::Linux => ack.hole >= end,
+        };
+        if is_over {
             self.alpha = self.next_alpha();
             (self.acked, self.marked, self.window_end) = (0, 0, Some(ack.sent));
         }
@@ -112,6 +122,11 @@ impl CongestionControl for Dctcp {
 
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
         Reno.on_ack(window, ack);
+    }
+
+    /// `dctcp_react_to_loss`.
+    fn reduces_again(&self) -> bool {
+        self.params.flavour == DctcpFlavour::Linux
     }
 
     fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
@@ -148,8 +163,9 @@ mod tests {
         let mut dctcp = Dctcp::new(DctcpParams { flavour, ..DctcpParams::defaults() });
         let window = &mut Window { cwnd: 10.0, ssthresh: 10.0 };
         dctcp.on_feedback(window, &Facts { acked: 0, hole: 1, sent: 10, ..Facts::default() });
+        let beyond = u32::from(flavour == DctcpFlavour::Rfc8257);
         for (i, marked) in (1..).zip(windows) {
-            let (hole, sent) = (10 * i + 1, 10 * i + 10);
+            let (hole, sent) = (10 * i + beyond, 10 * i + 10);
             dctcp.on_feedback(window, &Facts { acked: 9, hole: hole - 1, sent, ..Facts::default() });
             dctcp.on_feedback(window, &Facts { acked: 1, marked: *marked, hole, sent, ..Facts::default() });
         }

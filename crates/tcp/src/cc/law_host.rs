@@ -139,7 +139,7 @@ impl LawHost {
         let AckContext { facts, hole, resent } = context;
         let (marked, is_echo) = self.marks(ack, &facts, hole);
         let lost = resent - std::mem::replace(&mut self.resent, resent);
-        let sample = self.sampler.as_mut().and_then(|sampler| sampler.sample(facts.now));
+        let sample = self.sampler.as_mut().and_then(|sampler| sampler.sample(facts.rtt, facts.now));
         let left = facts.flight.saturating_sub(facts.acked);
         if facts.is_app_limited && f64::from(left) < window.cwnd {
             self.note_app_limited(left);

@@ -231,6 +231,10 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
         None
     }
+    /// A loss in a window of data that a mark has reduced reduces it again (variant `rack`).
+    fn reduces_again(&self) -> bool {
+        false
+    }
     /// The window is about to be reduced to that share or threshold.
     fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {}
     /// Fast recovery has ended (RFC 5681, section 3.2, step 6; ns-2 leaves the window alone).

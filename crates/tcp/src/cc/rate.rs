@@ -23,7 +23,7 @@ pub struct RateSample {
     /// Segments per second between `prior_delivered` and `delivered`; 0 if that took less than the least round-trip time, which
     /// a segment sent again without need can pretend.
     pub rate: f64,
-    /// Round-trip time of that newest segment; `None` if it was sent twice (Karn).
+    /// Round-trip time of that newest segment; if it was sent twice (Karn), what a timestamp tells of, or `None`.
     pub rtt: Option<Span>,
     /// The least such time so far; zero before the first.
     pub min_rtt: Span,
@@ -130,8 +130,9 @@ impl RateSampler {
         self.delivered += 1;
     }
 
-    /// The sample of an ACK, now that all its arrivals are known; `None` if it tells of nothing new.
-    pub fn sample(&mut self, now: Time) -> Option<RateSample> {
+    /// The sample of an ACK, now that all its arrivals are known; `None` if it tells of nothing new. `measured` is a round trip
+    /// that a timestamp tells of.
+    pub fn sample(&mut self, measured: Option<Span>, now: Time) -> Option<RateSample> {
         let newly_delivered = std::mem::take(&mut self.newly);
         if newly_delivered == 0 {
             return None;
@@ -142,7 +143,7 @@ impl RateSampler {
         if self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let rtt = (!newest.is_resent).then(|| now.since(newest.sent_time));
+        let rtt = if newest.is_resent { measured } else { Some(now.since(newest.sent_time)) };
         if let Some(rtt) = rtt {
             self.min_rtt = if self.min_rtt == Span::ZERO { rtt } else { self.min_rtt.min(rtt) };
         }
@@ -187,7 +188,7 @@ mod tests {
         fn on_ack(&mut self, ack: &Ack, hole: u32, now: Time) -> Option<RateSample> {
             let Self(sampler, arrivals) = self;
             arrivals.take(ack, hole, sampler.end, |seq| sampler.on_delivered(seq));
-            sampler.sample(now)
+            sampler.sample(None, now)
         }
     }
 

@@ -23,7 +23,7 @@ use crate::ack::Ack;
 use crate::cc::{CongestionEvent, LawHost};
 use crate::linux;
 use crate::params::{BurstLimit, Estimator, ReductionBase, TcpParams};
-use crate::scoreboard::{LossRecovery, News, Rack, Timer, Undo};
+use crate::scoreboard::{LossRecovery, News, Rack, Timer};
 use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::{Span, Time};
 
@@ -42,8 +42,10 @@ impl Sender {
                 rack.detection.on_duplicate();
             }
             news = rack.detection.on_ack(&mut rack.board, ack, hole, recover, now, law);
+            news.rtt = news.rtt.or_else(|| self.rack_resent_rtt(&news, now, params));
         }
-        let is_echo = if self.needs_feedback() { self.on_feedback(ack, now) } else { ack.ece };
+        let measured = news.rtt.filter(|_| params.estimator == Estimator::Linux).map(|(_, last)| last);
+        let is_echo = if self.needs_feedback() { self.on_feedback(ack, measured, now) } else { ack.ece };
         if is_old {
             return;
         }
@@ -56,18 +58,23 @@ impl Sender {
             let (window, rtt) = (self.cc.window, self.rtt.smoothed());
             self.cc.host().into_iter().for_each(|law| law.on_established(&window, rtt, now));
         }
-        if is_echo && self.ecn && !handshake_done {
-            self.rack_on_echo(ack.next);
+        let is_echo = is_echo && self.ecn && !handshake_done;
+        if is_echo {
+            self.rack().undo.forbid();
         }
         if let Some(seq) = ack.dsack {
             self.rack().undo.on_dsack(seq);
         }
         self.rack_end_probe(&news);
+        let recovers = self.state == RecoveryState::FastRecovery && self.hole < self.recover;
         self.rack_end_recovery(&news);
         let timeout = self.rack_detect_loss(&mut news, now, params);
+        if is_echo && !recovers {
+            self.rack_on_echo();
+        }
         self.rack_set_timer(timeout, &news, now, params);
         if !handshake_done {
-            self.rack_set_window(&news, now);
+            self.rack_set_window(&news, now, params);
         }
         self.rack_send(now, params, net);
     }
@@ -93,9 +100,25 @@ impl Sender {
                 }
             }
         }
-        if news.advances {
-            self.rtt.end_backoff();
+        let is_linux = params.estimator == Estimator::Linux;
+        if news.advances || is_linux && news.rtt.is_some() {
+            self.rtt.end_backoff(); // `tcp_ack_update_rtt`
         }
+        if news.advances {
+            self.rack().timeouts = 0;
+        }
+    }
+
+    /// The round-trip time of a segment sent again, by its timestamp (RFC 7323). Linux takes it only if something is acknowledged
+    /// cumulatively, and in whole ticks of that clock (`tcp_rtt_tsopt_us`). When the first copy was sent is not known any longer.
+    fn rack_resent_rtt(&self, news: &News, now: Time, params: &TcpParams) -> Option<(Span, Span)> {
+        let sent = news.resent_at?;
+        let rtt = match params.estimator {
+            Estimator::Linux if !news.advances || news.is_original => return None,
+            Estimator::Linux => linux::timestamped(sent, now, self.rtt.phase()),
+            Estimator::Real | Estimator::Integer => now.since(sent),
+        };
+        Some((rtt, rtt))
     }
 
     /// RFC 8985, section 6.2, steps 4 and 5. Recovery begins if anything is lost, found so now or left from one that has
@@ -104,7 +127,7 @@ impl Sender {
         let in_recovery = matches!(self.state, RecoveryState::FastRecovery | RecoveryState::RtoRecovery);
         let srtt = self.rtt.smoothed();
         let (rack, law) = self.rack_and_law();
-        if rack.board.sacked() == 0 && !rack.board.has_lost() {
+        if rack.board.sacked() == 0 && !rack.board.has_lost() && news.resent_at.is_none() {
             return None; // nothing sent later has arrived
         }
         let resent = rack.board.resent();
@@ -128,7 +151,7 @@ impl Sender {
             self.rack_reduce(CongestionEvent::Loss, RecoveryState::FastRecovery);
         }
         if self.state != before && !self.cc.owns_window() {
-            self.rack_set_window(&news, now);
+            self.rack_set_window(&news, now, params);
         }
         self.rack_send(now, params, net);
         if self.rack().timer == Timer::Reordering {
@@ -143,9 +166,9 @@ impl Sender {
         if self.flight() == 0 || self.gives_up(params) {
             return;
         }
-        let (state, hole, sent) = (self.state, self.hole, self.sent);
+        let (state, hole) = (self.state, self.hole);
         let (is_first, is_again) =
-            (matches!(state, RecoveryState::Open | RecoveryState::Cwr), self.rtt.is_backed_off());
+            (matches!(state, RecoveryState::Open | RecoveryState::Cwr), self.rack().timeouts > 0);
         let (rack, law) = self.rack_and_law();
         rack.detection.on_timeout(&mut rack.board, now, law);
         // Once per window of data, and once more if the timeout before has brought something.
@@ -153,7 +176,7 @@ impl Sender {
         if state == RecoveryState::Open || hole >= self.recover || brought {
             let window = self.cc.window;
             let rack = self.rack();
-            rack.undo = Undo::new(hole, sent, Some(window), rack.board.resent());
+            rack.undo = rack.undo_from(hole, Some(window));
             self.cc.reduce_ssthresh(CongestionEvent::Timeout, ReductionBase::Window, window.cwnd, 0);
         }
         self.timeouts += 1;
@@ -165,17 +188,18 @@ impl Sender {
         self.cwr_due = self.ecn;
         self.back_off(params);
         let rack = self.rack();
+        rack.timeouts += 1;
         rack.undo.frto = (is_first || is_again) && hole > 0;
-        rack.undo.on_resent();
+        rack.undo.on_resent(now);
         rack.probe = None;
         self.transmit(self.hole, now, params, net);
         self.rack_arm(Timer::Retransmission, self.rtt.timeout(params), now, params);
     }
 
-    /// While the window has room: what is lost, then what is new. F-RTO tries what is new first.
+    /// While the window has room: what is lost, then what is new. F-RTO tries what is new first, once (`tcp_xmit_recovery`).
     pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let limit = (self.cc.window.cwnd as u32).max(1);
-        let tries_new = self.rack().undo.frto && self.hole < self.recover && self.rack().board.has_lost();
+        let tries_new = std::mem::take(&mut self.rack().undo.tries_new);
         let (mut has_sent, mut has_new, mut waits) = (false, false, false);
         let mut burst = if params.bursts == BurstLimit::Packet { u32::MAX } else { 0 };
         while self.rack().board.in_flight() < limit && self.may_send(now) {
@@ -195,7 +219,7 @@ impl Sender {
             let rack = self.rack();
             rack.prr.out += 1;
             if lost.is_some() {
-                rack.undo.on_resent();
+                rack.undo.on_resent(now);
             } else {
                 burst -= 1;
                 has_new = true;
@@ -206,6 +230,10 @@ impl Sender {
                 self.rack_rearm(now, params);
             }
             has_sent = true;
+        }
+        if tries_new && !has_new {
+            self.rack().undo.frto = false;
+            return self.rack_send(now, params, net);
         }
         let is_open = self.hole > 0 || !params.syn;
         if has_new && is_open && self.rack_is_calm() {

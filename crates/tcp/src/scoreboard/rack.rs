@@ -14,6 +14,7 @@ pub(super) mod prr;
 pub(super) mod undo;
 mod usage;
 
+use crate::cc::Window;
 use crate::linux;
 use detection::Detection;
 use outstanding::OutstandingSegments;
@@ -43,7 +44,19 @@ pub(crate) struct Rack {
     /// The probe that is out.
     pub probe: Option<Probe>,
     pub undo: Undo,
+    /// Timeouts since something was last acknowledged (`icsk_retransmits`).
+    pub timeouts: u32,
     pub usage: Usage,
+}
+
+impl Rack {
+    /// A loss reduces the window while `hole` is the first segment outstanding; `prior` is what it was. If nothing that was sent again
+    /// is outstanding, the next one will be the first (`tcp_retrans_stamp_cleanup`).
+    pub fn undo_from(&self, hole: u32, prior: Option<Window>) -> Undo {
+        let resent = self.board.resent();
+        let since = self.undo.resent_since.filter(|_| resent > 0 || self.board.was_first_resent());
+        Undo::new(hole, prior, resent, since)
+    }
 }
 
 /// A probe that is out.

@@ -66,8 +66,10 @@ impl Sender {
         if undo.frto && self.sent > self.recover {
             self.rack().undo.frto = !news.has_sacked; // new data have been tried: the loss is real
         } else if undo.frto && news.advances && !is_over {
-            self.recover = self.sent; // new data are tried next
-            self.rack().undo.frto = self.sent < self.end;
+            self.recover = self.sent;
+            let has_new = self.sent < self.end;
+            let undo = &mut self.rack().undo;
+            (undo.frto, undo.tries_new) = (has_new, has_new);
         }
         if is_over {
             self.rack().detection.on_recovered();
@@ -83,7 +85,8 @@ impl Sender {
             self.cwr_due &= prior.ssthresh <= window.ssthresh;
             (window.cwnd, window.ssthresh) = (window.cwnd.max(prior.cwnd), window.ssthresh.max(prior.ssthresh));
         }
-        self.rack().undo = Undo::default();
+        let rack = self.rack();
+        (rack.undo, rack.timeouts) = (Undo::default(), 0);
         self.rack_end();
     }
 

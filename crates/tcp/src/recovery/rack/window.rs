@@ -1,37 +1,35 @@
 //! The window: in a reduction what PRR (RFC 9937) lets be sent, else the law's.
 
 use crate::cc::{CongestionEvent, Facts, Recovery, RecoveryReport};
-use crate::params::ReductionBase;
+use crate::params::{Estimator, ReductionBase, TcpParams};
 use crate::scoreboard::{News, Prr, Undo};
 use crate::sender::{RecoveryState, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
-    /// RFC 3168: once per window of data. A law that owns the window answers marks itself.
-    pub(super) fn rack_on_echo(&mut self, next: u32) {
-        self.rack().undo.forbid();
-        if self.cc.owns_window() {
-            return;
-        }
-        if self.state == RecoveryState::Open || next > self.recover && self.state == RecoveryState::Cwr {
+    /// RFC 3168: once per window of data, and not while a loss is being answered. A law that owns the window answers marks itself.
+    pub(super) fn rack_on_echo(&mut self) {
+        if self.state == RecoveryState::Open && !self.cc.owns_window() {
             self.rack_reduce(CongestionEvent::Echo, RecoveryState::Cwr);
             self.ecn_reductions += 1;
         }
     }
 
     /// The threshold falls; the window follows as segments arrive. A loss found while an echo is being answered is of the
-    /// same window of data.
+    /// same window of data (`tcp_enter_recovery`); one that a probe has mended is not (`tcp_process_tlp_ack`).
     pub(super) fn rack_reduce(&mut self, event: CongestionEvent, state: RecoveryState) {
-        let (hole, sent, window) = (self.hole, self.sent, self.cc.window);
-        let is_new = self.state != RecoveryState::Cwr || hole >= self.recover;
+        let (hole, window) = (self.hole, self.cc.window);
+        let is_new = self.state != RecoveryState::Cwr || state == RecoveryState::Cwr;
         if is_new {
             self.cc.reduce_ssthresh(event, ReductionBase::Window, window.cwnd, 0);
             self.rack().prr = Prr::new(window.cwnd as u32);
             self.cwr_due = self.ecn;
+        } else if self.cc.reduces_again() {
+            self.cc.reduce_ssthresh(event, ReductionBase::Window, window.cwnd, 0);
         }
         let rack = self.rack();
         rack.undo = match state {
-            RecoveryState::FastRecovery => Undo::new(hole, sent, is_new.then_some(window), rack.board.resent()),
+            RecoveryState::FastRecovery => rack.undo_from(hole, is_new.then_some(window)),
             _ => Undo::default(),
         };
         self.recover = self.sent;
@@ -40,13 +38,13 @@ impl Sender {
     }
 
     /// After an ACK, and when segments are found lost.
-    pub(super) fn rack_set_window(&mut self, news: &News, now: Time) {
+    pub(super) fn rack_set_window(&mut self, news: &News, now: Time, params: &TcpParams) {
         if self.cc.owns_window() {
             self.rack_let_law_set_window(news);
         } else if matches!(self.state, RecoveryState::FastRecovery | RecoveryState::Cwr) {
             self.rack_reduce_window(news);
         } else if news.advances {
-            self.rack_grow_window(news, now);
+            self.rack_grow_window(news, now, params);
         }
     }
 
@@ -74,13 +72,24 @@ impl Sender {
         self.cc.window.cwnd = f64::from(in_flight + count);
     }
 
-    /// By what has arrived (RFC 3465), if it is used up.
-    fn rack_grow_window(&mut self, news: &News, now: Time) {
+    /// By what has arrived (RFC 3465), if it is used up. In Linux slow start ends at the threshold; what has arrived beyond that
+    /// counts as later on (`tcp_slow_start`).
+    fn rack_grow_window(&mut self, news: &News, now: Time, params: &TcpParams) {
         let window = self.cc.window;
         if !self.rack().usage.lets_grow(&window) {
             return;
         }
-        let (acked, flight, srtt) = (news.delivered, news.was_in_flight, self.rtt.smoothed());
+        let left = (window.ssthresh - window.cwnd).ceil();
+        let is_last = params.estimator == Estimator::Linux && left > 0.0 && left < f64::from(news.delivered);
+        if is_last {
+            self.rack_grow_by(left as u32, news, now);
+        }
+        self.rack_grow_by(news.delivered - if is_last { left as u32 } else { 0 }, news, now);
+    }
+
+    fn rack_grow_by(&mut self, acked: u32, news: &News, now: Time) {
+        let window = self.cc.window;
+        let (flight, srtt) = (news.was_in_flight, self.rtt.smoothed());
         let flight = self.rack().usage.used(flight, &window);
         let is_app_limited = self.next_seq >= self.end;
         let (rtt, hole, sent) = (news.rtt.map(|(_, last)| last), self.hole, self.sent);

@@ -58,9 +58,10 @@ pub(crate) struct News {
     pub advances: bool,
     /// Segments in the network before it.
     pub was_in_flight: u32,
-    /// Segments delivered, and one past the highest of them.
+    /// Segments delivered.
     pub delivered: u32,
-    pub end: u32,
+    /// Time at which the last of those sent once was sent.
+    pub once_at: Option<Time>,
     /// Among them one that was sent once, before the last reduction.
     pub has_original: bool,
     /// It echoes the timestamp of a segment that was not sent again.
@@ -69,8 +70,10 @@ pub(crate) struct News {
     pub is_duplicate: bool,
     /// Among them one that is SACKed.
     pub has_sacked: bool,
-    /// Round-trip times of the first and the last of those sent once, or else of one sent again.
+    /// Round-trip times of the first and the last of those sent once.
     pub rtt: Option<(Span, Span)>,
+    /// Time at which the last of those sent again was sent.
+    pub resent_at: Option<Time>,
     /// Segments found lost.
     pub lost: u32,
     /// One-way delay of the segment that caused it; zero unless the law asks for it.
@@ -97,7 +100,7 @@ impl Detection {
             delay: ack.delay,
             ..News::default()
         };
-        let (mut newest, mut resent_rtt, top) = (None, None, board.top());
+        let (mut newest, top) = (None, board.top());
         let (mut sent_last, mut looked_at_last) = (None, None);
         board.take(ack, |seq, sent| {
             if let Some(law) = &mut law {
@@ -106,10 +109,9 @@ impl Detection {
             let rtt = now.since(sent.time);
             sent_last = sent_last.max(Some(sent.time));
             news.delivered += 1;
-            news.end = news.end.max(seq + 1);
             news.has_sacked |= seq >= ack.next;
             if sent.was_resent {
-                resent_rtt = Some(rtt);
+                news.resent_at = Some(sent.time);
                 let is_first_copy = seq < ack.next && !ack.is_resent; // `tcp_skb_spurious_retrans`
                 if is_first_copy || self.min_rtt.is_some_and(|least| rtt < least) {
                     return; // step 2
@@ -117,6 +119,7 @@ impl Detection {
             } else {
                 news.rtt = Some((news.rtt.map_or(rtt, |(first, _)| first), rtt));
                 news.has_original |= seq < recover;
+                news.once_at = news.once_at.max(Some(sent.time));
                 self.reordering_seen |= seq < top; // step 3
             }
             newest = newest.max(Some((sent.time, seq)));
@@ -125,7 +128,6 @@ impl Detection {
         if let Some((_, last)) = news.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last))); // step 1
         }
-        news.rtt = news.rtt.or(resent_rtt.map(|rtt| (rtt, rtt)));
         if let Some(sent) = sent_last {
             self.window.on_delivered(sent, now);
         }

@@ -167,6 +167,11 @@ impl OutstandingSegments {
         (self.first < self.end).then(|| self.segments[self.first].time)
     }
 
+    /// The first segment outstanding was sent more than once.
+    pub fn was_first_resent(&self) -> bool {
+        self.first < self.end && self.segments[self.first].was_resent
+    }
+
     /// Segments lost and sent again that are in the network.
     pub fn resent(&self) -> u32 {
         self.resent

@@ -160,6 +160,16 @@ fn reduced() -> Bench {
 }
 
 #[test]
+fn what_was_sent_before_a_retransmission_that_arrives_is_lost() {
+    let mut bench = reduced();
+    (7..12).for_each(|end| drop(bench.sack_at(197 + u64::from(end), 1, &[2..end])));
+    bench.sack_at(300, 1, &[2..12]);
+    // 1 was sent again at 202 ms, 12 at 201: nothing is SACKed beyond it.
+    bench.now = ms(302);
+    assert_eq!(bench.on(Ack { next: 12, is_resent: true, ..Ack::default() })[0], 12);
+}
+
+#[test]
 fn a_recovery_is_undone_if_the_original_arrives() {
     // RFC 3522: the ACK echoes a timestamp older than that of 1 when it was sent again.
     let mut bench = reduced();
@@ -206,7 +216,7 @@ fn a_recovery_is_undone_if_all_that_was_sent_again_arrives_twice() {
     // RFC 3708. The ACK of the original was lost, and what was sent again has caused one that says so.
     let mut bench = reduced();
     bench.now = ms(302);
-    bench.on(Ack { next: 6, is_resent: true, dsack: Some(1), ..Ack::default() });
+    bench.on(Ack { next: 12, is_resent: true, dsack: Some(1), ..Ack::default() });
     assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, bench.params.window.0));
 }
 

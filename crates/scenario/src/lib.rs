@@ -181,6 +181,8 @@ pub enum Traffic {
         /// Data of a transfer.
         size: Distribution<Packets>,
     },
+    /// Whatever the program sends that hosts the simulation. No scenario has it.
+    Foreign,
 }
 
 /// The distributions of a web session; numbers drawn are rounded up to whole ones.
@@ -223,7 +225,18 @@ impl Traffic {
             Traffic::Http(_) => "http",
             Traffic::Video(_) => "video",
             Traffic::Short { .. } => "short",
+            Traffic::Foreign => "foreign",
         }
+    }
+
+    /// Its ends are outside of the simulation: another program's, which takes part by its packets.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Traffic::Foreign)
+    }
+
+    /// It goes over TCP.
+    pub fn is_tcp(&self) -> bool {
+        !self.is_udp() && !self.is_foreign()
     }
 
     /// It is transfers that clients ask for.
@@ -239,7 +252,7 @@ impl Traffic {
         }
     }
 
-    /// It goes over UDP.
+    /// It is datagrams of a source.
     pub fn is_udp(&self) -> bool {
         matches!(self, Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. })
     }

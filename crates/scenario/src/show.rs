@@ -104,7 +104,7 @@ impl FlowSpec {
     }
 
     fn resolved_tcp(&self) -> Map<String, Value> {
-        if self.traffic.is_udp() {
+        if !self.traffic.is_tcp() {
             return Map::new();
         }
         let control = ("congestion_control", self.control.text());
@@ -122,7 +122,7 @@ impl FlowSpec {
 impl Traffic {
     fn resolved(&self) -> Map<String, Value> {
         let pairs = match self {
-            Traffic::Ftp => vec![],
+            Traffic::Ftp | Traffic::Foreign => vec![],
             Traffic::UdpCbr { rate } => vec![("rate", rate.text())],
             Traffic::UdpOnOff { rate, on, off } => {
                 vec![("rate_on", rate.text()), ("on", on.text()), ("off", off.text())]

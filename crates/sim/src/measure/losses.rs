@@ -1,6 +1,7 @@
 //! Losses by flow at a link: the packets that its queue drops, the flows that lose together, and when a segment that is
 //! sent again was sent first.
 
+use crate::net::direction::{Decision, PacketOutcome};
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_core::{Span, Time};
@@ -23,6 +24,8 @@ pub struct LossMeter {
     losing: u64,
     /// For packets that the queue has dropped after they had joined; empty between two calls, and kept for its memory.
     pub notes: Vec<Note<Packet>>,
+    /// Packets of foreign flows that were lost since this was last emptied: when, and how.
+    pub foreign: Vec<Decision<Packet>>,
 }
 
 /// Losses of one flow, in a cache line of their own.
@@ -68,13 +71,16 @@ impl LossMeter {
         let mut flows = vec![FlowLosses::NONE; long.iter().map(|(flow, _)| *flow as usize + 1).max().unwrap_or(0)];
         long.iter().for_each(|(flow, _)| flows[*flow as usize].event = 0);
         let (event, ends, events, losing) = (0, Time::ZERO, 0, 0);
-        let notes = Vec::new();
-        Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing, notes }
+        let (notes, foreign) = (Vec::new(), Vec::new());
+        Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing, notes, foreign }
     }
 
-    /// The queue drops a packet, behind which others would wait for `wait`. ACKs do not count.
-    pub fn drop_packet(&mut self, packet: &Packet, now: Time, wait: impl FnOnce() -> Span) {
-        if !packet.kind.is_data() {
+    /// The queue drops a packet, behind which others would wait for `wait`. What goes back does not count.
+    pub fn drop_packet(&mut self, packet: &Packet, outcome: PacketOutcome, now: Time, wait: impl FnOnce() -> Span) {
+        if packet.kind.is_foreign() {
+            self.foreign.push(Decision { time: now, packet: *packet, outcome });
+        }
+        if packet.kind.goes_back() {
             return;
         }
         let flow = self.of(packet.flow);
@@ -82,12 +88,20 @@ impl LossMeter {
         if flow.event != NOT_LONG {
             self.lose_together(packet.flow, now, wait);
         }
-        self.lose(packet, now);
+        self.miss(packet, now);
     }
 
-    /// A packet is lost, at the queue or on the wire; its loss may lie ahead.
+    /// A packet is lost on the wire, which may lie ahead.
     pub fn lose(&mut self, packet: &Packet, lost_at: Time) {
-        if !packet.kind.is_data() {
+        if packet.kind.is_foreign() {
+            self.foreign.push(Decision { time: lost_at, packet: *packet, outcome: PacketOutcome::Lost });
+        }
+        self.miss(packet, lost_at);
+    }
+
+    /// A segment that has been lost may be sent again.
+    fn miss(&mut self, packet: &Packet, lost_at: Time) {
+        if packet.kind.goes_back() || packet.kind.is_foreign() {
             return;
         }
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.

@@ -1,6 +1,6 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use crate::{Distribution, FlowSpec, LinkSpec, Mangling, RateChanges, Scenario, Traffic};
+use crate::{Distribution, FlowSpec, LinkSpec, Mangling, Quic, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
@@ -123,6 +123,10 @@ impl Traffic {
     fn resolved(&self) -> Map<String, Value> {
         let pairs = match self {
             Traffic::Ftp | Traffic::Foreign => vec![],
+            Traffic::Quic(Quic { size, control }) => {
+                let size = size.map_or("no end".into(), |size| format!("{} B", size.0));
+                vec![("size", size), ("congestion_control", control.name().into())]
+            }
             Traffic::UdpCbr { rate } => vec![("rate", rate.text())],
             Traffic::UdpOnOff { rate, on, off } => {
                 vec![("rate_on", rate.text()), ("on", on.text()), ("off", off.text())]

@@ -212,7 +212,8 @@ impl Simulation {
 fn refuse_foreign(scenario: &Scenario) -> Result<(), Problems> {
     let foreign = scenario.flows.iter().filter(|spec| spec.traffic.is_foreign());
     let problem = |spec: &FlowSpec| {
-        let why = format!("\"{}\" is a stack that is not part of this program", spec.traffic.kind());
+        let why =
+            format!("\"{}\" is a stack that is not part of this program; crates/quic has it", spec.traffic.kind());
         Problem::new(format!("flows.{}.kind", spec.name), why)
     };
     let problems: Vec<Problem> = foreign.map(problem).collect();

@@ -180,7 +180,7 @@ impl<T> SharedPath<T> {
 
     /// Lets happen what comes before `end`; what comes out is ready then. `one`: only until something does.
     fn pass(&mut self, end: Time, one: bool) -> Result<(), LineError> {
-        while !(one && !self.ready.is_empty()) {
+        while !one || self.ready.is_empty() {
             let flies = self.flying.front().map_or(Time::NEVER, |flying| flying.due);
             match self.simulation.next_foreign(Time(flies.min(end).0 - 1)).map_err(broken)? {
                 Some(event) if event.outcome == PacketOutcome::Sent => self.arrive(&event),

@@ -26,7 +26,7 @@ fn arrivals() -> Vec<(u64, Side, Packet)> {
     let (mut rng, mut now) = (Stream::new(1, "arrivals", 0), 0);
     let arrival = |number: u32| {
         now += u64::from(rng.below(2_000_000));
-        let side = if number % 2 == 0 { Side::Up } else { Side::Down };
+        let side = if number.is_multiple_of(2) { Side::Up } else { Side::Down };
         (now, side, Packet::new(rng.below(1400) + 100, Ecn::Ect0, rng.below(3)))
     };
     (0..2000).map(arrival).collect()

@@ -355,10 +355,7 @@ impl Flow {
         let tcp = &path.group.tcp;
         let is_marked = ecn == Ecn::Ce;
         if !path.group.is_tcp {
-            match packet.kind {
-                PacketKind::Foreign => path.schedule.hand_over(received, *packet),
-                _ => self.receiver.delivered += u32::from(counts),
-            }
+            self.take_datagram(*packet, received, counts, path.schedule);
             return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
         if path.group.delays_acks {
@@ -385,6 +382,15 @@ impl Flow {
                 }
                 path.schedule.delayed_ack(self.receiver.ack_due(), packet.flow);
             }
+        }
+    }
+
+    /// A datagram has reached its end, which counts it, or is outside.
+    #[inline(never)]
+    fn take_datagram(&mut self, packet: Packet, time: Time, counts: bool, schedule: &mut impl Schedule) {
+        match packet.kind {
+            PacketKind::Foreign => schedule.hand_over(time, packet),
+            _ => self.receiver.delivered += u32::from(counts),
         }
     }
 

@@ -4,6 +4,7 @@ BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 GUEST ?= $(if $(filter Linux,$(shell uname -s)),python/aqmlab/kernel/guest)
 TEMPLATE := examples/own-scheme/Cargo.toml
+OLDEST := $(if $(filter Linux,$(shell uname -s)),--compatibility manylinux_2_28)  # RHEL 8, Debian 10, Ubuntu 20.04 and later
 TOOLS := studio/node_modules/.package-lock.json
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
@@ -30,11 +31,15 @@ python/aqmlab/kernel/guest: $(RUST)  # the program inside a kernel, which has no
 	cargo rustc --locked --quiet --release -p aqmlab-kernel --bin aqmlab-guest -- -C target-feature=+crt-static
 	install -s target/release/aqmlab-guest $@
 
-wheel: .venv/.installed $(GUEST)  ## Build the wheel and the source archive that others can install; leaves them in dist/
+wheel: .venv/.zig $(GUEST)  ## Build the wheel and the source archive that others can install; leaves them in dist/
 	$(PYTHON) packaging/third_party.py --check
 	rm -rf dist
-	$(BIN)/maturin build --release --locked --strip --out dist  # not from the archive, which has no commit
+	PATH=$(CURDIR)/$(BIN):$$PATH maturin build --release --locked --strip --zig --out dist $(OLDEST)  # not from the archive, which has no commit
 	$(BIN)/maturin sdist --out dist
+
+.venv/.zig: .venv/.installed requirements-wheel.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-wheel.txt
+	touch $@
 
 site: .venv-docs/.installed  ## Build the documentation as a site in site/, offline; a dead link is an error
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict  # --quiet would count no warnings

@@ -1,9 +1,21 @@
-"""What works outside Linux: the package without the modules that only Unix has. No test runs elsewhere."""
+"""What works outside Linux: the package without the modules that only Unix has. It is compiled for others, not run."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+TARGETS = ("x86_64-pc-windows-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin")
+ENGINE = ("aqmlab", "aqmlab-c", "aqmlab-law", "aqmlab-fluid", "aqmlab-python")
 UNIX = ("fcntl", "grp", "pwd", "resource", "termios")
 
 HIDDEN = f"""
@@ -19,7 +31,7 @@ for found in pkgutil.walk_packages(aqmlab.__path__, "aqmlab."):
         __import__(found.name)
 """
 
-# A sweep with the lock of Windows, which is made of Linux's here; `held` is 1 if another process has it.
+# The lock of Windows, which is made of Linux's here; `held` is 1 if another process has it.
 WINDOWS = """
 import sys, types, aqmlab, aqmlab.runs.sweep, aqmlab.lock
 windows = types.ModuleType("msvcrt")
@@ -31,6 +43,9 @@ def locking(file, mode, count):
 windows.locking = locking
 sys.modules["msvcrt"] = windows
 sys.platform = "win32"
+"""
+
+LOCKED = """
 try:
     with aqmlab.lock.held(__import__("pathlib").Path("."), "out", "another sweep"):
         print("held")
@@ -57,5 +72,49 @@ def test_runs_and_comparisons_work_without_what_only_unix_has(tmp_path: Path) ->
 
 
 def test_a_folder_is_locked_on_windows(tmp_path: Path) -> None:
-    assert run(WINDOWS, "0", cwd=tmp_path) == "held\n"
-    assert "another sweep is at work in it" in run(WINDOWS, "1", cwd=tmp_path)
+    assert run(WINDOWS + LOCKED, "0", cwd=tmp_path) == "held\n"
+    assert "another sweep is at work in it" in run(WINDOWS + LOCKED, "1", cwd=tmp_path)
+
+
+def test_a_sweep_works_without_what_only_unix_has(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(
+        "schema = 1\nscenarios = ['li2014/table-1']\naqms = ['pi', 'red']\n[set]\nduration = '12 s'\n", encoding="utf-8"
+    )
+    text = (
+        "print(aqmlab.sweep('e.toml', 'swept').schemes, aqmlab.run('li2014/table-1', 'pi', set={'duration': '12 s'}))"
+    )
+    assert "red" in run(WINDOWS + text, "0", cwd=tmp_path).lower()
+    assert (tmp_path / "swept" / "runs.parquet").exists()
+
+
+def listed(*of: str) -> list[str]:
+    """What rustup has installed of it; nothing where there is no rustup."""
+    if shutil.which("rustup") is None:
+        return []
+    done = subprocess.run(["rustup", *of], capture_output=True, text=True, check=False)
+    return [line.split()[0] for line in done.stdout.splitlines() if line]
+
+
+def check(*arguments: str, **variables: str) -> None:
+    environment = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target" / "elsewhere")} | variables
+    command = ["cargo", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_engine_compiles_for_other_systems(target: str) -> None:
+    if target not in listed("target", "list", "--installed"):
+        pytest.skip(f"rustup target add {target}")
+    crates = [part for name in ENGINE for part in ("-p", name)]
+    check("check", "--locked", "--quiet", "--target", target, *crates, PYO3_NO_PYTHON="1")
+
+
+@pytest.mark.nightly
+def test_everything_compiles_with_the_oldest_rust_that_is_promised() -> None:
+    oldest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["rust-version"]
+    found = [name for name in listed("toolchain", "list") if name.startswith(f"{oldest}.")]
+    if not found:
+        pytest.skip(f"rustup toolchain install {oldest}.0 --profile minimal")
+    check(f"+{found[0]}", "check", "--locked", "--quiet", "--workspace")

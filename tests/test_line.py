@@ -166,6 +166,28 @@ def test_a_path_has_both_directions() -> None:
     ]
 
 
+def test_others_may_use_a_path_too() -> None:
+    links = SCENARIO + "[[flows]]\nname = 'others'\ncount = 2\nrtt = '20 ms'\ntcp = 'cubic'\n"
+    path: aqmlab.SharedPath[str] = aqmlab.SharedPath(links, "droptail")
+    assert path.push("up", 5_000 * MS, 1000, "there", ecn="ect0") in ("joined", "full")
+    path.push("down", 5_000 * MS, 1000, "back")
+    fork = path.copy()
+    found = [path.pop(5_500 * MS) for _ in range(2)]
+    assert found == [fork.pop(5_500 * MS) for _ in range(2)]
+    assert {each[1].payload for each in found if each} | ({"there"} if path.pop_dropped() else set()) == {
+        "there",
+        "back",
+    }
+    assert (path.counters("down").delivered, path.counters("up").held) == (1, 0)
+    assert path.next_event() is None
+    for act, why in [
+        (lambda: path.push("left", 5_600 * MS, 1000, "x"), "up"),  # type: ignore[arg-type]
+        (lambda: path.pop(5_000 * MS), "is before"),
+    ]:
+        with pytest.raises(aqmlab.InputError, match=why):
+            act()
+
+
 class Broken(aqmlab.Aqm):
     """Raises at the third packet."""
 

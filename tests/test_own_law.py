@@ -28,14 +28,14 @@ class LikeReno(aqmlab.CongestionControl):
             window.cwnd += (1 + self.extra) * facts.acked / int(window.cwnd + 1e-9)
 
 
-def queue_of(law: str) -> float:
-    changed = {f"flows.{group}.tcp.congestion_control": law for group in ("bulk", "short")} | SHORT
-    return aqmlab.run("link/mix", "pi", set=changed).links["link"].queue_mean
+def queue_of(law: str | aqmlab.CongestionControl | type[aqmlab.CongestionControl]) -> float:
+    return aqmlab.run("link/mix", "pi", law=law, set=SHORT).links["link"].queue_mean
 
 
 def test_reno_in_python_gives_the_numbers_of_ours() -> None:
     assert queue_of("like-reno") == queue_of("reno")
-    assert queue_of("like-reno:extra=3") > queue_of("reno")
+    assert queue_of("reno") == queue_of(LikeReno) == queue_of(LikeReno(extra=0))
+    assert queue_of("like-reno:extra=3") == queue_of(LikeReno(extra=3)) > queue_of("reno")
     with pytest.raises(aqmlab.InputError, match=r"extra.*out of range"):
         queue_of("like-reno:extra=11")
 
@@ -59,13 +59,18 @@ def test_a_law_that_breaks_down_ends_the_run(body: str, why: str, aqmlab: Aqmlab
     assert "Traceback" not in done.stderr
 
 
-def test_a_shared_library_is_compared_and_named(aqmlab: Aqmlab, tmp_path: Path) -> None:
+@pytest.fixture
+def library(tmp_path: Path) -> str:
+    """Reno in C as a shared library, by the path from the folder of the test."""
     source, headers = ROOT / "examples/c/reno.c", ROOT / "crates/c/include"
     subprocess.run(["cc", "-shared", "-fPIC", source, f"-I{headers}", "-o", tmp_path / "libreno.so"], check=True)
+    return "./libreno.so"
+
+
+def test_a_shared_library_is_compared_and_named(aqmlab: Aqmlab, library: str) -> None:
     short = [part for path, value in SHORT.items() for part in ("--set", f"{path}={value}")]
     found = [
-        aqmlab("compare", "link/mix", "--aqms", "pi,codel", "--law", law, *short, "--json")
-        for law in ("./libreno.so", "reno")
+        aqmlab("compare", "link/mix", "--aqms", "pi,codel", "--law", law, *short, "--json") for law in (library, "reno")
     ]
     assert [done.returncode for done in found] == [0, 0], found[0].stderr
     own, ours = (json.loads(done.stdout)["runs"] for done in found)
@@ -74,8 +79,53 @@ def test_a_shared_library_is_compared_and_named(aqmlab: Aqmlab, tmp_path: Path) 
     assert own == ours
     assert (
         "flows.bulk.tcp.congestion_control=c-reno"
-        in aqmlab("compare", "link/mix", "--aqms", "pi", "--law", "./libreno.so", *short).stdout
+        in aqmlab("compare", "link/mix", "--aqms", "pi", "--law", library, *short).stdout
     )
+
+
+EXPERIMENT = """
+schema = 1
+scenarios = ["link/mix"]
+aqms = ["pi"]
+[set]
+duration = "4 s"
+warmup = "1 s"
+"""
+
+
+def test_a_sweep_is_named_by_its_law_and_goes_on_with_it(aqmlab: Aqmlab, library: str, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(EXPERIMENT, encoding="utf-8")
+    sweep = ("sweep", "e.toml", "--law", library, "--out")
+    first = aqmlab(*sweep, "swept")
+    assert "congestion_control = c-reno" in first.stdout
+    assert "1 of them done now" in first.stdout
+    assert "0 of them done now" in aqmlab(*sweep, "swept", "--resume").stdout
+    rows = json.loads((tmp_path / "swept/environment.json").read_text(encoding="utf-8"))
+    assert rows[0]["law"]["name"] == "c-reno"
+    ours = json.loads(aqmlab("sweep", "e.toml", "--law", "reno", "--out", "ours", "--json").stdout)
+    own = json.loads(aqmlab(*sweep, "swept", "--resume", "--json").stdout)
+    assert [row["mean"] for row in own["summary"]] == [row["mean"] for row in ours["summary"]]
+    # The digest of the code is part of a run's key: another library of that name is another law.
+    with (tmp_path / "libreno.so").open("ab") as file:
+        file.write(b"0")
+    assert "1 of them done now" in aqmlab(*sweep, "swept", "--resume").stdout
+    # What a folder holds loads no code.
+    for again in (("sweep", "swept/experiment.toml", "--dry-run"), ("bundle", "swept")):
+        done = aqmlab(*again)
+        assert done.returncode == 2
+        assert "one of your own is named by --law FILE" in done.stderr
+    done = aqmlab("sweep", "e.toml", "--law", library, "--out", "far", "--executor", "dask://127.0.0.1:9")
+    assert (done.returncode, "threads of this process" in done.stderr) == (2, True)
+
+
+def test_a_tune_runs_with_a_law(aqmlab: Aqmlab, library: str) -> None:
+    short = [part for path, value in SHORT.items() for part in ("--set", f"{path}={value}")]
+    tune = ["tune", "pi", "--scenario", "link/mix", "--objective", "min link.queue_error", "--budget", "4 runs"]
+    few = ["--seeds", "1", "--held-out-seeds", "2", "--json"]
+    own, ours = (aqmlab(*tune, *few, *short, "--law", law) for law in (library, "reno"))
+    assert (own.returncode, ours.returncode) == (0, 0), own.stderr
+    trials = [json.loads(done.stdout)["trials"] for done in (own, ours)]
+    assert trials[0] == trials[1]
 
 
 @pytest.mark.parametrize(

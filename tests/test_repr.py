@@ -93,7 +93,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         given, given.score("fq-codel"), advise.LineSpec(rate=20e6), schemes()[0], sweep.precision("2%"),
         live.EmulatedLine("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),
         AqmEnv(file), AqmVectorEnv(2, file), Steady(),
-        path, path.up, path.up.counters, path.up.pop_dropped(), outcome,
+        path, aqmlab.SharedPath[str](PATH), path.up, path.up.counters, path.up.pop_dropped(), outcome,
         tc.Link(rate=1e6), tc.Setting("fq-codel"), tc.write(tc.Setting("fq-codel")), tc.read("tc qdisc add root pie"),
     ]  # fmt: skip
     return {name_of(type(each)): each for each in objects}

@@ -1,6 +1,7 @@
 """The wheel in an empty environment without a compiler: the README's tour works there, and the base without extras."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -85,6 +86,21 @@ def test_the_wheel_is_small_and_says_what_is_in_it() -> None:
     assert any(name.endswith(".cyclonedx.json") for name in names)
     assert [name for name in names if name.endswith(".so")] == ["aqmlab/_core.abi3.so"]
     assert "-cp310-abi3-" in WHEELS[-1].name
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is Linux's")
+def test_the_wheel_runs_with_a_glibc_of_2018() -> None:
+    """By the versions of the symbols that its programs ask for; manylinux_2_28 is RHEL 8, Debian 10 and later."""
+    assert "-manylinux_2_28_" in WHEELS[-1].name
+    wheel = zipfile.ZipFile(WHEELS[-1])
+    found = {
+        name: max(
+            (tuple(map(int, each)) for each in re.findall(rb"GLIBC_(\d+)\.(\d+)", wheel.read(name))), default=(0, 0)
+        )
+        for name in ("aqmlab/_core.abi3.so", "aqmlab/kernel/guest")
+    }
+    assert found["aqmlab/kernel/guest"] == (0, 0)  # linked statically
+    assert (2, 2) < found["aqmlab/_core.abi3.so"] <= (2, 28)
 
 
 def test_wheel_and_source_archive_have_every_file_of_the_package() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aqmlab.analysis import analyse, gain_ranges
     from aqmlab.catalogue import schemes
     from aqmlab.laws import CongestionControl
-    from aqmlab.line import Line, Path
+    from aqmlab.line import Line, Path, SharedPath
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.problems import InputError
     from aqmlab.runs.columns import StoreError
@@ -52,6 +52,7 @@ __all__ = [
     "RunError",
     "Scenario",
     "SchemeError",
+    "SharedPath",
     "Simulation",
     "StoreError",
     "Verdict",
@@ -92,6 +93,7 @@ _HOME = {
     "RunError": "runs.task",
     "Scenario": "_core",
     "SchemeError": "_core",
+    "SharedPath": "line",
     "Simulation": "runs.simulation",
     "StoreError": "runs.columns",
     "Verdict": "_core",

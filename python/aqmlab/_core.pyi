@@ -133,6 +133,29 @@ class Line:
         """A copy, which goes its own way."""
 
 @final
+class SharedPath:
+    """Both directions with traffic of others; `aqmlab.SharedPath` says more."""
+    def __new__(cls, scenario: str, aqm: str | None = None, seed: int = 1) -> SharedPath: ...
+    def push(
+        self,
+        side: str,
+        now: int,
+        length: int,
+        payload: Any,
+        ecn: str,
+        flow: int,
+        host: int,
+        class_selector: int,
+    ) -> str: ...
+    def next_event(self) -> int | None: ...
+    def pop(self, now: int) -> tuple[str, tuple[Any, Any, int, int]] | None: ...
+    def pop_dropped(self) -> tuple[Any, Any, str, int] | None: ...
+    def counters(self, side: str) -> list[int]: ...
+    @property
+    def now(self) -> int: ...
+    def copy(self) -> SharedPath: ...
+
+@final
 class Verdict:
     """What a hook wants done with the packet it was shown."""
 

@@ -2,10 +2,12 @@
 
 import inspect
 import os
+from hashlib import sha256
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from aqmlab import _core, own
-from aqmlab._core import AckFacts, Parameters, Window
+from aqmlab._core import AckFacts, Parameters, Scenario, Window
 from aqmlab.names import unknown
 from aqmlab.own import Param
 from aqmlab.problems import InputError
@@ -43,7 +45,11 @@ class CongestionControl:
         self._given = given
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {own.spelled(self.name, self._given)}>"
+        return f"<{type(self).__name__}: {self}>"
+
+    def __str__(self) -> str:
+        """Return the law as it is written on the command line: "my-law:gain=2"."""
+        return own.spelled(self.name, self._given)
 
     def on_ack(self, window: Window, facts: AckFacts) -> None:
         """Open the window: an ACK of new data has come, outside fast recovery, that tells of no new mark."""
@@ -67,12 +73,21 @@ class CongestionControl:
         return None
 
 
-def law_spec(law: str) -> str:
-    """Return a law as text: "cubic:beta=0.8" unchanged, that of a file by its name, after the file has been loaded.
+Law = str | CongestionControl | type[CongestionControl]
+"""A law as `run`, `compare` and the like take it: text as of `--law`, or a class, or an instance with parameters."""
+
+
+def law_spec(law: Law) -> str:
+    """Return a law as text: "cubic:beta=0.8" unchanged, a class or an instance by its name, a file's by the name in it.
 
     A file is a shared library ("./libmine.so", see examples/c/reno.c) or Python ("mine.py", "mine.py:MyLaw:gain=2").
     Both may do whatever a program may, so a file is loaded only where a command line or a program names it.
     """
+    if not isinstance(law, str):
+        found = law if isinstance(law, type) else type(law)
+        if not issubclass(found, CongestionControl) or found is CongestionControl:
+            raise InputError("law", f"{law!r}: expected a name, a file, or a subclass of aqmlab.CongestionControl")
+        return found.name if isinstance(law, type) else str(law)
     file, _, rest = law.strip().partition(":")
     if file.endswith(LIBRARIES):
         if rest:
@@ -81,19 +96,38 @@ def law_spec(law: str) -> str:
     return own.in_file("law", file, rest, CongestionControl, "law") if file.endswith(".py") else law
 
 
-def load_with(source: str | os.PathLike[str], set: Values, law: str | None) -> "_core.Scenario":
+def load_with(source: str | os.PathLike[str] | Scenario, set: Values | None, law: Law | None) -> Scenario:
     """Return a scenario as `load` does, whose TCP flows have a law if one is given (see `law_spec`).
 
     InputError if there is no such law, or no flow has TCP.
     """
     if law is None:
         return load(source, set)
+    if isinstance(source, Scenario):
+        raise InputError("law", f"{law}: a law is set while reading; give the name or file of {source.name} instead")
     name = law_spec(law)
-    scenario = load(source, set)
+    return load(source, {**(set or {}), **of_law(load(source, set), name)})
+
+
+def of_law(scenario: Scenario, name: str) -> dict[str, str]:
+    """Return what is set of a scenario so that its TCP flows have the law of that name; InputError if none has TCP."""
     groups = [group for group in scenario.flows if scenario.group(group).is_tcp]
     if not groups:
-        raise InputError("law", f"{law}: no flow of {scenario.name} has TCP")
-    return load(source, {**set, **{f"flows.{group}.tcp.congestion_control": name for group in groups}})
+        raise InputError("law", f"{name}: no flow of {scenario.name} has TCP")
+    return {f"flows.{group}.tcp.congestion_control": name for group in groups}
+
+
+def digest(law: Law) -> str | None:
+    """Return the SHA-256 of the code of a user's law, a file or the source of a class; None for a law of ours."""
+    if not isinstance(law, str):
+        return sha256(inspect.getsource(law if isinstance(law, type) else type(law)).encode()).hexdigest()
+    return sha256(Path(file).read_bytes()).hexdigest() if (file := _file(law)) else None
+
+
+def _file(law: str) -> str | None:
+    """The file that a text names, a shared library or Python."""
+    file = law.strip().partition(":")[0]
+    return file if file.endswith((*LIBRARIES, ".py")) else None
 
 
 def _declare(cls: type[CongestionControl]) -> Parameters:

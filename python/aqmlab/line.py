@@ -7,6 +7,7 @@ from aqmlab import _core
 
 Payload = TypeVar("Payload")
 Ecn = Literal["not-ect", "ect0", "ect1", "ce"]
+Side = Literal["up", "down"]
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class Path(Generic[Payload]):
         times = [time for line in (self.up, self.down) if (time := line.next_event()) is not None]
         return min(times, default=None)
 
-    def pop(self, now: int) -> tuple[Literal["up", "down"], Delivery[Payload]] | None:
+    def pop(self, now: int) -> tuple[Side, Delivery[Payload]] | None:
         """Take what comes out next at `now` or before, ns, and its direction; at one instant upwards first.
 
         Returns None if what was due was none. InputError if time goes backwards or nothing is due.
@@ -200,3 +201,80 @@ class Path(Generic[Payload]):
 
     def __repr__(self) -> str:
         return f"<Path: {self.up!r} up, {self.down!r} down>"
+
+
+class SharedPath(Generic[Payload]):
+    r"""Both directions of a scenario in one time, with traffic of others: the flows of the scenario send.
+
+    They are those of any simulation: long transfers under every law of congestion control, the web, video, datagrams.
+    `scenario`, `aqm` and `seed` are those of `Path`; the flows go on after the scenario's duration. InputError if a
+    line cannot do what the scenario asks for.
+
+    >>> path = SharedPath(
+    ...     "schema = 1\nduration = '60 s'\n[[links]]\nname = 'up'\nrate = '20 Mbit/s'\nbuffer = '200 packets'\n"
+    ...     "[[flows]]\ncount = 4\nrtt = '40 ms'\ntcp = 'cubic'\n"
+    ... )
+    >>> path.push("up", 2_000_000_000, 1200, b"a datagram")
+    'joined'
+    >>> side, delivery = path.pop(3_000_000_000)
+    >>> delivery.waited > 0  # the others were there before
+    True
+    """
+
+    def __init__(self, scenario: str, aqm: str | None = None, seed: int = 1) -> None:
+        self._core = _core.SharedPath(scenario, aqm, seed)
+
+    def push(
+        self,
+        side: Side,
+        now: int,
+        length: int,
+        payload: Payload,
+        *,
+        ecn: Ecn = "not-ect",
+        flow: int = 0,
+        host: int | None = None,
+        class_selector: int = 0,
+    ) -> str:
+        """Let a packet enter a direction, as `Line.push`, behind all that others have sent until then."""
+        host = flow if host is None else host
+        return self._core.push(side, now, length, payload, ecn, flow, host, class_selector)
+
+    def next_event(self) -> int | None:
+        """Return when to call `pop` next, ns: nothing comes out before; None if nothing of the caller's is within.
+
+        It is the next event of the whole network, so that most calls give nothing; `pop` may also be called later.
+        """
+        return self._core.next_event()
+
+    def pop(self, now: int) -> tuple[Side, Delivery[Payload]] | None:
+        """Take the next packet of the caller's that comes out at `now` or before, ns, and its direction.
+
+        Time passes until `now`, or until that packet comes out (`Delivery.at`): what is pushed then may be. InputError
+        if time goes backwards, or a scheme has broken down.
+        """
+        found = self._core.pop(now)
+        return None if found is None else ("up" if found[0] == "up" else "down", Delivery(*found[1]))
+
+    def pop_dropped(self) -> Dropped[Payload] | None:
+        """Take the next packet of the caller's that was dropped, in order, or None."""
+        found = self._core.pop_dropped()
+        return None if found is None else Dropped(*found)
+
+    def counters(self, side: Side) -> LineCounters:
+        """Return the counts of the caller's packets in a direction; `marked` and `waiting` are those of all."""
+        return LineCounters(*self._core.counters(side))
+
+    @property
+    def now(self) -> int:
+        """The time of the last call, or of the packet that it took, ns."""
+        return self._core.now
+
+    def copy(self) -> "SharedPath[Payload]":
+        """Return a copy with all that is on it, which goes its own way from here on."""
+        path = SharedPath.__new__(SharedPath)
+        path._core = self._core.copy()
+        return path
+
+    def __repr__(self) -> str:
+        return f"<SharedPath: {self.counters('up').held} packets within up, {self.counters('down').held} down>"

@@ -90,6 +90,10 @@ fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
     if flows.rtt_notification {
         found.push(refuse("rtt_notification", "is nothing that Linux sends".into()));
     }
+    if flows.traffic.is_foreign() {
+        found.push(refuse("kind", "\"quic\" is a stack that runs in the simulator only".into()));
+        return found;
+    }
     if flows.traffic.is_udp() {
         return found;
     }

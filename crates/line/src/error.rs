@@ -1,6 +1,6 @@
 //! What is wrong with a call.
 
-use aqmlab_core::{Problem, Problems};
+use aqmlab_core::{Problem, Problems, Span, Time};
 
 /// A call that a line refuses; the line stays as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +53,22 @@ impl LineError {
     pub const LAST: u64 = u64::MAX / 1000;
     /// The longest packet, bytes.
     pub const LONGEST: u32 = u16::MAX as u32;
+
+    /// The time of a call; refuses one before that of the `last`, or beyond all.
+    #[inline]
+    pub(crate) fn check(now: u64, last: u64) -> Result<Time, Self> {
+        match now {
+            now if now < last => Err(Self::Backwards { now, last }),
+            now if now > Self::LAST => Err(Self::Late { now }),
+            now => Ok(Time::ZERO + Span::from_nanos(now)),
+        }
+    }
+}
+
+impl From<Problem> for LineError {
+    fn from(problem: Problem) -> Self {
+        Self::Input(problem.into())
+    }
 }
 
 /// With the argument as path.

@@ -2,7 +2,7 @@
 //! transport stacks, which so need no emulator, no privileges and no clock.
 //!
 //! ```text
-//!   Line   one direction: queue and scheme, transmitter, wire        Path   both directions
+//!   Line   one direction: queue and scheme, transmitter, wire        Path   both directions    SharedPath   the same with cross traffic
 //!     push(now, packet, payload)  a packet enters; what became of it at once
 //!     next_event()                when to call again
 //!     pop(now)                    what comes out, and the mark it may have
@@ -31,6 +31,7 @@ mod error;
 mod line;
 mod path;
 mod payloads;
+mod shared;
 
 pub use aqmlab_aqm::Ecn;
 pub use aqmlab_core::{Problem, Problems};
@@ -38,3 +39,4 @@ pub use counters::Counters;
 pub use error::LineError;
 pub use line::{Delivery, DropReason, Dropped, Line, Packet, Verdict};
 pub use path::{Path, Side};
+pub use shared::SharedPath;

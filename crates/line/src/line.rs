@@ -31,6 +31,15 @@ impl Packet {
     pub fn new(length: u32, ecn: Ecn, flow: u32) -> Self {
         Self { length, ecn, flow, host: flow, class: 0 }
     }
+
+    /// Refuses what no packet has.
+    pub(crate) fn check(&self) -> Result<(), LineError> {
+        match *self {
+            Self { length, .. } if length == 0 || length > LineError::LONGEST => Err(LineError::Length { length }),
+            Self { class, .. } if class > 7 => Err(LineError::Class { class }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What became of a packet as it entered. What is decided later, [`Line::pop`] and [`Line::pop_dropped`] tell.
@@ -185,13 +194,8 @@ impl<T> Line<T> {
     /// If time goes backwards or the packet cannot be; the payload is gone then.
     #[inline]
     pub fn push(&mut self, now: u64, packet: Packet, payload: T) -> Result<Verdict, LineError> {
+        packet.check()?;
         let Packet { length, ecn, flow, host, class } = packet;
-        if length == 0 || length > LineError::LONGEST {
-            return Err(LineError::Length { length });
-        }
-        if class > 7 {
-            return Err(LineError::Class { class });
-        }
         let time = self.enter(now)?;
         self.direction.advance(time);
         self.collect();
@@ -294,11 +298,7 @@ impl<T> Line<T> {
     /// Refuses a time before that of the last call, or beyond all.
     #[inline]
     fn check(&self, now: u64) -> Result<Time, LineError> {
-        match now {
-            now if now < self.now => Err(LineError::Backwards { now, last: self.now }),
-            now if now > LineError::LAST => Err(LineError::Late { now }),
-            now => Ok(Time::ZERO + Span::from_nanos(now)),
-        }
+        LineError::check(now, self.now)
     }
 
     #[inline]
@@ -348,7 +348,7 @@ impl<T> Line<T> {
 }
 
 impl DropReason {
-    fn of(outcome: PacketOutcome) -> Self {
+    pub(crate) fn of(outcome: PacketOutcome) -> Self {
         match outcome {
             PacketOutcome::Refused(OVERFLOW) => Self::Full,
             PacketOutcome::Dropped(OVERFLOW) => Self::Evicted,
@@ -359,7 +359,7 @@ impl DropReason {
 }
 
 impl Counters {
-    fn of(&mut self, reason: DropReason) -> &mut u64 {
+    pub(crate) fn of(&mut self, reason: DropReason) -> &mut u64 {
         match reason {
             DropReason::Full => &mut self.full,
             DropReason::Scheme(_) => &mut self.scheme,

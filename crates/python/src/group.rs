@@ -52,7 +52,7 @@ impl From<&FlowSpec> for Group {
             rtt,
             rtt_range,
             kind: spec.traffic.kind(),
-            is_tcp: !spec.traffic.is_udp(),
+            is_tcp: spec.traffic.is_tcp(),
             stops: spec.batches.iter().any(|batch| batch.stop.is_some()),
             acks_queue: !spec.ack_path.is_empty(),
             ecn: spec.ecn.is_capable(),

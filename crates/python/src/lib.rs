@@ -557,6 +557,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Watch>()?;
     m.add_class::<Scenario>()?;
     m.add_class::<line::Line>()?;
+    m.add_class::<line::SharedPath>()?;
     m.add_class::<link::Link>()?;
     m.add_class::<group::Group>()?;
     m.add_class::<linear_law::LinearLaw>()?;

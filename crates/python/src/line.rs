@@ -1,7 +1,7 @@
 //! A line in the time of a Python program.
 
 use crate::refused;
-use aqmlab::{DropReason, Ecn, Packet, Path, Problem, Problems, Verdict};
+use aqmlab::{DropReason, Ecn, Packet, Path, Problem, Problems, Side, Verdict};
 use aqmlab_core::problem::unknown;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -37,6 +37,20 @@ fn reason_name(reason: DropReason) -> &'static str {
         DropReason::Evicted => "evicted",
         DropReason::Lost => "lost",
     }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Joined => "joined",
+        Verdict::Marked => "marked",
+        Verdict::Dropped(reason) => reason_name(reason),
+    }
+}
+
+/// In the order of `LineCounters` in Python.
+fn counts(counters: aqmlab::Counters) -> [u64; 9] {
+    let aqmlab::Counters { pushed, delivered, full, scheme, evicted, lost, marked, held, waiting } = counters;
+    [pushed, delivered, full, scheme, evicted, lost, marked, held, waiting]
 }
 
 fn wrong(error: aqmlab::LineError) -> PyErr {
@@ -94,11 +108,7 @@ impl Line {
         let mut line = self.lock(py);
         let verdict = line.push(now, packet, Arc::new(payload)).map_err(wrong)?;
         verify(&line)?;
-        Ok(match verdict {
-            Verdict::Joined => "joined",
-            Verdict::Marked => "marked",
-            Verdict::Dropped(reason) => reason_name(reason),
-        })
+        Ok(verdict_name(verdict))
     }
 
     fn next_event(&self, py: Python<'_>) -> Option<u64> {
@@ -134,12 +144,9 @@ impl Line {
         self.lock(py).aqm()
     }
 
-    /// Pushed, delivered, full, scheme, evicted, lost, marked, held, waiting.
     #[getter]
     fn counters(&self, py: Python<'_>) -> [u64; 9] {
-        let aqmlab::Counters { pushed, delivered, full, scheme, evicted, lost, marked, held, waiting } =
-            self.lock(py).counters();
-        [pushed, delivered, full, scheme, evicted, lost, marked, held, waiting]
+        counts(self.lock(py).counters())
     }
 
     /// What the scheme shows, by name.
@@ -150,5 +157,82 @@ impl Line {
 
     fn copy(&self, py: Python<'_>) -> Self {
         Self::of(self.lock(py).clone())
+    }
+}
+
+/// Both directions, with traffic of others.
+#[pyclass(frozen, module = "aqmlab._core")]
+pub struct SharedPath(Mutex<aqmlab::SharedPath<Payload>>);
+
+const SIDES: [(&str, Side); 2] = [("up", Side::Up), ("down", Side::Down)];
+
+fn side_of(name: &str) -> PyResult<Side> {
+    let found = SIDES.iter().find(|(known, _)| *known == name).map(|(_, side)| *side);
+    found.ok_or_else(|| refused(Problem::new("side", unknown("direction", name, &SIDES.map(|(name, _)| name)))))
+}
+
+fn side_name(side: Side) -> &'static str {
+    SIDES[side as usize].0
+}
+
+impl SharedPath {
+    /// Lets go of the interpreter while another thread has the path.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, aqmlab::SharedPath<Payload>> {
+        self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl SharedPath {
+    #[new]
+    #[pyo3(signature = (scenario, aqm=None, seed=1))]
+    fn new(scenario: &str, aqm: Option<&str>, seed: u64) -> PyResult<Self> {
+        aqmlab::SharedPath::new(scenario, aqm, seed).map(|path| Self(Mutex::new(path))).map_err(refused)
+    }
+
+    #[allow(clippy::too_many_arguments)] // as Python names them
+    fn push(
+        &self,
+        py: Python<'_>,
+        side: &str,
+        now: u64,
+        length: u32,
+        payload: Py<PyAny>,
+        ecn: &str,
+        flow: u32,
+        host: u32,
+        class_selector: u8,
+    ) -> PyResult<&'static str> {
+        let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, class: class_selector };
+        let verdict = self.lock(py).push(side_of(side)?, now, packet, Arc::new(payload));
+        verdict.map(verdict_name).map_err(wrong)
+    }
+
+    fn next_event(&self, py: Python<'_>) -> Option<u64> {
+        self.lock(py).next_event()
+    }
+
+    fn pop(&self, py: Python<'_>, now: u64) -> PyResult<Option<(&'static str, Out)>> {
+        let found = self.lock(py).pop(now).map_err(wrong)?;
+        Ok(found
+            .map(|(side, out)| (side_name(side), (out.payload.clone_ref(py), ecn_name(out.ecn), out.waited, out.at))))
+    }
+
+    fn pop_dropped(&self, py: Python<'_>) -> Option<(Py<PyAny>, &'static str, &'static str, u64)> {
+        let (_, gone) = self.lock(py).pop_dropped()?;
+        Some((gone.payload.clone_ref(py), ecn_name(gone.ecn), reason_name(gone.reason), gone.at))
+    }
+
+    fn counters(&self, py: Python<'_>, side: &str) -> PyResult<[u64; 9]> {
+        Ok(counts(self.lock(py).counters(side_of(side)?)))
+    }
+
+    #[getter]
+    fn now(&self, py: Python<'_>) -> u64 {
+        self.lock(py).now()
+    }
+
+    fn copy(&self, py: Python<'_>) -> Self {
+        Self(Mutex::new(self.lock(py).clone()))
     }
 }

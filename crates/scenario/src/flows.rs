@@ -17,38 +17,46 @@ const MAX_HOPS: usize = 254;
 /// UDP and IP (RFC 768, RFC 791 without options).
 const UDP_HEADER: Bytes = Bytes(28.0);
 
+/// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
+const QUIC_PAYLOAD: u32 = 1452;
+
 /// One `[[flows]]`; paths may name any of `links`.
 pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> Option<FlowSpec> {
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("flows");
     let mut flow = TableReader::new(table, format!("flows.{}", clip(shown)), found);
     let name = flow.name("flows");
     let traffic = read_traffic(&mut flow);
-    let is_udp = traffic.as_ref().is_some_and(Traffic::is_udp);
+    let is_tcp = traffic.as_ref().is_none_or(Traffic::is_tcp);
+    let is_quic = traffic.as_ref().is_some_and(Traffic::is_foreign);
     let path = match flow.raw("path") {
         None => Some((0..links.len()).collect()),
         Some(value) => read_path(&mut flow, "path", value, links),
     };
     let rtt = required_distribution(&mut flow, "rtt", "\"80 ms\"");
     let payload: Option<Bytes> = flow.optional("packet");
-    let payload = flow.within("packet", payload, "1 B", "64000 B").map(|bytes| bytes.0.round() as u32);
-    let access_rate: Option<Rate> = flow.optional("access_rate");
+    let least = if is_quic { "1200 B" } else { "1 B" }; // RFC 9000, section 14
+    let payload = flow.within("packet", payload, least, "64000 B").map(|bytes| bytes.0.round() as u32);
+    let access_rate: Option<Rate> = if is_quic { None } else { flow.optional("access_rate") };
     let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
     let class: Option<u32> = flow.optional("class").or(Some(0));
     let class = flow.within("class", class, "0", "7");
     let hosts: Option<u32> = flow.optional("hosts");
     let hosts = flow.within("hosts", hosts, "1", "1000000");
-    let (rtt_notification, ack_path, tcp) = if is_udp {
-        (false, Some(Vec::new()), Some(Tcp::none()))
-    } else {
-        let rtt_notification = flow.optional("rtt_notification").unwrap_or(false);
-        let ack_path = match flow.raw("ack_path") {
-            None => Some(Vec::new()),
-            Some(value) => read_path(&mut flow, "ack_path", value, links),
-        };
-        (rtt_notification, ack_path, read_tcp(&mut flow))
+    let ack_path = if is_tcp || is_quic { flow.raw("ack_path") } else { None };
+    let ack_path = match ack_path {
+        None => Some(Vec::new()),
+        Some(value) => read_path(&mut flow, "ack_path", value, links),
     };
-    let ecn = read_ecn(&mut flow, tcp.as_ref().map(|tcp| &tcp.control).filter(|_| !is_udp));
-    let header = if is_udp { read_udp_header(&mut flow) } else { tcp.as_ref().map(|tcp| tcp.params.header) };
+    let (rtt_notification, tcp) = match is_tcp {
+        true => (flow.optional("rtt_notification").unwrap_or(false), read_tcp(&mut flow)),
+        false => (false, Some(Tcp::none())),
+    };
+    let ecn = read_ecn(&mut flow, tcp.as_ref().map(|tcp| &tcp.control).filter(|_| is_tcp));
+    let header = match is_tcp {
+        true => tcp.as_ref().map(|tcp| tcp.params.header),
+        false if is_quic => Some(UDP_HEADER),
+        false => read_udp_header(&mut flow),
+    };
     let batches = read_batches(&mut flow);
     let start_spread: Option<f64> = flow.optional("start_spread");
     let start_spread = flow.within("start_spread", start_spread, "0", "1000").unwrap_or(0.0);
@@ -66,7 +74,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> 
         rtt: rtt?,
         batches: batches?,
         start_spread,
-        payload: payload.unwrap_or(profile.default_payload()),
+        payload: payload.unwrap_or(if is_quic { QUIC_PAYLOAD } else { profile.default_payload() }),
         header: header?.0.round() as u32,
         access_rate,
         ecn: ecn?,

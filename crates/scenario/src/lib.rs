@@ -30,7 +30,7 @@ pub use sizing::buffer_packets;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyScheme, Ecn, Limit, QueueView, SchemeEntry};
 use aqmlab_core::params::split_choice;
-use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
+use aqmlab_core::{Bytes, Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 use std::fmt;
 
@@ -181,6 +181,41 @@ pub enum Traffic {
         /// Data of a transfer.
         size: Distribution<Packets>,
     },
+    /// Connections of a QUIC stack that is not part of the simulator (`crates/quic`), each with one stream.
+    Quic(Quic),
+    /// Whatever the program sends that hosts the simulation. No scenario has it.
+    Foreign,
+}
+
+/// A QUIC connection.
+#[derive(Clone, Debug)]
+pub struct Quic {
+    /// Data of its stream, bytes; `None` for no end.
+    pub size: Option<Bytes>,
+    /// The stack's own congestion control.
+    pub control: QuicControl,
+}
+
+/// The laws of congestion control of quinn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuicControl {
+    /// CUBIC (RFC 9438), its default.
+    #[default]
+    Cubic,
+    /// NewReno (RFC 9002).
+    NewReno,
+    /// BBR, its experimental first version.
+    Bbr,
+}
+
+impl QuicControl {
+    /// Each with its name in a scenario.
+    pub const ALL: [(&str, Self); 3] = [("cubic", Self::Cubic), ("newreno", Self::NewReno), ("bbr", Self::Bbr)];
+
+    /// Its name in a scenario.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
 }
 
 /// The distributions of a web session; numbers drawn are rounded up to whole ones.
@@ -223,7 +258,19 @@ impl Traffic {
             Traffic::Http(_) => "http",
             Traffic::Video(_) => "video",
             Traffic::Short { .. } => "short",
+            Traffic::Quic(_) => "quic",
+            Traffic::Foreign => "foreign",
         }
+    }
+
+    /// Its ends are outside of the simulation: another program's, which takes part by its packets.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Traffic::Quic(_) | Traffic::Foreign)
+    }
+
+    /// It goes over TCP.
+    pub fn is_tcp(&self) -> bool {
+        !self.is_udp() && !self.is_foreign()
     }
 
     /// It is transfers that clients ask for.
@@ -239,7 +286,7 @@ impl Traffic {
         }
     }
 
-    /// It goes over UDP.
+    /// It is datagrams of a source.
     pub fn is_udp(&self) -> bool {
         matches!(self, Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. })
     }

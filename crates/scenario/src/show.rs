@@ -1,6 +1,6 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use crate::{Distribution, FlowSpec, LinkSpec, Mangling, RateChanges, Scenario, Traffic};
+use crate::{Distribution, FlowSpec, LinkSpec, Mangling, Quic, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
@@ -104,7 +104,7 @@ impl FlowSpec {
     }
 
     fn resolved_tcp(&self) -> Map<String, Value> {
-        if self.traffic.is_udp() {
+        if !self.traffic.is_tcp() {
             return Map::new();
         }
         let control = ("congestion_control", self.control.text());
@@ -122,7 +122,11 @@ impl FlowSpec {
 impl Traffic {
     fn resolved(&self) -> Map<String, Value> {
         let pairs = match self {
-            Traffic::Ftp => vec![],
+            Traffic::Ftp | Traffic::Foreign => vec![],
+            Traffic::Quic(Quic { size, control }) => {
+                let size = size.map_or("no end".into(), |size| format!("{} B", size.0));
+                vec![("size", size), ("congestion_control", control.name().into())]
+            }
             Traffic::UdpCbr { rate } => vec![("rate", rate.text())],
             Traffic::UdpOnOff { rate, on, off } => {
                 vec![("rate_on", rate.text()), ("on", on.text()), ("off", off.text())]

@@ -2,13 +2,13 @@
 
 use crate::distribution::{Distribution, RandomQuantity};
 use crate::table_reader::{TableReader, kind, scalar};
-use crate::{Pages, Traffic, Video};
+use crate::{Pages, Quic, QuicControl, Traffic, Video};
 use aqmlab_core::problem::{clip, unknown};
-use aqmlab_core::{Frequency, Packets, Quantity, Rate, Span};
+use aqmlab_core::{Bytes, Frequency, Packets, Quantity, Rate, Span};
 use toml::Value;
 
 /// Kinds of traffic, as a scenario calls them.
-const KINDS: [&str; 6] = ["ftp", "udp-cbr", "udp-onoff", "http", "video", "short"];
+const KINDS: [&str; 7] = ["ftp", "udp-cbr", "udp-onoff", "http", "video", "short", "quic"];
 
 /// The traffic of one `[[flows]]`, by its `kind`; `ftp` if there is none.
 pub fn read_traffic(flow: &mut TableReader) -> Option<Traffic> {
@@ -19,6 +19,7 @@ pub fn read_traffic(flow: &mut TableReader) -> Option<Traffic> {
         Some("http") => read_pages(flow).map(Traffic::Http),
         Some("video") => read_video(flow).map(Traffic::Video),
         Some("short") => read_short(flow),
+        Some("quic") => read_quic(flow).map(Traffic::Quic),
         Some(other) => {
             flow.refuse("kind", unknown("kind", other, &KINDS));
             None
@@ -141,6 +142,19 @@ fn read_short(flow: &mut TableReader) -> Option<Traffic> {
     let arrivals = flow.within("arrivals", arrivals, "0.000001 Hz", "1000000 Hz");
     let size = read_size(flow);
     Some(Traffic::Short { arrivals: arrivals?, size: size? })
+}
+
+fn read_quic(flow: &mut TableReader) -> Option<Quic> {
+    let size: Option<Bytes> = flow.optional("size");
+    let size = if flow.raw("size").is_some() { Some(flow.within("size", size, "1 B", "1000000 MB")?) } else { None };
+    let Some(name) = flow.text("congestion_control") else {
+        return Some(Quic { size, control: QuicControl::default() });
+    };
+    let Some((_, control)) = QuicControl::ALL.into_iter().find(|(known, _)| *known == name) else {
+        flow.refuse("congestion_control", unknown("law", name, &QuicControl::ALL.map(|(known, _)| known)));
+        return None;
+    };
+    Some(Quic { size, control })
 }
 
 /// A transfer has at least one packet; draws below are rounded up.

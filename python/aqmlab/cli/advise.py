@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab.cli.common import Jobs, Json, Settings, exit_if_failed, print_json, progress
+from aqmlab.cli.common import Jobs, Json, LawOption, Settings, exit_if_failed, print_json, progress
 from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, chosen, load
@@ -33,7 +33,7 @@ def advise(
     rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Usual round-trip time (30ms).")] = None,
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
     flows: Annotated[int | None, typer.Option(metavar="N", min=1, help="Long transfers, with --rate (20).")] = None,
-    law: Annotated[str | None, typer.Option(metavar="LAW", help="Congestion control of all transfers (cubic).")] = None,
+    law: LawOption = None,
     ecn: Annotated[bool, typer.Option("--ecn", help="All transfers speak ECN.")] = False,
     varying: Annotated[
         bool, typer.Option("--varying", help="Rates wander down to a quarter, as a radio link's do.")
@@ -64,6 +64,7 @@ def advise(
     """
     from aqmlab.advise import LineSpec, commands, conditions, document, needs
     from aqmlab.advise import advise as compare
+    from aqmlab.laws import law_spec
     from aqmlab.present.terminal import advice as tables
 
     if check:
@@ -84,7 +85,7 @@ def advise(
             rtt=option_value("rtt", rtt, "s") or 0.030,
             buffer=buffer,
             flows=flows,
-            law=law,
+            law=None if law is None else law_spec(law),
             ecn=ecn,
             varying=varying,
         )

@@ -29,6 +29,10 @@ def studio(
     aqms: Annotated[
         list[str] | None, typer.Option("--aqm", metavar="FILE", help="A Python file with your own scheme; repeatable.")
     ] = None,
+    own_laws: Annotated[
+        list[str] | None,
+        typer.Option("--law", metavar="FILE", help="A shared library or Python file with your own law; repeatable."),
+    ] = None,
     results: Annotated[
         list[Path] | None, typer.Option(metavar="DIR", help="What sweep --out or reproduce --out leaves; repeatable.")
     ] = None,
@@ -44,9 +48,11 @@ def studio(
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise InputError("token", f"shorter than {SHORTEST_TOKEN} characters can be guessed")
 
-    from aqmlab import own
+    from aqmlab import laws, own
     from aqmlab.scenario import load
 
+    for law in own_laws or []:
+        laws.law_spec(law)  # from here on the catalogue has it
     loaded = None if scenario is None else load(scenario)
     schemes = [own.spec(aqm) for aqm in aqms or []]
 

@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.common import SPREAD, Jitter, Jobs, Json, Measures, Out, exit_if_failed, print_json, tell_time
+from aqmlab.cli.common import (
+    SPREAD,
+    Jitter,
+    Jobs,
+    Json,
+    LawOption,
+    Measures,
+    Out,
+    exit_if_failed,
+    print_json,
+    tell_time,
+)
 from aqmlab.problems import InputError
 from aqmlab.runs import MOST_SEEDS
 
@@ -32,6 +43,7 @@ def sweep(
     engine: Annotated[
         str | None, typer.Option(metavar="NAME", help="sim or linux; default: what the experiment says, or sim.")
     ] = None,
+    law: LawOption = None,
     measures: Measures = None,
     jitter: Jitter = False,
     precise: Annotated[
@@ -57,7 +69,7 @@ def sweep(
     from aqmlab.runs import plan
     from aqmlab.runs import sweep as sweeps
 
-    asked = plan.read(experiment, (SPREAD,) if jitter else (), engine)
+    asked = plan.read(experiment, (SPREAD,) if jitter else (), engine, law)
     wanted = sweeps.precision(precise, most_seeds) if precise else None
     if dry_run:
         done = len(asked.runs()) - len(sweeps.not_done(asked, out))

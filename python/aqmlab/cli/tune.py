@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from aqmlab import extras, files
-from aqmlab.cli.common import Jobs, Json, Out, Settings, check_report, command, exit_if_failed, leave, progress
+from aqmlab.cli.common import (
+    Jobs,
+    Json,
+    LawOption,
+    Out,
+    Settings,
+    check_report,
+    command,
+    exit_if_failed,
+    leave,
+    progress,
+)
 from aqmlab.problems import InputError, Problem
 from aqmlab.scenario import assignments
 
@@ -67,6 +78,7 @@ def tune(
     ] = False,
     study: Annotated[str | None, typer.Option(hidden=True)] = None,
     settings: Settings = None,
+    law: LawOption = None,
     jobs: Jobs = None,
     executor: Annotated[
         str | None, typer.Option(metavar="URL", help="Where to run: threads (default) or dask://host:port.")
@@ -105,6 +117,7 @@ def tune(
         held_out=held_out or (),
         held_out_seeds=held_out_seeds,
         set=assignments(settings or []),
+        law=law,
     )
     if out:
         files.check_folder(out)

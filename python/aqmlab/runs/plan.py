@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache, cached_property
 from itertools import product
@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, catalogue, own, scenario
+from aqmlab import _core, catalogue, laws, own, scenario
 from aqmlab.kernel import images
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem, located
@@ -24,7 +24,7 @@ from aqmlab.runs.checks import check_engine, check_schemes, check_set
 from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import ENGINES, LINUX, SIM, Task
 
-KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds", "warmup", "engine")
+KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds", "warmup", "engine", "law")
 MSER = "mser"
 MOST_RUNS = 1_000_000
 LARGEST_SEED = 2**63 - 1
@@ -65,6 +65,19 @@ class Arm:
         """`given`, the file of the user's own scheme being in schemes/."""
         file = _file(self.given)
         return self.given.replace(file, f"schemes/{Path(file).name}", 1) if self.code else self.given
+
+
+@dataclass(frozen=True)
+class ChosenLaw:
+    """The congestion control of all TCP flows: its name with parameters, and the digest of the user's code."""
+
+    name: str
+    digest: str | None
+
+    @classmethod
+    def of(cls, law: laws.Law | None) -> "ChosenLaw | None":
+        """Return what `laws.law_spec` reads; None for none."""
+        return None if law is None else cls(laws.law_spec(law), laws.digest(law))
 
 
 @dataclass(frozen=True)
@@ -138,6 +151,8 @@ class Plan:
     """Warm-up by scenario, for those that do not keep their own; or "mser", until the pilot runs are done."""
     engine: str = SIM
     """Name of what does the runs, one of `ENGINES`."""
+    law: ChosenLaw | None = None
+    """The congestion control of all TCP flows, where the scenarios' own is not wanted."""
 
     def __repr__(self) -> str:
         return f"<Plan: {self.title}, {len(self.conditions)} conditions, {len(self.seeds)} seeds>"
@@ -162,11 +177,12 @@ class Plan:
         return {"experiment.toml": self._toml(), **scenarios, **schemes}
 
     def session(self) -> dict[str, Any]:
-        """Return what environment.json says of this plan: what figures say of the user's schemes, and the kernel."""
+        """Return what environment.json says of this plan: what figures say of the user's schemes; kernel and law."""
         own = {catalogue.halves(arm.aqm)[0] for arm in self.arms if arm.code}
         told = {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in own}
         kernel = {"kernel": images.newest().name} if self.engine == LINUX else {}
-        return ({"schemes": told} if told else {}) | kernel
+        law = {"law": asdict(self.law)} if self.law and self.law.digest else {}
+        return ({"schemes": told} if told else {}) | kernel | law
 
     def _toml(self) -> str:
         lists = {
@@ -180,6 +196,7 @@ class Plan:
                 *(f"{key} = {_list(values)}" for key, values in lists.items()),
                 f"seeds = {list(self.seeds)}",
                 *([f"engine = {_quoted(self.engine)}"] if self.engine != SIM else []),
+                *([f"law = {_quoted(self.law.name)}"] if self.law else []),
                 *([f"warmup = {_quoted(self.warmup)}"] if isinstance(self.warmup, str) else []),
                 "",
                 "[set]",
@@ -197,14 +214,17 @@ class Plan:
 
 def with_warmup(plan: Plan, warmup: Mapping[str, str]) -> Plan:
     """Return the plan with these warm-ups, by scenario."""
-    conditions = _conditions(plan.scenarios, plan.arms, plan.overrides, warmup, plan.engine)
+    conditions = _conditions(plan.scenarios, plan.arms, plan.overrides, warmup, plan.engine, plan.law)
     return replace(plan, warmup=dict(warmup), conditions=tuple(conditions))
 
 
-def read(path: str | os.PathLike[str], more: Pairs = (), engine: str | None = None) -> Plan:
+def read(
+    path: str | os.PathLike[str], more: Pairs = (), engine: str | None = None, law: laws.Law | None = None
+) -> Plan:
     """Return the plan of an experiment file, with more values set if it does not set them; docs/sweeps.md describes it.
 
-    `engine` does the runs instead of the one that the file names. Paths in it are relative to its folder. Raises
+    `engine` does the runs and `law` (as of `aqmlab.run`) controls all TCP flows instead of those that the file names.
+    Paths in it are relative to its folder. Raises
     InputError with the first mistake of the file, or with every mistake that its values make in its scenarios and
     schemes.
     """
@@ -213,10 +233,10 @@ def read(path: str | os.PathLike[str], more: Pairs = (), engine: str | None = No
     path = Path(path)
     text = scenario.read_file(path, "experiment")
     with located("experiment.", text, str(path)):
-        return _read(path, _core.read_toml(text, str(path)), more, engine)
+        return _read(path, _core.read_toml(text, str(path)), more, engine, ChosenLaw.of(law))
 
 
-def _read(path: Path, data: Mapping[str, Any], more: Pairs, engine: str | None) -> Plan:
+def _read(path: Path, data: Mapping[str, Any], more: Pairs, engine: str | None, law: ChosenLaw | None) -> Plan:
     _check(data, path)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
     overrides = {name: (value,) for name, value in more if name not in overrides} | overrides
@@ -229,8 +249,9 @@ def _read(path: Path, data: Mapping[str, Any], more: Pairs, engine: str | None) 
     warmup = _warmup(data.get("warmup", {}), scenarios, overrides)
     given = {} if isinstance(warmup, str) else warmup
     engine = engine or data.get("engine", SIM)
-    conditions = _conditions(scenarios, arms, overrides, given, engine)
-    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, tuple(conditions), warmup, engine)
+    law = law or _law(data.get("law"))
+    conditions = tuple(_conditions(scenarios, arms, overrides, given, engine, law))
+    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, conditions, warmup, engine, law)
 
 
 def _check(data: Mapping[str, Any], path: Path) -> None:
@@ -257,6 +278,7 @@ def _conditions(
     overrides: Mapping[str, tuple[str, ...]],
     warmup: Mapping[str, str],
     engine: str,
+    law: ChosenLaw | None,
 ) -> list[Condition]:
     """Return each scenario with each combination of overrides under each scheme, or raise everything that is wrong."""
     problems: dict[Problem, str] = {}  # each with the first scenario that has it
@@ -264,7 +286,7 @@ def _conditions(
     def of_case(file: ScenarioFile, values: Sequence[str]) -> list[Condition]:
         try:
             more = {"warmup": warmup[file.name]} if file.name in warmup else {}
-            return _of_case(file, (*zip(overrides, values, strict=True), *more.items()), arms, engine)
+            return _of_case(file, (*zip(overrides, values, strict=True), *more.items()), arms, engine, law)
         except InputError as error:
             for problem in error.problems:
                 problems.setdefault(problem, file.name)
@@ -281,21 +303,28 @@ def _of_scenario(name: str, problem: Problem) -> Problem:
     return problem if problem.location else problem._replace(path=f"{name}: {problem.path}")
 
 
-def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm], engine: str) -> list[Condition]:
+def _of_case(
+    file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm], engine: str, law: ChosenLaw | None
+) -> list[Condition]:
     """Return a scenario with its overrides under each scheme, by an engine that can do all of them."""
     parsed = scenario.told(_core.Scenario.parse(file.text, file.name, list(overrides)))
+    named = ", ".join([file.name, *map("=".join, overrides), *([f"law={law.name}"] if law else [])])
+    if law:
+        overrides = (*overrides, *laws.of_law(parsed, law.name).items())
+        parsed = _core.Scenario.parse(file.text, file.name, list(overrides))
     specs = [arm.aqm for arm in arms]
     check_set(parsed, specs)
     check_schemes(parsed, specs)
     check_engine(engine, parsed, specs)
     body = parsed.resolved()
     del body["name"], body["title"]  # they decide nothing
-    case = Case(file.name, parsed.links[0], overrides, ", ".join([file.name, *map("=".join, overrides)]))
+    case = Case(file.name, parsed.links[0], overrides, named)
+    code = [law.digest] if law and law.digest else []
     return [
         Condition(
             case,
             arm,
-            json.dumps([*_made_by(engine), body, parsed.parameters(arm.aqm), arm.names, arm.code]),
+            json.dumps([*_made_by(engine), body, parsed.parameters(arm.aqm), arm.names, arm.code, *code]),
             parsed,
             engine,
         )
@@ -385,6 +414,19 @@ def _arm(name: str, parameters: Pairs, folder: Path) -> Arm:
         given += joint + ",".join(f"{key}={value}" for key, value in parameters)
     spec = own.spec(given)
     return Arm(spec, given, path.read_text(encoding="utf-8") if path else "")
+
+
+def _law(name: Any) -> ChosenLaw | None:
+    """Return the law that an experiment file names, which is one of the catalogue's: no file has code loaded."""
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise InputError("experiment.law", f'{name!r}: expected a law, such as "cubic"')
+    called, known = catalogue.halves(name)[0], [law.name for law in catalogue.laws()]
+    if called not in known:
+        reason = f"{name}: unknown law; {_core.hint(called, known)}; one of your own is named by --law FILE"
+        raise InputError("experiment.law", reason)
+    return ChosenLaw(name, None)
 
 
 def _file(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import overload
 
-from aqmlab import own
+from aqmlab import laws, own
 from aqmlab._core import Scenario, SchemeError
 from aqmlab.problems import InputError
 from aqmlab.runs import check_seed, check_seeds, metrics
@@ -17,7 +17,7 @@ from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.measures import every, expand
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import SIM, Failure, RunError, Task
-from aqmlab.scenario import Values, load
+from aqmlab.scenario import Values
 
 Source = str | os.PathLike[str] | Scenario
 
@@ -30,6 +30,7 @@ def run(
     series: bool = False,
     trace: str | None = None,
     set: Values | None = None,
+    law: laws.Law | None = None,
     threads: int | None = None,
     engine: str = SIM,
     progress: Progress | None = None,
@@ -37,17 +38,18 @@ def run(
     """Simulate one scenario once, or run it on Linux.
 
     `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces what the scenario
-    says, `set` replaces values of the scenario, `series` asks for time series, `trace` names a link whose packets are
-    traced, `progress` is called now and then with the part done, and 1. Up to `threads` threads simulate at once, by
-    default one per core; the result is the same, and a small run takes one. `engine` "linux" is a real Linux in virtual
-    time (`aqmlab kernel build`), whose trace is a capture only. Raises InputError for bad input,
-    SchemeError if a user's scheme breaks down, and RunError if the run fails otherwise.
+    says, `set` replaces values of the scenario, `law` is the congestion control of all TCP flows ("cubic:beta=0.8", a
+    subclass of `aqmlab.CongestionControl` or an instance of one, "./libmine.so" or "mine.py"), `series` asks for time
+    series, `trace` names a link whose packets are traced, `progress` is called now and then with the part done, and 1.
+    Up to `threads` threads simulate at once, by default one per core; the result is the same, and a small run takes
+    one. `engine` "linux" is a real Linux in virtual time (`aqmlab kernel build`), whose trace is a capture only. Raises
+    InputError for bad input, SchemeError if a user's scheme breaks down, and RunError if the run fails otherwise.
     """
     if threads is not None and threads < 1:
         raise InputError("threads", f"{threads}: at least one")
     check_seed(seed)
     scheme = None if aqm is None else own.spec(aqm)
-    loaded = load(scenario, set)
+    loaded = laws.load_with(scenario, set, law)
     if scheme is not None:
         if set:
             check_set(loaded, [scheme])
@@ -69,6 +71,7 @@ def compare(
     seeds: int = ...,
     *,
     set: Values | None = ...,
+    law: laws.Law | None = ...,
     measures: Sequence[str] = ...,
     jobs: int | None = ...,
     engine: str = ...,
@@ -84,6 +87,7 @@ def compare(
     seeds: int = ...,
     *,
     set: Values | None = ...,
+    law: laws.Law | None = ...,
     measures: Sequence[str] = ...,
     jobs: int | None = ...,
     engine: str = ...,
@@ -98,6 +102,7 @@ def compare(
     seeds: int = 1,
     *,
     set: Values | None = None,
+    law: laws.Law | None = None,
     measures: Sequence[str] = (),
     jobs: int | None = None,
     engine: str = SIM,
@@ -106,21 +111,21 @@ def compare(
 ) -> Comparison | EngineComparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
-    `set` replaces values of the scenario; `measures` are shown instead of the usual ones: names, with globs
-    ("flows.*.goodput"); `jobs` runs go on at the same time, by default one per core; `engine` as of `run`. `engines`
-    (["sim", "linux"]) has it done by each of them, and gives their results side by side. A run that
-    fails is listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
+    `set` replaces values of the scenario; `law` as of `run`; `measures` are shown instead of the usual ones: names,
+    with globs ("flows.*.goodput"); `jobs` runs go on at the same time, by default one per core; `engine` as of `run`.
+    `engines` (["sim", "linux"]) has it done by each of them, and gives their results side by side. A run that fails is
+    listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """
     if engines is None:
         [compared] = compare_all(
-            [scenario], aqms, seeds, set=set, measures=measures, jobs=jobs, engine=engine, progress=progress
+            [scenario], aqms, seeds, set=set, law=law, measures=measures, jobs=jobs, engine=engine, progress=progress
         )
         return compared
     if engine != SIM:
         raise InputError("engine", f"{engine}: engines names those that are wanted; leave out one of the two")
     check_engines(engines)
     [found] = compare_engines(
-        [scenario], aqms, seeds, engines=engines, set=set, measures=measures, jobs=jobs, progress=progress
+        [scenario], aqms, seeds, engines=engines, set=set, law=law, measures=measures, jobs=jobs, progress=progress
     )
     return found
 
@@ -131,6 +136,7 @@ def compare_all(
     seeds: int = 1,
     *,
     set: Values | None = None,
+    law: laws.Law | None = None,
     measures: Sequence[str] = (),
     jobs: int | None = None,
     engine: str = SIM,
@@ -141,7 +147,7 @@ def compare_all(
     A measure must be known in one of the scenarios, and is shown in those that have it.
     """
     found = compare_engines(
-        scenarios, aqms, seeds, engines=[engine], set=set, measures=measures, jobs=jobs, progress=progress
+        scenarios, aqms, seeds, engines=[engine], set=set, law=law, measures=measures, jobs=jobs, progress=progress
     )
     return [each.first for each in found]
 
@@ -153,13 +159,14 @@ def compare_engines(
     *,
     engines: Sequence[str],
     set: Values | None = None,
+    law: laws.Law | None = None,
     measures: Sequence[str] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[EngineComparison]:
     """Return the comparison of each scenario by one engine or several; arguments as of `compare_all`."""
     specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
-    loaded = [load(scenario, set) for scenario in scenarios]
+    loaded = [laws.load_with(scenario, set, law) for scenario in scenarios]
     for each in loaded:
         check_set(each, specs)
         for engine in engines:

@@ -4,12 +4,12 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab import _core, own
+from aqmlab import _core, laws, own
 from aqmlab._core import Probe
 from aqmlab.runs import check_seed
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.simulate import Source
-from aqmlab.scenario import Values, load, written
+from aqmlab.scenario import Values, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,12 +56,13 @@ class Simulation:
         series: bool = False,
         trace: str | None = None,
         set: Values | None = None,
+        law: laws.Law | None = None,
     ) -> None:
         check_seed(seed)
         if causal is not None:
             warnings.warn("causal has no effect: leave it out", DeprecationWarning, stacklevel=2)
         scheme = None if aqm is None else own.spec(aqm)
-        loaded = load(scenario, set)
+        loaded = laws.load_with(scenario, set, law)
         self._engine = _core.Simulation(loaded, scheme, seed, series=series, trace=trace)
 
     def __repr__(self) -> str:

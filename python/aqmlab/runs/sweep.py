@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from aqmlab import laws
 from aqmlab.names import unknown
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
@@ -161,6 +162,7 @@ def sweep(
     jobs: int | None = None,
     executor: str | Executor | None = None,
     engine: str | None = None,
+    law: laws.Law | None = None,
     resume: bool = False,
     measures: Sequence[str] = (),
     precise: Precision | None = None,
@@ -169,15 +171,19 @@ def sweep(
 ) -> Sweep:
     """Do the runs of an experiment that `out` does not hold yet, and store them there as they are done.
 
-    `jobs` and `executor` say where (see `workers.workers`), `engine` ("sim" or "linux") does the runs instead of the
-    one that the file names, `resume` goes on in a folder that holds a sweep,
+    `jobs` and `executor` say where (see `workers.workers`), `engine` ("sim" or "linux") does the runs and `law` (as of
+    `run`) controls all TCP flows instead of those that the file names, `resume` goes on in a folder that holds a sweep,
     `measures` (names, with globs) are summarised instead of the usual ones, `precise` adds seeds, `series` ("first" or
     "all") records time series (see `SERIES`). Raises InputError for bad input before anything runs, StoreError if the
     results cannot be stored, RunError if the executor is lost; whatever stops it, what is stored is intact.
     """
     if series not in (None, *SERIES):
         raise unknown("series", "unknown choice", str(series), SERIES)
-    asked = experiment if isinstance(experiment, Plan) else plan.read(experiment, engine=engine)
+    if isinstance(experiment, Plan) and law is not None:
+        raise InputError("law", f"{law}: this plan has its laws; read the experiment with another one")
+    asked = experiment if isinstance(experiment, Plan) else plan.read(experiment, engine=engine, law=law)
+    if asked.law and asked.law.digest:
+        workers.check_here(executor, "law", asked.law.name)
     if engine not in (None, asked.engine):
         raise InputError("engine", f"{engine}: this plan is for {asked.engine}; read the experiment with another one")
     names = _expanded(asked, measures)

@@ -63,6 +63,12 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
         raise InputError("executor", f'{where}: unknown; expected "threads" or "dask://host:port"')
 
 
+def check_here(where: str | Executor | None, field: str, value: str) -> None:
+    """Raise InputError about a field where runs go elsewhere, for what only this process has loaded."""
+    if not (where in (None, "threads") or isinstance(where, ThreadPoolExecutor)):
+        raise InputError(field, f"{value}: your own code runs on the threads of this process; leave out the executor")
+
+
 class Running:
     """The threads that are at a batch, which alone may be interrupted."""
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from aqmlab import _core, own
+from aqmlab import _core, laws, own
 from aqmlab._core import Scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs import MOST_SEEDS
 from aqmlab.runs.checks import check_schemes
-from aqmlab.scenario import assignments, load
+from aqmlab.scenario import assignments
 from aqmlab.tune.goal import OVER, Constraint, Objective, check, goals
 from aqmlab.tune.space import Dimension, space
 
@@ -54,11 +54,11 @@ class Place:
     scenario: Scenario
 
     @classmethod
-    def read(cls, text: str, settings: Mapping[str, str]) -> "Place":
+    def read(cls, text: str, settings: Mapping[str, str], law: laws.Law | None = None) -> "Place":
         """Read "li2014/table-1" or "li2014/table-1:flows.ftp.count=250,duration=50 s"."""
         source, *pairs = SETTING.split(text, maxsplit=1)
         own_settings = assignments(re.split(r",(?=[\w.*-]+=)", pairs[0])) if pairs else {}
-        return cls(text, load(source, {**settings, **own_settings}))
+        return cls(text, laws.load_with(source, {**settings, **own_settings}, law))
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class TunePlan:
     seed: int
     held_out: tuple[Place, ...]
     held_out_seeds: int
+    law: str | None = None
+    """The digest of the code of the user's law, if all TCP flows have one."""
 
     def __repr__(self) -> str:
         return f"<TunePlan: {self.scheme}, {len(self.space)} parameters, {len(self.places)} scenarios, {self.budget}>"
@@ -120,6 +122,7 @@ class TunePlan:
             "sampler": self.sampler,
             "over": self.over,
             "seed": self.seed,
+            **({"law": self.law} if self.law else {}),
         }
 
 
@@ -139,13 +142,17 @@ def plan(
     held_out: Sequence[str] = (),
     held_out_seeds: int = HELD_OUT_SEEDS,
     set: Mapping[str, str] | None = None,
+    law: laws.Law | None = None,
 ) -> TunePlan:
-    """Read and check everything; the sampler is TPE for one objective, NSGA-III for several, unless it is named."""
+    """Read and check everything; the sampler is TPE for one objective, NSGA-III for several, unless it is named.
+
+    `law` (as of `aqmlab.run`) is the congestion control of all TCP flows.
+    """
     if not scenarios:
         raise InputError("scenario", "missing; --scenario li2014/table-1 says where the scheme is to be good")
     [spec] = own.select([scheme])
-    places = [Place.read(text, set or {}) for text in dict.fromkeys(scenarios)]
-    outside = [Place.read(text, set or {}) for text in dict.fromkeys(held_out)]
+    places = [Place.read(text, set or {}, law) for text in dict.fromkeys(scenarios)]
+    outside = [Place.read(text, set or {}, law) for text in dict.fromkeys(held_out)]
     for place in outside:
         if place.name in {each.name for each in places}:
             raise InputError("held-out", f"{place.name}: is among the scenarios of the search; name another")
@@ -167,6 +174,7 @@ def plan(
         seed,
         tuple(outside),
         held_out_seeds,
+        None if law is None else laws.digest(law),
     )
     _check(asked)
     return asked

@@ -203,6 +203,8 @@ def tune(
     With `out`, each run is stored there as soon as it is done, and `resume` goes on with what is there.
     """
     extras.check("optuna", *(["cmaes"] if plan.sampler == "cma-es" else []))
+    if plan.law:
+        places.check_here(executor, "law", "a law of your own")
     started = time.perf_counter()
     about = {**plan.document(), "engine": _core.source()}
     with places.workers(executor, jobs) as pool, remembered(out, about, resume=resume) as memory:

@@ -142,3 +142,25 @@ fn overrides_that_name_nothing_are_refused() {
         assert!(found.contains(expected), "{path}: {found}");
     }
 }
+
+#[test]
+fn a_quic_connection_has_a_size_a_law_and_packets_of_its_own() {
+    let text = "schema = 1\nduration = '1 s'\n[[links]]\nname = 'there'\nrate = '8 Mbit/s'\nbuffer = '9 packets'\n\
+                [[links]]\nname = 'back'\nrate = '8 Mbit/s'\nbuffer = '9 packets'\n\
+                [[flows]]\nkind = 'quic'\nrtt = '20 ms'\npath = ['there']\nack_path = ['back']\n";
+    let shown = |more: &str| parse(&format!("{text}{more}"), "test", &[]).unwrap().resolved()["flows"][0].clone();
+    let plain = shown("");
+    assert_eq!((plain["size"].as_str(), plain["congestion_control"].as_str()), (Some("no end"), Some("cubic")));
+    assert_eq!((plain["packet"].as_str(), plain["header"].as_str()), (Some("1452 B"), Some("28 B")));
+    let own = shown("size = '5 MB'\ncongestion_control = 'bbr'\npacket = '1200 B'\n");
+    assert_eq!((own["size"].as_str(), own["congestion_control"].as_str()), (Some("5000000 B"), Some("bbr")));
+    for (more, why) in [
+        ("packet = '1199 B'\n", "1200 B"),
+        ("congestion_control = 'cubc'\n", "did you mean \"cubic\""),
+        ("access_rate = '1 Mbit/s'\n", "unknown key"),
+        ("size = '0 B'\n", "size"),
+    ] {
+        let found = parse(&format!("{text}{more}"), "test", &[]).unwrap_err().to_string();
+        assert!(found.contains(why), "{found}");
+    }
+}

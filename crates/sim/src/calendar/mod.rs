@@ -161,6 +161,11 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         ring.place(Key::new(time, pushed, order))
     }
 
+    /// Time of the earliest event, [`Time::NEVER`] if there is none.
+    pub fn next_time(&self) -> Time {
+        self.first().1
+    }
+
     /// The earliest event up to and including `until`, but none of the last of that instant ([`Calendar::push_last`]).
     /// It stays readable until the next push.
     #[inline(always)]

@@ -17,6 +17,8 @@ pub struct Agenda {
     pub acks: Vec<PendingAck>,
     /// Senders may act ahead of time: nobody looks at them.
     pub runs_ahead: bool,
+    /// Packets of foreign flows that will have arrived, in no order; emptied by whoever hosts the simulation.
+    pub foreign: Vec<(Time, Packet)>,
     /// The other parts, if the network is one.
     pub abroad: Option<Box<Abroad>>,
 }
@@ -144,5 +146,10 @@ impl Schedule for Agenda {
     #[inline(always)]
     fn emission(&mut self, time: Time, source: u32, flow: u32) {
         self.push(Lane::ANY, time, Place::sender(flow), Event::Emit { source });
+    }
+
+    #[cold]
+    fn hand_over(&mut self, time: Time, packet: Packet) {
+        self.foreign.push((time, packet));
     }
 }

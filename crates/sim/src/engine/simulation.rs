@@ -3,6 +3,7 @@
 //! [`run`] goes from start to end at once; stopping in between changes no byte of the result.
 
 mod change;
+mod foreign;
 mod goal;
 mod output;
 mod probe;
@@ -11,6 +12,7 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
+pub use foreign::{ForeignEvent, ForeignFlow, ForeignPacket};
 pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 pub use sample::{ColumnSource, SampleColumn};
 
@@ -24,6 +26,7 @@ use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{AqmChoice, Change, Distribution, Scenario, SchemeAssignment};
 use aqmlab_tcp::cc::LawFailure;
+use foreign::Foreign;
 use goal::Goal;
 use probe::ProbeBaseline;
 use std::collections::VecDeque;
@@ -126,6 +129,7 @@ pub struct Simulation {
     goals: Vec<Vec<Goal>>,
     /// For each group, what its round trips are drawn from.
     rtts: Vec<Distribution<Span>>,
+    foreign: Foreign,
 }
 
 impl Simulation {

@@ -1,6 +1,7 @@
 //! Losses by flow at a link: the packets that its queue drops, the flows that lose together, and when a segment that is
 //! sent again was sent first.
 
+use crate::net::direction::{Decision, PacketOutcome};
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_core::{Span, Time};
@@ -23,6 +24,8 @@ pub struct LossMeter {
     losing: u64,
     /// For packets that the queue has dropped after they had joined; empty between two calls, and kept for its memory.
     pub notes: Vec<Note<Packet>>,
+    /// Packets of foreign flows that were lost since this was last emptied: when, and how.
+    pub foreign: Vec<Decision<Packet>>,
 }
 
 /// Losses of one flow, in a cache line of their own.
@@ -68,13 +71,16 @@ impl LossMeter {
         let mut flows = vec![FlowLosses::NONE; long.iter().map(|(flow, _)| *flow as usize + 1).max().unwrap_or(0)];
         long.iter().for_each(|(flow, _)| flows[*flow as usize].event = 0);
         let (event, ends, events, losing) = (0, Time::ZERO, 0, 0);
-        let notes = Vec::new();
-        Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing, notes }
+        let (notes, foreign) = (Vec::new(), Vec::new());
+        Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing, notes, foreign }
     }
 
-    /// The queue drops a packet, behind which others would wait for `wait`. ACKs do not count.
-    pub fn drop_packet(&mut self, packet: &Packet, now: Time, wait: impl FnOnce() -> Span) {
-        if !packet.kind.is_data() {
+    /// The queue drops a packet, behind which others would wait for `wait`. What goes back does not count.
+    pub fn drop_packet(&mut self, packet: &Packet, outcome: PacketOutcome, now: Time, wait: impl FnOnce() -> Span) {
+        if packet.kind.is_foreign() {
+            self.foreign.push(Decision { time: now, packet: *packet, outcome });
+        }
+        if packet.kind.goes_back() {
             return;
         }
         let flow = self.of(packet.flow);
@@ -82,12 +88,20 @@ impl LossMeter {
         if flow.event != NOT_LONG {
             self.lose_together(packet.flow, now, wait);
         }
-        self.lose(packet, now);
+        self.miss(packet, now);
     }
 
-    /// A packet is lost, at the queue or on the wire; its loss may lie ahead.
+    /// A packet is lost on the wire, which may lie ahead.
     pub fn lose(&mut self, packet: &Packet, lost_at: Time) {
-        if !packet.kind.is_data() {
+        if packet.kind.is_foreign() {
+            self.foreign.push(Decision { time: lost_at, packet: *packet, outcome: PacketOutcome::Lost });
+        }
+        self.miss(packet, lost_at);
+    }
+
+    /// A segment that has been lost may be sent again.
+    fn miss(&mut self, packet: &Packet, lost_at: Time) {
+        if packet.kind.goes_back() || packet.kind.is_foreign() {
             return;
         }
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.
@@ -176,6 +190,8 @@ impl LostSegments {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DROPPED: PacketOutcome = PacketOutcome::Refused(aqmlab_aqm::OVERFLOW);
     use crate::net::packet::{AnnouncedRtt, Data, Label};
     use aqmlab_aqm::Ecn;
     use aqmlab_tcp::Ack;
@@ -222,26 +238,26 @@ mod tests {
         // The mean round trip of 80 ms and a wait of 20 ms make an event of 100 ms: flows 0, 1 and 2 lose in the first, flow 3
         // in the second, which begins at 100 ms; flow 4 begins none.
         for (flow, at) in [(0, 0), (0, 10), (1, 50), (4, 60), (2, 99), (3, 100), (3, 199), (4, 500)] {
-            meter.drop_packet(&segment(flow, 0, ms(at), false), ms(at), || Span::from_millis(20));
+            meter.drop_packet(&segment(flow, 0, ms(at), false), DROPPED, ms(at), || Span::from_millis(20));
         }
         assert_eq!(meter.synchronisation(), Some((3.0 + 1.0) / (2.0 * 4.0)));
         assert_eq!([0, 1, 2, 3, 4, 5].map(|flow| meter.dropped(flow)), [2, 1, 1, 2, 2, 0]);
         meter.restart();
         assert_eq!((meter.synchronisation(), meter.dropped(0)), (None, 0));
-        meter.drop_packet(&segment(1, 9, ms(510), false), ms(510), || Span::ZERO);
+        meter.drop_packet(&segment(1, 9, ms(510), false), DROPPED, ms(510), || Span::ZERO);
         assert_eq!(meter.synchronisation(), Some(0.25), "an event before the warm-up's end is over with it");
     }
 
     #[test]
     fn a_segment_keeps_the_time_of_its_first_transmission() {
         let (mut meter, wait) = (meter(), || Span::ZERO);
-        meter.drop_packet(&segment(0, 7, ms(10), false), ms(15), wait);
-        meter.drop_packet(&segment(0, 8, ms(11), false), ms(16), wait);
+        meter.drop_packet(&segment(0, 7, ms(10), false), DROPPED, ms(15), wait);
+        meter.drop_packet(&segment(0, 8, ms(11), false), DROPPED, ms(16), wait);
         let mut again = segment(0, 7, ms(110), true);
         assert_eq!(again.first_sent(), None);
         take_along(&mut meter, &mut again);
         assert_eq!(again.first_sent(), Some(ms(10)));
-        meter.drop_packet(&again, ms(115), wait);
+        meter.drop_packet(&again, DROPPED, ms(115), wait);
         let mut third = segment(0, 7, ms(310), true);
         take_along(&mut meter, &mut third);
         assert_eq!(third.first_sent(), Some(ms(10)), "lost twice");
@@ -262,9 +278,9 @@ mod tests {
     #[test]
     fn acks_and_datagrams_leave_nothing_to_recall() {
         let mut meter = meter();
-        meter.drop_packet(&Packet::of_ack(Label::default(), 40, 0, &Ack::default()), ms(1), || Span::ZERO);
+        meter.drop_packet(&Packet::of_ack(Label::default(), 40, 0, &Ack::default()), DROPPED, ms(1), || Span::ZERO);
         assert_eq!((meter.dropped(0), meter.synchronisation()), (0, None));
-        (0..9).for_each(|at| meter.drop_packet(&segment(9, 0, ms(at), false), ms(at), || Span::ZERO));
+        (0..9).for_each(|at| meter.drop_packet(&segment(9, 0, ms(at), false), DROPPED, ms(at), || Span::ZERO));
         assert_eq!((meter.dropped(9), meter.flows[9].lost.listed()), (9, vec![0]));
     }
 

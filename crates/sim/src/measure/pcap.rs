@@ -62,6 +62,7 @@ impl<'a> Frames<'a> {
         let shape = self.trace.shapes[usize::from(self.trace.group_of[packet.flow as usize])];
         let transfer = self.transfers.of(packet);
         let segment = match packet.kind {
+            PacketKind::Foreign | PacketKind::ForeignReply => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent if shape.is_udp => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent => Segment::data(&shape, packet),
             PacketKind::Ack | PacketKind::TimedAck => {
@@ -69,7 +70,7 @@ impl<'a> Frames<'a> {
             }
         };
         let mut frame = Frame { bytes: [0; LONGEST], length: ETHERNET + IP + segment.header + segment.payload };
-        let is_back = !packet.kind.is_data();
+        let is_back = packet.kind.goes_back();
         ethernet(&mut frame.bytes[..14], is_back);
         ip(&mut frame.bytes[14..34], packet, &segment, is_back);
         let ports = [49152 + (transfer % 16384) as u16, RECEIVER_PORT];

@@ -2,7 +2,7 @@
 
 use crate::calendar::{Moment, Place};
 use crate::measure::group::GroupMeter;
-use crate::net::packet::{AnnouncedRtt, Data, Label, Packet, Stamp};
+use crate::net::packet::{AnnouncedRtt, Data, Label, Packet, PacketKind, Stamp};
 use crate::net::route::{Lanes, Leg, Route, Way};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Ecn;
@@ -87,6 +87,9 @@ pub trait Schedule {
 
     /// A source may send its flow's next datagram.
     fn emission(&mut self, time: Time, source: u32, flow: u32);
+
+    /// A packet of a foreign flow will be at its end.
+    fn hand_over(&mut self, time: Time, packet: Packet);
 }
 
 /// All between the two ends of a flow, and where they put what is to come.
@@ -103,7 +106,7 @@ pub struct Group {
     pub tcp: TcpParams,
     variant: TcpVariant,
     control: LawChoice,
-    pub is_udp: bool,
+    pub is_tcp: bool,
     /// ACKs may wait at the receiver.
     pub delays_acks: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
@@ -134,7 +137,7 @@ impl Group {
             tcp: spec.tcp,
             variant: spec.variant,
             control: spec.control.clone(),
-            is_udp: spec.traffic.is_udp(),
+            is_tcp: spec.traffic.is_tcp(),
             delays_acks: spec.tcp.delayed_ack || spec.tcp.quick_acks > 0,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
@@ -213,6 +216,11 @@ impl Flow {
     /// Takes another way from now on.
     pub fn set_route(&mut self, route: Route) {
         (self.rtt, self.lanes) = (route.rtt, route.lanes);
+    }
+
+    /// Class selector of its packets, 0 to 7.
+    pub fn set_class(&mut self, class: u8) {
+        self.stamp = Stamp::new(class, self.stamp.epoch());
     }
 
     /// Fields that its packets share.
@@ -316,6 +324,15 @@ impl Flow {
         true
     }
 
+    /// A packet of a foreign flow leaves one of its ends.
+    pub fn send_foreign(&self, packet: Packet, now: Time, path: Path<impl Schedule>) {
+        let (leg, place) = match packet.kind.goes_back() {
+            true => (path.way.back(self.route()), Place::receiver(packet.flow)),
+            false => (path.way.entry(self.route()), Place::sender(packet.flow)),
+        };
+        path.schedule.arrive(leg, now + leg.delay, place, packet);
+    }
+
     /// The receiver's delayed ACK may have waited long enough; if a segment has fetched it, none is due.
     pub fn delayed_ack(&mut self, index: u32, now: Time, mut path: Path<impl Schedule>) {
         let due = self.receiver.take_due(now, &path.group.tcp);
@@ -347,8 +364,8 @@ impl Flow {
         }
         let tcp = &path.group.tcp;
         let is_marked = ecn == Ecn::Ce;
-        if path.group.is_udp {
-            self.receiver.delivered += u32::from(counts);
+        if !path.group.is_tcp {
+            self.take_datagram(*packet, received, counts, path.schedule);
             return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
         if path.group.delays_acks {
@@ -375,6 +392,15 @@ impl Flow {
                 }
                 path.schedule.delayed_ack(self.receiver.ack_due(), packet.flow);
             }
+        }
+    }
+
+    /// A datagram has reached its end, which counts it, or is outside.
+    #[inline(never)]
+    fn take_datagram(&mut self, packet: Packet, time: Time, counts: bool, schedule: &mut impl Schedule) {
+        match packet.kind {
+            PacketKind::Foreign => schedule.hand_over(time, packet),
+            _ => self.receiver.delivered += u32::from(counts),
         }
     }
 
@@ -478,6 +504,7 @@ mod tests {
         fn retransmission(&mut self, _: Time, _: u32) {}
         fn delayed_ack(&mut self, _: Time, _: u32) {}
         fn emission(&mut self, _: Time, _: u32, _: u32) {}
+        fn hand_over(&mut self, _: Time, _: Packet) {}
     }
 
     /// The round trips that packets announce, ms.

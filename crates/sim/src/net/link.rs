@@ -5,6 +5,7 @@ use crate::measure::losses::LossMeter;
 use crate::measure::settling::Stage;
 use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
+use crate::net::direction::PacketOutcome;
 use crate::net::impairment::Impairment;
 use crate::net::packet::Packet;
 use aqmlab_aqm::link_layer::LinkLayer;
@@ -415,9 +416,9 @@ impl Link {
     }
 
     /// The queue has dropped a packet as it arrived.
-    pub fn book_drop(&mut self, packet: &Packet, now: Time) {
-        let Self { queue, losses, .. } = self;
-        losses.iter_mut().for_each(|losses| losses.drop_packet(packet, now, || backlog_time(queue)));
+    pub fn book_drop(&mut self, packet: &Packet, why: Reason, now: Time) {
+        let (Self { queue, losses, .. }, outcome) = (self, PacketOutcome::Refused(why));
+        losses.iter_mut().for_each(|losses| losses.drop_packet(packet, outcome, now, || backlog_time(queue)));
     }
 
     /// The queue may have dropped packets that had joined.
@@ -434,8 +435,10 @@ impl Link {
         let Self { queue, losses: Some(losses), .. } = self else { return };
         let mut notes = std::mem::take(&mut losses.notes);
         queue.fetch_notes(&mut notes);
-        for note in notes.drain(..).filter(|note| matches!(note.fate, Fate::Dropped(_))) {
-            losses.drop_packet(&note.packet, now, || backlog_time(queue));
+        for note in notes.drain(..) {
+            if let Fate::Dropped(why) = note.fate {
+                losses.drop_packet(&note.packet, PacketOutcome::Dropped(why), now, || backlog_time(queue));
+            }
         }
         losses.notes = notes;
     }

@@ -53,15 +53,32 @@ pub enum PacketKind {
     Data,
     /// A segment that has been sent before.
     Resent,
+    /// A packet of a foreign flow, on the way that data take there.
+    Foreign,
+    /// The same on the way back.
+    ForeignReply,
     Ack,
     /// An ACK with a one-way delay.
     TimedAck,
 }
 
 impl PacketKind {
+    /// It is no ACK of ours: it may carry a mark, and its loss counts.
     #[inline]
     pub fn is_data(self) -> bool {
-        matches!(self, PacketKind::Data | PacketKind::Resent)
+        !matches!(self, PacketKind::Ack | PacketKind::TimedAck)
+    }
+
+    /// It goes from the end that data reach to the other one.
+    #[inline]
+    pub fn goes_back(self) -> bool {
+        matches!(self, PacketKind::ForeignReply | PacketKind::Ack | PacketKind::TimedAck)
+    }
+
+    /// Its ends are outside of the simulation.
+    #[inline]
+    pub fn is_foreign(self) -> bool {
+        matches!(self, PacketKind::Foreign | PacketKind::ForeignReply)
     }
 }
 
@@ -143,6 +160,18 @@ impl Packet {
         let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | u64::from(data.is_cwr) << CWR;
         let kind = if data.is_resent { PacketKind::Resent } else { PacketKind::Data };
         Self::new(label, size, 0, kind, data.seq, [data.sent_at.0, traits])
+    }
+
+    /// A packet of a foreign flow, which is known by its number, from `hop` on.
+    pub fn of_foreign(
+        label: Label,
+        size: u16,
+        (hop, kind): (u8, PacketKind),
+        number: u32,
+        ecn: Ecn,
+        now: Time,
+    ) -> Self {
+        Self::new(label, size, hop, kind, number, [now.0, (ecn as u64) << ECN])
     }
 
     /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
@@ -325,12 +354,12 @@ impl Carried for Packet {
     /// That of an ACK is the other direction's.
     #[inline]
     fn flow_hash(&self) -> u32 {
-        if self.kind.is_data() { self.tuple } else { !self.tuple }
+        if self.kind.goes_back() { !self.tuple } else { self.tuple }
     }
     #[inline]
     fn host(&self) -> u32 {
         let sends_data = self.tuple >> PORT_BITS;
-        if self.kind.is_data() { sends_data } else { MAX_HOSTS + sends_data }
+        if self.kind.goes_back() { MAX_HOSTS + sends_data } else { sends_data }
     }
     #[inline]
     fn ecn(&self) -> Ecn {

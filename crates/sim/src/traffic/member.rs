@@ -21,6 +21,8 @@ pub enum MemberKind {
     Flow(u32),
     /// A source of datagrams.
     Source(u32),
+    /// A flow whose ends are outside.
+    Foreign(u32),
     Client(u32),
 }
 

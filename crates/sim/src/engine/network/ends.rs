@@ -5,7 +5,7 @@ use crate::calendar::{Lane, Moment, Place};
 use crate::engine::agenda::{Agenda, PendingAck};
 use crate::engine::event::Event;
 use crate::net::flow::{AccessLink, Ahead, Flow, Schedule};
-use crate::net::packet::{AT_SENDER, Packet};
+use crate::net::packet::{AT_SENDER, Packet, PacketKind};
 use crate::net::route::{Hop, NextHop, Way};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
@@ -128,6 +128,9 @@ impl NetworkState {
             return;
         }
         self.events += 1;
+        if packet.kind == PacketKind::ForeignReply {
+            return self.agenda.hand_over(self.now, *packet);
+        }
         let connection = flow.connection;
         let is_transfer = connection != Flow::NO_CONNECTION;
         if is_transfer && flow.sender.is_done() {

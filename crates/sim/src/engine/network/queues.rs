@@ -7,12 +7,13 @@ use crate::net::flow::Schedule;
 use crate::net::link::{Admission, DepartureMode};
 use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
 use crate::net::route::{Hop, NextHop, Way};
+use aqmlab_aqm::Reason;
 use aqmlab_core::Time;
 
 impl NetworkState {
     /// A packet or an ACK arrives.
     #[inline(always)]
-    pub(super) fn take(&mut self, packet: Packet) {
+    pub fn take(&mut self, packet: Packet) {
         match packet.hop {
             AT_SENDER => self.acknowledge(&packet),
             _ => self.arrive(packet),
@@ -35,7 +36,7 @@ impl NetworkState {
             link.recall(&mut packet, now);
         }
         match (link.offer(&mut packet, now), link.is_impaired()) {
-            (Admission::Dropped(_), _) => self.lose(hop.link, packet),
+            (Admission::Dropped(why), _) => self.lose(hop.link, packet, why),
             (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
             (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
             (Admission::Joined, _) => self.join(hop.link),
@@ -50,9 +51,9 @@ impl NetworkState {
     /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
     #[cold]
     #[inline(never)]
-    fn lose(&mut self, index: usize, packet: Packet) {
+    fn lose(&mut self, index: usize, packet: Packet, why: Reason) {
         let link = &mut self.links[index];
-        link.book_drop(&packet, self.now);
+        link.book_drop(&packet, why, self.now);
         link.book_removed(self.now);
     }
 

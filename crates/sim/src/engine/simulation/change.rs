@@ -163,6 +163,7 @@ impl Simulation {
                 self.network.schedule_close(flow, time);
             }
             MemberKind::Source(source) => self.network.sources[source as usize].stop_at(time),
+            MemberKind::Foreign(_) => {} // whoever hosts it sees to that
             MemberKind::Client(client) => self.network.clients[client as usize].stop_at(time),
         }
     }
@@ -173,7 +174,7 @@ impl Simulation {
         for i in 0..self.members[group].len() {
             let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));
             let flow = match self.members[group][i].kind {
-                MemberKind::Flow(flow) => flow,
+                MemberKind::Flow(flow) | MemberKind::Foreign(flow) => flow,
                 MemberKind::Source(source) => self.network.sources[source as usize].flow,
                 MemberKind::Client(client) => {
                     self.network.clients[client as usize].peer.rtt = rtt;

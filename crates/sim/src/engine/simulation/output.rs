@@ -85,7 +85,8 @@ impl Simulation {
     /// Share of each member of a group; of clients over all their connections.
     fn shares(&self, group: usize) -> Vec<FlowShare> {
         let spec = &self.scenario.flows[group];
-        let bits = 8.0 * f64::from(spec.payload) / self.network.now.since(self.network.measured.start).seconds();
+        let seconds = self.network.now.since(self.network.measured.start).seconds();
+        let bits = 8.0 * f64::from(spec.payload) / seconds;
         let mut of_client = vec![(0.0, 0); if spec.traffic.has_clients() { self.network.clients.len() } else { 0 }];
         if spec.traffic.has_clients() {
             for (index, flow) in (0u32..).zip(&self.network.flows).filter(|(_, flow)| flow.group as usize == group) {
@@ -97,7 +98,7 @@ impl Simulation {
         }
         let share = |member: &Member| {
             let index = match member.kind {
-                MemberKind::Flow(flow) => flow,
+                MemberKind::Flow(flow) | MemberKind::Foreign(flow) => flow,
                 MemberKind::Source(source) => self.network.sources[source as usize].flow,
                 MemberKind::Client(client) => {
                     let rtt = self.network.clients[client as usize].peer.rtt;
@@ -107,7 +108,11 @@ impl Simulation {
             };
             let flow = &self.network.flows[index as usize];
             let always_active = member.start <= self.network.measured.start && member.stop >= self.network.measured.end;
-            let (goodput, dropped) = (bits * f64::from(flow.receiver.delivered), self.dropped(index));
+            let goodput = match member.kind {
+                MemberKind::Foreign(flow) => 8.0 * self.foreign_bytes(flow) as f64 / seconds,
+                _ => bits * f64::from(flow.receiver.delivered),
+            };
+            let dropped = self.dropped(index);
             FlowShare { goodput, always_active, dropped, rtt: flow.rtt }
         };
         self.members[group].iter().map(share).collect()

@@ -1,6 +1,7 @@
 //! Sets up a simulation: links, flows and clients, and the first event of each.
 
 use super::change::changing_links;
+use super::foreign::Foreign;
 use super::goal::Goal;
 use super::probe::{ProbeBaseline, observables};
 use super::{Options, Simulation};
@@ -15,22 +16,25 @@ use crate::net::link::{DepartureMode, Link};
 use crate::traffic::member::{self, Member, MemberDraft, MemberKind};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Discipline;
-use aqmlab_core::{Problems, Span, Time};
-use aqmlab_scenario::Scenario;
+use aqmlab_core::{Problem, Problems, Span, Time};
+use aqmlab_scenario::{FlowSpec, Scenario};
 use std::sync::Arc;
 
 impl Simulation {
     /// A scenario before anything has happened. Nothing is computed ahead that a later change could move.
     ///
     /// # Errors
-    /// If the scheme does not fit the scenario.
+    /// If the scheme does not fit the scenario, or ends of flows are outside.
     pub fn new(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Self, Problems> {
-        Self::set_up(scenario.into(), options, DepartureMode::AtService)
+        let scenario = scenario.into();
+        refuse_foreign(&scenario)?;
+        Self::set_up(scenario, options, DepartureMode::AtService)
     }
 
     /// The same with departures computed ahead, which is faster, with the same results: of a link nothing may be changed by
     /// hand but its scheme's parameters, its buffer and its target.
     pub(crate) fn foreseeing(scenario: Arc<Scenario>, options: Options) -> Result<Self, Problems> {
+        refuse_foreign(&scenario)?;
         Self::set_up(scenario, options, DepartureMode::Foreseen)
     }
 
@@ -49,6 +53,7 @@ impl Simulation {
             shown: Vec::new(),
             baseline: ProbeBaseline::new(&scenario),
             members: vec![Vec::new(); scenario.flows.len()],
+            foreign: Foreign::default(),
             scenario: scenario.clone(),
             options,
         };
@@ -134,6 +139,9 @@ impl Simulation {
             return MemberKind::Client(client);
         }
         let flow = self.network.add_flow(draft.peer(), Flow::NO_CONNECTION);
+        if draft.spec.traffic.is_foreign() {
+            return MemberKind::Foreign(flow);
+        }
         if let Some(source) = draft.source(flow) {
             return MemberKind::Source(self.add_source(source, start, active));
         }
@@ -170,7 +178,7 @@ impl Simulation {
             |member: &&Member| member.start <= self.network.measured.start && member.stop >= self.network.measured.end;
         let flow = |member: &Member| match member.kind {
             MemberKind::Flow(flow) => Some((flow, self.network.flows[flow as usize].rtt)),
-            MemberKind::Source(_) | MemberKind::Client(_) => None,
+            MemberKind::Source(_) | MemberKind::Foreign(_) | MemberKind::Client(_) => None,
         };
         for (i, link) in self.network.links.iter_mut().enumerate() {
             let crossing = self.scenario.flows.iter().zip(&self.members).filter(|(spec, _)| spec.path.contains(&i));
@@ -198,4 +206,16 @@ impl Simulation {
             *plotted = series.columns[3..].iter().map(|(name, _)| place(name)).collect();
         }
     }
+}
+
+/// Refuses flows whose ends are outside: nobody would send their packets.
+fn refuse_foreign(scenario: &Scenario) -> Result<(), Problems> {
+    let foreign = scenario.flows.iter().filter(|spec| spec.traffic.is_foreign());
+    let problem = |spec: &FlowSpec| {
+        let why =
+            format!("\"{}\" is a stack that is not part of this program; crates/quic has it", spec.traffic.kind());
+        Problem::new(format!("flows.{}.kind", spec.name), why)
+    };
+    let problems: Vec<Problem> = foreign.map(problem).collect();
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }

@@ -1,0 +1,108 @@
+//! QUIC beside the simulator's senders: shares, marks, ends, repeats, logs.
+
+use aqmlab_quic::{QuicError, run};
+use aqmlab_scenario::{SchemeAssignment, parse};
+use aqmlab_sim::{Options, RunResult};
+
+/// A link of 10 Mbit/s and 40 ms with a buffer of two bandwidth-delay products, without flows.
+const LINK: &str = "schema = 1\nduration = '12 s'\nwarmup = '2 s'\n\
+    [[links]]\nname = 'link'\nrate = '10 Mbit/s'\nbuffer = '2 bdp'\necn = true\n";
+const QUIC: &str = "[[flows]]\nname = 'quic'\nkind = 'quic'\nrtt = '40 ms'\n";
+
+fn result(flows: &str, aqm: &str, seed: u64) -> RunResult {
+    let scenario = parse(&format!("{LINK}{flows}"), "quic", &[]).unwrap();
+    let options = Options { aqm: Some(SchemeAssignment::parse(aqm).unwrap()), seed, ..Options::default() };
+    let mut output = run(scenario, options, None).unwrap();
+    output.result.engine.wall = 0.0;
+    output.result
+}
+
+#[test]
+fn one_connection_fills_the_link_under_each_law() {
+    for law in ["cubic", "newreno", "bbr"] {
+        let found = result(&format!("{QUIC}congestion_control = '{law}'\n"), "droptail", 1);
+        let (link, quic) = (&found.links[0].1, &found.flows[0].1);
+        assert!(link.utilisation > 0.9, "{law}: {}", link.utilisation);
+        // Of 1480 B on the wire 1452 are UDP's; QUIC keeps some thirty of them.
+        assert!(
+            quic.goodput > 0.93 * link.utilisation * 10e6 && quic.goodput < 1452.0 / 1480.0 * 10e6,
+            "{law}: {}",
+            quic.goodput
+        );
+        assert!(quic.packet_delay_mean.is_some_and(|delay| delay > 0.020), "{law}");
+    }
+}
+
+#[test]
+fn it_answers_marks_where_it_speaks_ecn() {
+    let [with, without] = ["true", "false"].map(|ecn| result(&format!("{QUIC}ecn = {ecn}\n"), "codel", 1));
+    assert!(with.links[0].1.marked > 4 && with.links[0].1.dropped == 0, "{:?}", with.links[0].1);
+    assert!(without.links[0].1.marked == 0 && without.links[0].1.dropped > 4, "{:?}", without.links[0].1);
+    assert!(with.flows[0].1.marked > 4, "{:?}", with.flows[0].1);
+}
+
+#[test]
+fn a_transfer_of_a_size_ends() {
+    let found = result(&format!("{QUIC}size = '5 MB'\n"), "fq-codel", 1);
+    // Measured from 2 s on: what was sent before does not count, and all of 5 MB takes 4 s and more.
+    assert!(
+        found.flows[0].1.goodput < 5e6 * 8.0 / 10.0 && found.links[0].1.utilisation < 0.4,
+        "{:?}",
+        found.flows[0].1
+    );
+}
+
+#[test]
+fn it_shares_a_queue_with_tcp_and_its_datagrams_come_back_through_another() {
+    let both = format!("{QUIC}count = 2\n[[flows]]\nname = 'tcp'\ncount = 2\nrtt = '40 ms'\ntcp = 'cubic'\n");
+    let found = result(&both, "fq-codel", 1);
+    let [quic, tcp] = [0, 1].map(|group: usize| found.flows[group].1.goodput);
+    assert!((0.8..1.25).contains(&(quic / tcp)), "{quic} {tcp}");
+    let back = "[[links]]\nname = 'back'\nrate = '100 kbit/s'\nbuffer = '20 packets'\naqm = 'droptail'\n";
+    let path = format!("{back}{QUIC}path = ['link']\nack_path = ['back']\n");
+    let narrow = result(&path, "droptail", 1);
+    assert!(narrow.links[1].1.utilisation > 0.1, "{:?}", narrow.links[1].1);
+}
+
+#[test]
+fn it_repeats_to_the_bit_and_follows_the_seed() {
+    let flows = format!("{QUIC}count = 3\nstart = {{ uniform = ['0 s', '1 s'] }}\n");
+    let first = result(&flows, "pie", 1);
+    for _ in 0..3 {
+        assert_eq!(serde_json::to_string(&first).unwrap(), serde_json::to_string(&result(&flows, "pie", 1)).unwrap());
+    }
+    assert_ne!(first.engine.events, result(&flows, "pie", 2).engine.events);
+}
+
+#[test]
+fn a_log_has_what_the_sender_knows() {
+    let folder = std::env::temp_dir().join(format!("aqmlab-quic-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let scenario = parse(&format!("{LINK}{QUIC}"), "quic", &[]).unwrap();
+    run(scenario, Options { seed: 1, ..Options::default() }, Some(&folder)).unwrap();
+    let log = std::fs::read_to_string(folder.join("quic-0.sqlog")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let metrics: Vec<&str> = log.lines().filter(|line| line.contains("recovery:metrics_updated")).collect();
+    assert!(metrics.len() > 1000, "{}", metrics.len());
+    for field in ["congestion_window", "bytes_in_flight", "smoothed_rtt"] {
+        assert!(metrics.iter().any(|line| line.contains(field)), "{field}");
+    }
+    assert!(log.starts_with("\u{1e}{\"qlog_version\""), "{}", &log[..80]);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |flows: &str| {
+        let text = format!("{LINK}{flows}");
+        match parse(&text, "quic", &[]).map(|scenario| run(scenario, Options::default(), None)) {
+            Err(problems) => problems.to_string(),
+            Ok(Err(QuicError::Input(problems))) => problems.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(refused(&format!("{QUIC}congestion_control = 'bbr3'\n")).contains("unknown law \"bbr3\""));
+    assert!(refused(&format!("{QUIC}packet = '1000 B'\n")).contains("1200 B"));
+    assert!(refused(&format!("{QUIC}tcp = 'cubic'\n")).contains("unknown key"));
+    let change = "[[changes]]\nat = '3 s'\npath = 'flows.quic.count'\nvalue = '3'\n";
+    assert!(refused(&format!("{QUIC}{change}")).contains("flows.quic"));
+}

@@ -45,9 +45,8 @@ def subjects() -> Iterator[Subject]:
     every = [Subject(load(SCENARIO), scheme.name, SCHEMES / f"{scheme.name}.png") for scheme in catalogue.schemes()]
     for law in catalogue.laws():
         aqm, values = MARKED.get(law.name, ("droptail", {}))
-        every.append(
-            Subject(load(SCENARIO, {"flows.bulk.tcp": f'"{law.name}"', **values}), aqm, LAWS / f"{law.name}.png")
-        )
+        tcp = f'{{ profile = "linux", congestion_control = "{law.name}" }}'
+        every.append(Subject(load(SCENARIO, {"flows.bulk.tcp": tcp, **values}), aqm, LAWS / f"{law.name}.png"))
     for each in every:
         with suppress(InputError):  # not in Linux
             linux.check(each.scenario, each.aqm)

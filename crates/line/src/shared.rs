@@ -73,6 +73,10 @@ impl<T> SharedPath<T> {
     /// Every problem of the scenario, with its path; what a line cannot do.
     pub fn new(scenario: &str, aqm: Option<&str>, seed: u64) -> Result<Self, Problems> {
         let mut scenario = parse(scenario, "path", &[])?;
+        if let Some(spec) = scenario.flows.iter().find(|spec| spec.traffic.is_foreign()) {
+            let why = format!("\"{}\" is a stack that is not part of the simulator", spec.traffic.kind());
+            return Err(Problems::one(format!("flows.{}.kind", spec.name), why));
+        }
         let aqm = aqm.map(SchemeAssignment::parse).transpose().map_err(|why| Problems::one("aqm", why))?;
         scenario.check_schemes(aqm.as_ref())?;
         let lines = Lines::of(&scenario)?;

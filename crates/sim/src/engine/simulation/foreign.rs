@@ -183,15 +183,14 @@ impl Simulation {
     /// last of the events.
     pub fn offer_foreign(&mut self, packet: ForeignPacket) -> bool {
         let packet = self.packet_of(packet);
-        let hop =
-            self.network.routes.ways[self.network.flows[packet.flow as usize].group as usize].hops[packet.hop as usize];
-        let marked = |network: &crate::engine::network::NetworkState| network.links[hop.link].queue.accounts().marked;
-        let before = marked(&self.network);
+        let group = usize::from(self.network.flows[packet.flow as usize].group);
+        let link = self.network.routes.ways[group].hops[packet.hop as usize].link;
+        let (before, _) = self.marked_and_waiting(link);
         self.network.agenda.as_of(Moment::at(self.network.now));
         self.network.take(packet);
         self.note_sent(packet);
         self.collect_foreign();
-        marked(&self.network) > before
+        self.marked_and_waiting(link).0 > before
     }
 
     fn packet_of(&self, ForeignPacket { flow, is_reply, size, ecn, number }: ForeignPacket) -> Packet {

@@ -19,8 +19,8 @@ TOLERANCE = 0.2
 BALANCED = 1.5
 """Or the ratio itself is no greater than this, nor its inverse."""
 APART = {(5, 0.02)}
-"""Flows of each and round trip, s, at which the ratio is neither: 22 % above the prediction. CUBIC's window has 11 segments
-there, and is counted in whole ones."""
+"""Flows of each and round trip, s, at which the ratio is neither: 22 % above the prediction. CUBIC's window has 11
+segments there, and is counted in whole ones."""
 TOLERANCE_KERNEL = 0.15
 
 RATE = 50

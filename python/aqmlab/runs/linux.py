@@ -41,7 +41,7 @@ LOOK = 0.02
 """Seconds between two looks at what the guest has written."""
 LONGEST = 300
 """Seconds of silence after which a guest is taken for stuck: it tells of each second of its own time."""
-START, PER_SECOND, PER_BIT = 0.2, 0.012, 1.5e-9
+START, PER_SECOND, PER_BIT = 0.2, 0.012, 0.8e-9
 """Seconds of processor time: to start a kernel, of each second without traffic, and of each bit that a link sends."""
 UNKNOWN = ("ecn_reductions",)
 """Measures of flows that Linux does not count."""

@@ -79,10 +79,10 @@ that again.
 
 {shown}
 
-A flow takes 384 bytes, that of CUBIC 80 more, of which an ACK touches five cache lines. Up to 500 flows everything lies in the caches, and a packet costs its
-instructions: queue, scheme, receiver, sender, meters. Beyond, each packet touches two times five cache lines that
-have to come from memory; the flows of the next events are fetched ahead, which hides most of the 80 ns that a
-miss takes.
+A flow takes 384 bytes, that of CUBIC 80 more, of which an ACK touches five cache lines. Up to 500 flows everything
+lies in the caches, and a packet costs its instructions: queue, scheme, receiver, sender, meters. Beyond, each
+packet touches two times five cache lines that have to come from memory; the flows of the next events are fetched
+ahead, which hides most of the 80 ns that a miss takes.
 
 The aims were 1.5, 1.4, 1.35, 1.8 and 1.6 times the speed before with one round trip, and 1.9, 1.9, 4.7 and 5 times
 from 500 flows on with different ones. Small runs fall short, by up to 30 %: nothing waits for memory there, and the
@@ -92,8 +92,8 @@ with 500, as the events of one round trip need no sorting; and senders that act 
 which saves the event of each ACK but needs to know how each event came about, 0.84 to 0.94 times, with lanes or with
 lists. Also tried: the compiler's profile-guided optimization, 1.03 to 1.07; choosing the next lane without branches,
 0.97, as a guess that is mostly right costs less than to wait; a lane for the periodic updates of schemes, 0.97; without
-gain, bins of other sizes, two copies of the loop, one queue's service in line, fewer copies of a packet, fewer reads
-that have to wait for stores of other sizes, branches marked as rare, comparing lanes by time alone, instructions of
+gain, bins of other sizes, two copies of the loop, one queue's service in line, fewer copies of a packet, lanes in
+pages, branches marked as rare, comparing lanes by time alone, instructions of
 newer processors, and other limits of the compiler.
 
 What a processor waits for does not show in the number of instructions. Writing the key of an event in parts and

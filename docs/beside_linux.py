@@ -65,8 +65,8 @@ def picture(of: Subject) -> Figure:
             told = f"mean {link.queue_mean:.1f}, std {link.queue_std:.1f} packets, drops {100 * link.drop_ratio:.2f} %"
             style.heading(axes, name, f"{told}, {100 * link.utilisation:.1f} % used")
             axes.set_xlim(0, of.scenario.duration)
-            axes.set_ylim(0, None)
             axes.set_ylabel("Queue (packets)")
+        panels[1].set_ylim(0, None)  # of both, once both are drawn
         panels[1].set_xlabel("Time (s)")
     return figure
 

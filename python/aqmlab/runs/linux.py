@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -140,7 +141,8 @@ def _play(
             start_new_session=True,  # a group of its own, which can be ended as a whole
         ) as kernel,
     ):
-        os.sched_setaffinity(kernel.pid, {_processor()})
+        with suppress(ProcessLookupError):  # it may have ended already: what follows says so
+            os.sched_setaffinity(kernel.pid, {_processor()})
         for line in _lines(told, kernel, watch):
             if "result" in line:
                 captured = folder / CAPTURE

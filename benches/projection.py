@@ -28,9 +28,9 @@ struct Gate<'a> {""",
     "        (1..plan.threads).for_each(": """        let helpers = std::env::var("HELPERS").expect("it is set");
         let helpers = helpers.parse().expect("a number");
         (0..helpers).for_each(""",
-    "            self.lock(part).go_on(Time(self.until.load(Ordering::Relaxed)));": """
+    "            self.lock(part).go_on(until, until + self.length);": """
             let begun = std::time::Instant::now();
-            self.lock(part).go_on(Time(self.until.load(Ordering::Relaxed)));
+            self.lock(part).go_on(until, until + self.length);
             TOOK[part].store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);""",
     "    let mut now = Time::ZERO;": """
     let (begun, mut lines) = (std::time::Instant::now(), Vec::new());
@@ -41,9 +41,9 @@ struct Gate<'a> {""",
         let mut line: Vec<u64> = TOOK[..parts.len()].iter().map(|took| took.load(Ordering::Relaxed)).collect();
         line.push(exchanging.elapsed().as_nanos() as u64);
         lines.push(line);""",
-    "    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in(Time::NEVER));": """
+    "    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());": """
     eprintln!("{} {lines:?}", begun.elapsed().as_nanos());
-    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in(Time::NEVER));""",
+    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());""",
 }
 """Of the engine that is measured: its rounds are done by as many threads as it is told, whatever they are divided for.
 It says what all rounds took and, of each, what each part and the exchange did, ns."""

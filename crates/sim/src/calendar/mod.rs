@@ -9,11 +9,11 @@ mod key;
 mod place;
 mod wheel;
 
-pub use key::Moment;
+pub use key::{Key, Moment};
 pub use place::Place;
 
 use aqmlab_core::Time;
-use key::{Key, KeyedEvent, order};
+use key::{KeyedEvent, order};
 use wheel::Wheel;
 
 /// Distance, in events of a lane, at which upcoming ones are fetched from memory.
@@ -99,13 +99,10 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         self.used - 1
     }
 
-    /// Takes out all events in order, each with the place of who pushed it.
-    pub fn drain(&mut self) -> impl Iterator<Item = (Time, Place, E)> {
-        std::iter::from_fn(|| {
-            let first = self.first_key(self.first().0);
-            let event = *self.pop(Time(u64::MAX - 1))?.1;
-            Some((first.time, first.place(), event))
-        })
+    /// The earliest event up to and including `until`, as by [`Calendar::pop`], with its key.
+    pub fn pop_keyed(&mut self, until: Time) -> Option<(Key, E)> {
+        let first = self.first_key(self.first().0);
+        Some((first, *self.pop(until)?.1))
     }
 
     /// A lane for events that are mostly pushed in order of time; any order when there are too many lanes.

@@ -41,7 +41,7 @@ pub struct Home {
     pub part: u16,
 }
 
-/// A packet that crosses from one part to another.
+/// A packet that crosses from one part to another, in a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub struct Crossing {
@@ -58,20 +58,24 @@ pub struct Crossing {
 pub struct Abroad {
     own: u16,
     /// The part of each link.
-    links: Vec<u16>,
+    pub links: Vec<u16>,
     pub flows: Arc<[Home]>,
+    /// What goes to links of others and arrives after the next round: it waits here and not there, as the links of many flows are
+    /// in one part.
+    pub later: Calendar<Event>,
     /// For each part what goes there, and what has come from there.
     pub outboxes: Vec<Vec<Crossing>>,
     pub inboxes: Vec<Vec<Crossing>>,
-    /// Lane of what has come and arrives within a round.
-    pub soon: Lane,
+    /// Lane of what arrives from elsewhere.
+    pub arriving: Lane,
 }
 
 impl Abroad {
     /// What is beside the part number `own` of so many.
-    pub fn new(own: u16, parts: usize, links: Vec<u16>, flows: Arc<[Home]>) -> Self {
+    pub fn new(own: u16, parts: usize, links: Vec<u16>, flows: Arc<[Home]>, lanes: usize) -> Self {
         let boxes = vec![Vec::new(); parts];
-        Self { own, links, flows, outboxes: boxes.clone(), inboxes: boxes, soon: Lane::ANY }
+        let later = Calendar::with_lanes(lanes);
+        Self { own, links, flows, later, outboxes: boxes.clone(), inboxes: boxes, arriving: Lane::ANY }
     }
 }
 
@@ -87,9 +91,8 @@ impl Agenda {
         if let Some(abroad) = &mut self.abroad
             && abroad.links[leg.to as usize] != abroad.own
         {
-            let (part, pushed) = (abroad.links[leg.to as usize], self.calendar.present);
-            let message = Crossing { time, pushed, place, packet, is_ahead: false };
-            memory::append(&mut abroad.outboxes[usize::from(part)], message);
+            abroad.later.present = self.calendar.present;
+            abroad.later.push(leg.lane, time, place, Event::Arrive(packet));
         } else {
             self.push(leg.lane, time, place, Event::Arrive(packet));
         }

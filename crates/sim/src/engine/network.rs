@@ -136,16 +136,23 @@ impl NetworkState {
     pub fn advance(&mut self, until: Time, most: u64) -> bool {
         let all = self.agenda.abroad.as_ref().map(|abroad| abroad.flows.clone()).unwrap_or_default();
         let is_large = self.is_cold || self.flows.len().max(all.len()) > IN_CACHE;
-        let fetch = |flows: &Part<Flow>, event: &Event| {
+        let fetch = |flows: &Part<Flow>, links: &Part<Link>, event: &Event| {
             if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
                 match flows.get(*flow as usize) {
                     Some(flow) => memory::fetch(flow),
                     None => memory::fetch_at(&all, *flow as usize),
                 }
             }
+            if let Event::Arrive(packet) = event
+                && packet.kind.is_data()
+                && links.len() == 1
+            {
+                links.iter().for_each(|link| link.fetch_losses(packet.flow));
+            }
         };
         for _ in 0..most {
-            let next = self.agenda.calendar.pop_showing(until, is_large, |event| fetch(&self.flows, event));
+            let next =
+                self.agenda.calendar.pop_showing(until, is_large, |event| fetch(&self.flows, &self.links, event));
             let Some((time, event)) = next else {
                 self.now = self.now.max(until);
                 self.agenda.as_of(Moment::at(self.now));

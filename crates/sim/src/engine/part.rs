@@ -1,5 +1,6 @@
 //! A run of numbered things, of all that there are.
 
+use crate::memory;
 use std::ops::{Index, IndexMut};
 
 /// Things from some number on. In a whole network they are numbered from 0.
@@ -60,16 +61,20 @@ impl<T> Part<T> {
         self.first
     }
 
-    /// Takes away those below a number.
-    pub fn split_below(&mut self, number: usize) -> Self {
-        let others = self.things.split_off(number.clamp(self.first, self.first + self.things.len()) - self.first);
-        let first = std::mem::replace(&mut self.first, number);
-        Self { first, things: std::mem::replace(&mut self.things, others) }
+    /// Takes away those from a number on.
+    pub fn split_off(&mut self, number: usize) -> Self {
+        let others = self.things.drain((number - self.first).min(self.things.len())..);
+        let mut things = memory::room_for(others.len());
+        things.extend(others);
+        Self { first: number, things }
     }
 
-    /// Takes back those after its own.
-    pub fn append(&mut self, after: Self) {
-        self.things.extend(after.things);
+    /// What has been taken apart, in order.
+    pub fn joined(parts: Vec<Self>) -> Self {
+        let mut things = memory::room_for(parts.iter().map(Self::len).sum());
+        let first = parts.first().map_or(0, Self::first);
+        parts.into_iter().for_each(|part| things.extend(part.things));
+        Self { first, things }
     }
 }
 
@@ -122,13 +127,12 @@ mod tests {
 
     #[test]
     fn numbers_stay_when_things_are_taken_apart() {
-        let mut rest = Part::from(vec!['a', 'b', 'c', 'd']);
-        let mut first = rest.split_below(1);
-        let none = rest.split_below(1);
-        let second = rest.split_below(3);
+        let mut first = Part::from(vec!['a', 'b', 'c', 'd']);
+        let rest = first.split_off(3);
+        let second = first.split_off(1);
+        let none = first.split_off(1);
         assert_eq!((first[0], second[1], second[2], rest[3]), ('a', 'b', 'c', 'd'));
         assert_eq!((first.get(1), second.get(0), rest.get(2), none.len()), (None, None, None, 0));
-        [none, second, rest].into_iter().for_each(|part| first.append(part));
-        assert_eq!(first.into_iter().collect::<String>(), "abcd");
+        assert_eq!(Part::joined(vec![first, none, second, rest]).into_iter().collect::<String>(), "abcd");
     }
 }

@@ -1,6 +1,7 @@
 //! Losses by flow at a link: the packets that its queue drops, the flows that lose together, and when a segment that is
 //! sent again was sent first.
 
+use crate::memory;
 use crate::net::direction::{Decision, PacketOutcome};
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Note;
@@ -115,6 +116,12 @@ impl LossMeter {
     #[inline(never)]
     pub fn recall(&mut self, flow: u32, seq: u32, epoch: u8, now: Time) -> Option<Time> {
         self.flows.get_mut(flow as usize)?.lost.take(seq, epoch, now)
+    }
+
+    /// Asks for the losses of a flow, which are needed soon.
+    #[inline(always)]
+    pub fn fetch(&self, flow: u32) {
+        memory::fetch_at(&self.flows, flow as usize);
     }
 
     /// Metrics count from now on.

@@ -415,6 +415,12 @@ impl Link {
         }
     }
 
+    /// Asks for what is known of the losses of a flow, which a packet that is coming may need.
+    #[inline(always)]
+    pub fn fetch_losses(&self, flow: u32) {
+        self.losses.iter().for_each(|losses| losses.fetch(flow));
+    }
+
     /// The queue has dropped a packet as it arrived.
     pub fn book_drop(&mut self, packet: &Packet, why: Reason, now: Time) {
         let (Self { queue, losses, .. }, outcome) = (self, PacketOutcome::Refused(why));

@@ -9,6 +9,7 @@ use super::NetworkState;
 use crate::calendar::{Calendar, Lane};
 use crate::engine::agenda::{Abroad, Crossing, Home};
 use crate::engine::event::Event;
+use crate::engine::part::Part;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
 use crate::memory;
@@ -31,6 +32,7 @@ const ROUNDS_PER_LOOK: u64 = 16;
 const LOOKS: u32 = 4000;
 /// Distance, in messages, at which flows are fetched from memory.
 const AHEAD: usize = 8;
+const PART: &str = "a part has others beside it";
 
 /// Division of a network at rest into parts.
 pub struct Plan {
@@ -138,15 +140,14 @@ fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> 
 /// Lets all of a run happen; returns the network at its end, or `None` if the watch says stop. A scheme may have failed.
 pub fn run(network: NetworkState, plan: &Plan, watch: Option<&Watch>) -> Option<NetworkState> {
     let parts: Vec<Mutex<NetworkState>> = divide(network, plan).into_iter().map(Mutex::new).collect();
-    let gate = Gate::new(&parts);
+    let gate = Gate::new(&parts, plan.round);
     let is_over = std::thread::scope(|scope| {
         (1..plan.threads).for_each(|_| drop(scope.spawn(|| gate.serve())));
         let _closing = ClosingGuard(&gate);
         go_round(&gate, plan, watch)
     });
-    let mut parts = parts.into_iter().map(|part| part.into_inner().expect("a thread panicked"));
-    let first = parts.next().filter(|_| is_over)?;
-    Some(parts.fold(first, NetworkState::with))
+    let parts = parts.into_iter().map(|part| part.into_inner().expect("a thread panicked"));
+    is_over.then(|| NetworkState::joined(parts.collect()))
 }
 
 /// Round after round until the end; false if the watch says stop.
@@ -172,7 +173,7 @@ fn go_round(gate: &Gate, plan: &Plan, watch: Option<&Watch>) -> bool {
             return true;
         }
     }
-    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in(Time::NEVER));
+    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());
     true
 }
 
@@ -190,15 +191,19 @@ fn exchange(parts: &mut [MutexGuard<NetworkState>]) {
 /// The parts of a network at rest.
 fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
     let source_of: Vec<u32> = network.sources.iter().map(|source| source.flow).collect();
-    let events: Vec<_> = network.agenda.calendar.drain().collect();
-    let (lanes, mut parts) = (network.agenda.calendar.lanes(), Vec::new());
-    for number in 0..plan.parts {
-        let links = plan.links.iter().rposition(|part| usize::from(*part) <= number).map_or(0, |last| last + 1);
-        let flows = plan.flows.partition_point(|home| usize::from(home.part) <= number);
-        let abroad = Abroad::new(number as u16, plan.parts, plan.links.clone(), plan.flows.clone());
-        parts.push(network.take_below(links, flows, lanes, abroad));
+    let calendar = &mut network.agenda.calendar;
+    let lanes = calendar.lanes();
+    let events: Vec<_> = std::iter::from_fn(|| calendar.pop_keyed(Time(u64::MAX - 1))).collect();
+    let mut parts = Vec::new();
+    for number in (0..plan.parts).rev() {
+        let links = plan.links.iter().rposition(|part| usize::from(*part) < number).map_or(0, |last| last + 1);
+        let flows = plan.flows.partition_point(|home| usize::from(home.part) < number);
+        let abroad = Abroad::new(number as u16, plan.parts, plan.links.clone(), plan.flows.clone(), lanes);
+        parts.push(network.take_from(links, flows, lanes, abroad));
     }
-    for (time, place, event) in events {
+    parts.reverse();
+    for (key, event) in events {
+        let (time, place) = (key.time, key.place());
         let part = match event {
             Event::Tick { link, .. } | Event::RateChange { link } | Event::Sent { link } => plan.links[link as usize],
             Event::Open { flow } | Event::Close { flow } => plan.flows[flow as usize].part,
@@ -218,16 +223,15 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
 }
 
 impl NetworkState {
-    /// A part: the links and the flows below these numbers that are still here.
-    fn take_below(&mut self, links: usize, flows: usize, lanes: usize, mut abroad: Abroad) -> Self {
+    /// A part: the links and the flows from these numbers on that are still here.
+    fn take_from(&mut self, links: usize, flows: usize, lanes: usize, mut abroad: Abroad) -> Self {
         let sources = self.sources.iter().filter(|source| (source.flow as usize) < flows).count();
-        let first_source = self.sources.first();
         let mut part = Self {
-            links: self.links.split_below(links),
-            link_events: self.link_events.split_below(links),
-            series: self.series.split_below(links),
-            flows: self.flows.split_below(flows),
-            sources: self.sources.split_below(first_source + sources),
+            links: self.links.split_off(links),
+            link_events: self.link_events.split_off(links),
+            series: self.series.split_off(links),
+            flows: self.flows.split_off(flows),
+            sources: self.sources.split_off(sources),
             never_start: self.never_start.clone(),
             clients: Vec::new(),
             connections: Vec::new(),
@@ -236,7 +240,7 @@ impl NetworkState {
             routes: self.routes.clone(),
             groups: self.groups.clone(),
             group_meters: vec![GroupMeter::default(); self.groups.len()],
-            transfer_table: self.transfer_table.take(),
+            transfer_table: self.transfer_table.clone(),
             measured: self.measured.clone(),
             agenda: Default::default(),
             now: self.now,
@@ -244,27 +248,32 @@ impl NetworkState {
             is_cold: self.is_cold,
         };
         part.agenda.calendar = Calendar::with_lanes(lanes);
-        abroad.soon = part.agenda.calendar.lane();
+        abroad.arriving = part.agenda.calendar.lane();
         part.agenda.runs_ahead = true;
         part.agenda.abroad = Some(Box::new(abroad));
         part
     }
 
-    /// Two neighbouring parts together, at the end.
-    fn with(mut self, after: Self) -> Self {
-        self.links.append(after.links);
-        self.link_events.append(after.link_events);
-        self.series.append(after.series);
-        self.flows.append(after.flows);
-        self.sources.append(after.sources);
-        self.group_meters.iter_mut().zip(&after.group_meters).for_each(|(meter, other)| meter.merge(other));
-        self.events += after.events;
-        self.agenda = Default::default();
-        self
+    /// All parts together, at the end.
+    fn joined(mut parts: Vec<Self>) -> Self {
+        fn all<T>(parts: &mut [NetworkState], of: impl Fn(&mut NetworkState) -> &mut Part<T>) -> Part<T> {
+            Part::joined(parts.iter_mut().map(|part| std::mem::take(of(part))).collect())
+        }
+        let (links, link_events) =
+            (all(&mut parts, |part| &mut part.links), all(&mut parts, |part| &mut part.link_events));
+        let (flows, sources) = (all(&mut parts, |part| &mut part.flows), all(&mut parts, |part| &mut part.sources));
+        let series = all(&mut parts, |part| &mut part.series);
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next().expect("there are several");
+        for part in parts {
+            whole.group_meters.iter_mut().zip(&part.group_meters).for_each(|(meter, other)| meter.merge(other));
+            whole.events += part.events;
+        }
+        Self { links, link_events, flows, sources, series, agenda: Default::default(), ..whole }
     }
 
     fn abroad_mut(&mut self) -> &mut Abroad {
-        self.agenda.abroad.as_mut().expect("a part has others beside it")
+        self.agenda.abroad.as_mut().expect(PART)
     }
 
     /// A scheme has broken down.
@@ -272,17 +281,19 @@ impl NetworkState {
         self.links.iter().any(|link| link.queue.failure().is_some())
     }
 
-    /// Handles what has come from other parts, and the events up to and including `until`.
-    fn go_on(&mut self, until: Time) {
-        self.take_in(until);
+    /// Handles what has come from other parts and the events up to and including `until`, and hands over what arrives elsewhere
+    /// in the round after, which ends at `next`.
+    fn go_on(&mut self, until: Time, next: Time) {
+        self.take_in();
         self.advance(until, u64::MAX);
+        self.hand_over(next);
     }
 
-    /// Takes in what has come from other parts. What arrives in the round up to `until` is sorted, for a lane of its own.
-    fn take_in(&mut self, until: Time) {
-        let mut soon = Vec::new();
+    /// Takes in what has come from other parts. What arrives at links has come in order from each of them, and gets a lane of its own.
+    fn take_in(&mut self) {
         let mut inboxes = std::mem::take(&mut self.abroad_mut().inboxes);
-        for inbox in &mut inboxes {
+        let mut arriving = Vec::new();
+        for (from, inbox) in inboxes.iter().enumerate() {
             for (i, message) in inbox.iter().enumerate() {
                 memory::fetch_at(inbox, i + 2 * AHEAD);
                 if let Some(coming) = inbox.get(i + AHEAD)
@@ -290,18 +301,34 @@ impl NetworkState {
                 {
                     memory::fetch(flow);
                 }
-                if !message.is_ahead && message.time <= until {
-                    soon.push(*message);
-                } else {
+                if message.is_ahead {
                     self.take_in_one(message, Lane::ANY);
+                } else {
+                    arriving.push((message.time, from as u32, i as u32));
                 }
             }
-            inbox.clear();
         }
-        soon.sort_by_key(|message| message.time);
-        let lane = self.abroad_mut().soon;
-        soon.iter().for_each(|message| self.take_in_one(message, lane));
+        arriving.sort_by_key(|(time, ..)| *time);
+        let lane = self.abroad_mut().arriving;
+        for (_, from, i) in arriving {
+            self.take_in_one(&inboxes[from as usize][i as usize], lane);
+        }
+        inboxes.iter_mut().for_each(Vec::clear);
         self.abroad_mut().inboxes = inboxes;
+    }
+
+    /// Hands over what arrives at links elsewhere up to and including `until`.
+    fn hand_over(&mut self, until: Time) {
+        let ways = &self.routes.ways;
+        let Abroad { links, flows, later, outboxes, .. } = self.agenda.abroad.as_deref_mut().expect(PART);
+        while let Some((key, event)) = later.pop_keyed(until) {
+            let Event::Arrive(packet) = event else { unreachable!("nothing else crosses") };
+            let way = &ways[usize::from(flows[packet.flow as usize].group)];
+            let to = links[way.hops[usize::from(packet.hop)].link];
+            let crossing =
+                Crossing { time: key.time, pushed: key.pushed(), place: key.place(), packet, is_ahead: false };
+            memory::append(&mut outboxes[usize::from(to)], crossing);
+        }
     }
 
     #[inline(always)]
@@ -319,6 +346,8 @@ impl NetworkState {
 /// Hands out the parts of each round to the threads.
 struct Gate<'a> {
     parts: &'a [Mutex<NetworkState>],
+    /// Of a round.
+    length: Span,
     /// The last instant of the round, ps.
     until: AtomicU64,
     /// Changes when a round begins.
@@ -331,10 +360,10 @@ struct Gate<'a> {
 }
 
 impl<'a> Gate<'a> {
-    fn new(parts: &'a [Mutex<NetworkState>]) -> Self {
+    fn new(parts: &'a [Mutex<NetworkState>], length: Span) -> Self {
         let [next, done] = [0, 1].map(|_| AtomicUsize::new(parts.len()));
         let [until, round] = [0, 1].map(|_| AtomicU64::new(0));
-        Self { parts, until, round, is_over: AtomicBool::new(false), next, done }
+        Self { parts, length, until, round, is_over: AtomicBool::new(false), next, done }
     }
 
     /// # Panics
@@ -358,7 +387,8 @@ impl<'a> Gate<'a> {
                 return;
             }
             let _done = DoneGuard(&self.done);
-            self.lock(part).go_on(Time(self.until.load(Ordering::Relaxed)));
+            let until = Time(self.until.load(Ordering::Relaxed));
+            self.lock(part).go_on(until, until + self.length);
         }
     }
 

@@ -21,6 +21,6 @@ pub mod time;
 pub use params::{ParamHolder, ParamSet, ParamSpec};
 pub use problem::{Problem, Problems};
 pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio, Value, read_any};
-pub use random::Stream;
+pub use random::{Stream, Streams};
 pub use runtime_param::RuntimeParam;
 pub use time::{Span, Time};

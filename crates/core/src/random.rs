@@ -10,17 +10,32 @@ use rand_pcg::Pcg64;
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64);
 
-impl Stream {
-    /// The stream of `entity` for `purpose` (such as `links.bottleneck.aqm`) in the run with this seed.
-    pub fn new(seed: u64, purpose: &str, entity: u64) -> Self {
-        let mut key = purpose.bytes().fold(split_mix(seed), |key, byte| split_mix(key ^ u64::from(byte)));
-        key = split_mix(key ^ split_mix(entity));
+/// The streams of all entities for one purpose in one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams(u64);
+
+impl Streams {
+    /// Those for `purpose` (such as `flows.ftp.start`) in the run with this seed.
+    pub fn new(seed: u64, purpose: &str) -> Self {
+        Streams(purpose.bytes().fold(split_mix(seed), |key, byte| split_mix(key ^ u64::from(byte))))
+    }
+
+    /// The stream of `entity`.
+    pub fn of(self, entity: u64) -> Stream {
+        let mut key = split_mix(self.0 ^ split_mix(entity));
         let mut word = || {
             key = split_mix(key);
             u128::from(key)
         };
         let (a, b, c, d) = (word(), word(), word(), word());
         Stream(Pcg64::new(a << 64 | b, c << 64 | d))
+    }
+}
+
+impl Stream {
+    /// The stream of `entity` for `purpose` (such as `links.bottleneck.aqm`) in the run with this seed.
+    pub fn new(seed: u64, purpose: &str, entity: u64) -> Self {
+        Streams::new(seed, purpose).of(entity)
     }
 
     /// Uniform in [0, 1), 53 bits.

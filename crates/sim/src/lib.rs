@@ -55,7 +55,7 @@ pub mod kernel {
     pub use crate::measure::settling::Stage;
     pub use crate::net::link::RateSchedule;
     pub use crate::traffic::client::Client;
-    pub use crate::traffic::member::{MemberDraft, times};
+    pub use crate::traffic::member::{MemberDraft, MemberStreams, times};
     pub use crate::traffic::udp::UdpSource;
 }
 

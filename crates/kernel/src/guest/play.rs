@@ -9,7 +9,9 @@ use crate::tap::{SNAP, Tap};
 use aqmlab_core::{Rate, Span, Time};
 use aqmlab_kernel::{GuestOrder, UDP_HEADER};
 use aqmlab_scenario::{Action, LinkSpec, Scenario};
-use aqmlab_sim::kernel::{Client, MemberDraft, PcapngWriter, RateSchedule, SenderCounters, UdpSource, times};
+use aqmlab_sim::kernel::{
+    Client, MemberDraft, MemberStreams, PcapngWriter, RateSchedule, SenderCounters, UdpSource, times,
+};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -155,8 +157,9 @@ pub fn play(order: &GuestOrder, mut tell: impl FnMut(f64) -> io::Result<()>) -> 
 
 fn drafts(scenario: &Scenario, group: usize, seed: u64) -> Vec<MemberDraft<'_>> {
     let spec = &scenario.flows[group];
-    let drawn = times(spec, &spec.rtt, seed).enumerate();
-    drawn.map(|(i, times)| MemberDraft::new(spec, group, i, &spec.rtt, times, seed)).collect()
+    let streams = MemberStreams::new(seed, spec);
+    let drawn = times(spec, &spec.rtt, streams).enumerate();
+    drawn.map(|(i, times)| MemberDraft::new(spec, group, i, &spec.rtt, times, streams)).collect()
 }
 
 /// Nanoseconds of a clock.

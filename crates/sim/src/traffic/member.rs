@@ -2,7 +2,7 @@
 
 use crate::traffic::client::{Client, Peer};
 use crate::traffic::udp::UdpSource;
-use aqmlab_core::{Span, Stream, Time};
+use aqmlab_core::{Span, Streams, Time};
 use aqmlab_scenario::{Distribution, FlowSpec};
 
 /// One flow, source or client of a group.
@@ -44,30 +44,54 @@ pub struct MemberDraft<'a> {
     pub start: Time,
     /// When it stops, if it does.
     pub stop: Option<Time>,
-    seed: u64,
+    streams: MemberStreams,
+}
+
+/// The random streams of a group's members, by what is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct MemberStreams {
+    start: Streams,
+    stop: Streams,
+    spread: Streams,
+    /// Round trips.
+    pub rtt: Streams,
+    clock: Streams,
+    tuple: Streams,
+    client: Streams,
+    source: Streams,
+}
+
+impl MemberStreams {
+    /// Those of a group in the run with this seed.
+    pub fn new(seed: u64, spec: &FlowSpec) -> Self {
+        let streams = |what: &str| Streams::new(seed, &format!("flows.{}.{what}", spec.name));
+        let [start, stop, spread, rtt] = ["start", "stop", "spread", "rtt"].map(streams);
+        let [clock, tuple, client, source] = ["clock", "tuple", "client", "source"].map(streams);
+        Self { start, stop, spread, rtt, clock, tuple, client, source }
+    }
 }
 
 /// Start and end of each member of a group whose round trips are drawn from `rtts`.
 pub fn times<'a>(
     spec: &'a FlowSpec,
     rtts: &'a Distribution<Span>,
-    seed: u64,
+    streams: MemberStreams,
 ) -> impl Iterator<Item = (Time, Option<Time>)> + 'a {
     let batches = spec.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
     batches.enumerate().map(move |(i, batch)| {
-        let start = batch.start.draw(i, &mut stream_of(seed, spec, "start", i)) + spread(spec, rtts, seed, i);
-        let stop = batch.stop.as_ref().map(|law| Time::ZERO + law.draw(i, &mut stream_of(seed, spec, "stop", i)));
+        let start = batch.start.draw(i, &mut streams.start.of(i as u64)) + spread(spec, rtts, streams, i);
+        let stop = batch.stop.as_ref().map(|law| Time::ZERO + law.draw(i, &mut streams.stop.of(i as u64)));
         (Time::ZERO + start, stop)
     })
 }
 
 /// Delay of a member's start after its group's.
-fn spread(spec: &FlowSpec, rtts: &Distribution<Span>, seed: u64, i: usize) -> Span {
+fn spread(spec: &FlowSpec, rtts: &Distribution<Span>, streams: MemberStreams, i: usize) -> Span {
     if spec.start_spread == 0.0 {
         return Span::ZERO;
     }
-    let rtt = rtts.draw(i, &mut stream_of(seed, spec, "rtt", i));
-    Span::from_seconds(spec.start_spread * rtt.seconds() * stream_of(seed, spec, "spread", i).uniform())
+    let rtt = rtts.draw(i, &mut streams.rtt.of(i as u64));
+    Span::from_seconds(spec.start_spread * rtt.seconds() * streams.spread.of(i as u64).uniform())
 }
 
 impl<'a> MemberDraft<'a> {
@@ -78,14 +102,14 @@ impl<'a> MemberDraft<'a> {
         i: usize,
         rtts: &Distribution<Span>,
         (start, stop): (Time, Option<Time>),
-        seed: u64,
+        streams: MemberStreams,
     ) -> Self {
-        let rtt = rtts.draw(i, &mut stream_of(seed, spec, "rtt", i));
-        let phase = Span((stream_of(seed, spec, "clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
+        let rtt = rtts.draw(i, &mut streams.rtt.of(i as u64));
+        let phase = Span((streams.clock.of(i as u64).uniform() * spec.tcp.clock.0 as f64) as u64);
         // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
-        let tuple = |i: usize| (stream_of(seed, spec, "tuple", i).uniform() * f64::from(u32::MAX)) as u32;
+        let tuple = |i: usize| (streams.tuple.of(i as u64).uniform() * f64::from(u32::MAX)) as u32;
         let tuple = tuple(host(spec, i)) & !Peer::PORTS | tuple(i) & Peer::PORTS;
-        Self { spec, group, i, tuple, rtt, phase, start, stop, seed }
+        Self { spec, group, i, tuple, rtt, phase, start, stop, streams }
     }
 
     /// The host that it is on.
@@ -105,27 +129,17 @@ impl<'a> MemberDraft<'a> {
 
     /// It, if it asks for transfers; players count from `warmup` on.
     pub fn client(&self, warmup: Time) -> Option<Client> {
-        Client::new(self.spec, self.i, self.peer(), self.stops_at(), warmup, self.stream("client"))
+        Client::new(self.spec, self.i, self.peer(), self.stops_at(), warmup, self.streams.client.of(self.i as u64))
     }
 
     /// It, as a source of datagrams of `flow`, if it is one.
     pub fn source(&self, flow: u32) -> Option<UdpSource> {
-        UdpSource::new(&self.spec.traffic, flow, self.spec.wire_size(), self.stops_at(), self.stream("source"))
-    }
-
-    /// Its random stream for a purpose.
-    fn stream(&self, what: &str) -> Stream {
-        stream_of(self.seed, self.spec, what, self.i)
+        let stream = self.streams.source.of(self.i as u64);
+        UdpSource::new(&self.spec.traffic, flow, self.spec.wire_size(), self.stops_at(), stream)
     }
 }
 
 /// The host of the `i`-th member of a group.
 fn host(spec: &FlowSpec, i: usize) -> usize {
     i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize)
-}
-
-/// The random stream of the `i`-th member of a group for a purpose.
-pub fn stream_of(seed: u64, spec: &FlowSpec, what: &str, i: usize) -> Stream {
-    // `format!` would be half of a short run's set-up.
-    Stream::new(seed, &["flows.", &spec.name, ".", what].concat(), i as u64)
 }

@@ -5,7 +5,7 @@ use super::probe::observables;
 use super::{RunError, Simulation};
 use crate::net::link::DepartureMode;
 use crate::net::packet::Packet;
-use crate::traffic::member::{MemberKind, stream_of};
+use crate::traffic::member::{MemberKind, MemberStreams};
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Problem, Problems, Span, Time};
@@ -137,8 +137,9 @@ impl Simulation {
         for i in there.iter().skip(count).rev() {
             self.stop_member(group, *i, now);
         }
+        let streams = MemberStreams::new(self.options.seed, &self.scenario.flows[group]);
         for _ in there.len()..count {
-            self.add_member(group, now, None);
+            self.add_member(group, now, None, streams);
         }
         Ok(())
     }
@@ -171,8 +172,9 @@ impl Simulation {
     /// Each flow draws a round trip again, from the same stream.
     fn set_rtt(&mut self, group: usize, law: Distribution<Span>) {
         let scenario = self.scenario.clone();
+        let streams = MemberStreams::new(self.options.seed, &scenario.flows[group]);
         for i in 0..self.members[group].len() {
-            let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));
+            let rtt = law.draw(i, &mut streams.rtt.of(i as u64));
             let flow = match self.members[group][i].kind {
                 MemberKind::Flow(flow) | MemberKind::Foreign(flow) => flow,
                 MemberKind::Source(source) => self.network.sources[source as usize].flow,

@@ -13,7 +13,7 @@ use crate::measure::losses::LossMeter;
 use crate::measure::result::Series;
 use crate::net::flow::Flow;
 use crate::net::link::{DepartureMode, Link};
-use crate::traffic::member::{self, Member, MemberDraft, MemberKind};
+use crate::traffic::member::{self, Member, MemberDraft, MemberKind, MemberStreams};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problem, Problems, Span, Time};
@@ -111,19 +111,20 @@ impl Simulation {
 
     fn add_group(&mut self, group: usize) {
         let scenario = self.scenario.clone();
-        let (spec, seed) = (&scenario.flows[group], self.options.seed);
+        let spec = &scenario.flows[group];
+        let streams = MemberStreams::new(self.options.seed, spec);
         self.members[group].reserve_exact(spec.count() as usize);
         let rtts = self.rtts[group].clone();
-        for (start, stop) in member::times(spec, &rtts, seed) {
-            self.add_member(group, start, stop);
+        for (start, stop) in member::times(spec, &rtts, streams) {
+            self.add_member(group, start, stop, streams);
         }
     }
 
     /// One more member of a group.
-    pub(super) fn add_member(&mut self, group: usize, start: Time, stop: Option<Time>) {
+    pub(super) fn add_member(&mut self, group: usize, start: Time, stop: Option<Time>, streams: MemberStreams) {
         let scenario = self.scenario.clone();
         let (spec, i) = (&scenario.flows[group], self.members[group].len());
-        let draft = MemberDraft::new(spec, group, i, &self.rtts[group], (start, stop), self.options.seed);
+        let draft = MemberDraft::new(spec, group, i, &self.rtts[group], (start, stop), streams);
         let kind = self.add_sender(&draft);
         self.members[group].push(Member { kind, start, stop: draft.stops_at() });
     }

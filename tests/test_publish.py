@@ -26,11 +26,11 @@ PUBLISHED = {
 @pytest.mark.nightly
 def test_the_crates_compile_as_packed() -> None:
     """Each as those who depend on it would get it."""
-    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry"
-    # What an earlier dry run has unpacked; Cargo takes a version that it has for the same, though the sources have changed.
-    for earlier in (*home.glob("src/-*/aqmlab-*"), *home.glob("cache/-*/aqmlab-*")):
-        shutil.rmtree(earlier) if earlier.is_dir() else earlier.unlink()
-    command = ["cargo", "publish", "--workspace", "--dry-run", "--locked", "--allow-dirty"]
+    # Cargo takes a version that it has unpacked or compiled for the same, though our sources have changed since.
+    target, home = ROOT / "target" / "publish", Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry"
+    for earlier in (target, *home.glob("src/-*/aqmlab*"), *home.glob("cache/-*/aqmlab*")):
+        shutil.rmtree(earlier, ignore_errors=True) if earlier.is_dir() else earlier.unlink(missing_ok=True)
+    command = ["cargo", "publish", "--workspace", "--dry-run", "--locked", "--allow-dirty", "--target-dir", str(target)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     packed = {line.split()[1] for line in done.stderr.splitlines() if line.strip().startswith("Packaging ")}

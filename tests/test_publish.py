@@ -4,9 +4,18 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from aqmlab import _core
+from aqmlab.cli import app
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = {
@@ -36,6 +45,17 @@ def test_the_crates_compile_as_packed() -> None:
     packed = {line.split()[1] for line in done.stderr.splitlines() if line.strip().startswith("Packaging ")}
     assert packed == PUBLISHED
     assert "manifest has no" not in done.stderr
+
+
+def test_the_home_is_one() -> None:
+    """That of Cargo.toml, in the wheel's metadata, in `--help` and in what bundles say."""
+    workspace, project = (
+        tomllib.loads((ROOT / name).read_text(encoding="utf-8")) for name in ("Cargo.toml", "pyproject.toml")
+    )
+    home = workspace["workspace"]["package"]["repository"]
+    assert project["project"]["urls"] == {"Home": home}
+    assert _core.home() == home
+    assert home in str(app.info.epilog)
 
 
 def test_libraries_take_later_versions_of_what_they_depend_on() -> None:

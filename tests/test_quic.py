@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 import aqmlab
+from aqmlab import _core
 from conftest import Aqmlab
 
 CRATE = Path(__file__).parent.parent / "crates" / "quic"
 TARGET = CRATE.parent.parent / "target"
+OURS = f"aqmlab-quic {aqmlab.__version__} (sources {_core.source()})"
 SCENARIO = """schema = 1
 duration = "4 s"
 [[links]]
@@ -53,7 +55,7 @@ def test_a_scenario_with_quic_says_which_program_it_needs(beside: Path, monkeypa
     other = beside.parent / "aqmlab-quic"
     other.write_text("#!/bin/sh\necho aqmlab-quic 9.9\n", encoding="utf-8")
     other.chmod(0o755)
-    with pytest.raises(aqmlab.InputError, match=rf"needs aqmlab-quic {aqmlab.__version__}; .* is aqmlab-quic 9\.9"):
+    with pytest.raises(aqmlab.InputError, match=rf"needs aqmlab-quic {aqmlab.__version__} .*; .* is aqmlab-quic 9\.9"):
         aqmlab.run(beside, "pi")
 
 
@@ -67,7 +69,7 @@ def test_the_program_s_errors_are_those_of_the_input(beside: Path, monkeypatch: 
     monkeypatch.setenv("PATH", f"{beside.parent}:/usr/bin:/bin")
     program = beside.parent / "aqmlab-quic"
     for code, error in ((2, aqmlab.InputError), (1, aqmlab.RunError)):
-        text = f'if [ "$1" = --version ]; then echo aqmlab-quic {aqmlab.__version__}; else cat > /dev/null; '
+        text = f'if [ "$1" = --version ]; then echo "{OURS}"; else cat > /dev/null; '
         program.write_text(
             f"#!/bin/sh\n{text} echo 'Error: seed: out of luck' >&2; exit {code}; fi\n", encoding="utf-8"
         )

@@ -17,8 +17,8 @@ const USAGE: &str =
   --name NAME   name of the scenario in the result; default that of the file
   --series      time series and tables beside the result
   --qlog DIR    two logs for each connection, GROUP-NUMBER-client.sqlog and -server.sqlog
-  --version     that of aqmlab";
-const VERSION: &str = concat!("aqmlab-quic ", env!("CARGO_PKG_VERSION"));
+  --version     that of aqmlab, and the hash of the sources";
+const VERSION: &str = concat!("aqmlab-quic ", env!("CARGO_PKG_VERSION"), " (sources ", env!("AQMLAB_SOURCE"), ")");
 
 /// What was typed.
 #[derive(Default)]

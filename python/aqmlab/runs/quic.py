@@ -15,6 +15,7 @@ from aqmlab.problems import InputError, Problem
 from aqmlab.runs.results import RunResult
 
 PROGRAM = "aqmlab-quic"
+INSTALL = "in a checkout of aqmlab: cargo install --locked --path crates/quic"
 LOOK = 0.1
 """Seconds between two looks at whether the run is cancelled."""
 
@@ -77,11 +78,11 @@ def _program(field: str) -> str:
     if found is None:
         raise InputError(
             field,
-            f'"quic" needs the program {PROGRAM}, which is not on the path; '
-            "in a checkout of aqmlab: cargo install --locked --path crates/quic",
+            f'"quic" needs the program {PROGRAM}, which is not on the path; {INSTALL}',
         )
-    if (version := _version(found)) != (ours := f"{PROGRAM} {_core.version()}"):
-        raise InputError(field, f'"quic" needs {ours}; {found} is {version}')
+    ours = f"{PROGRAM} {_core.version()} (sources {_core.source()})"
+    if (version := _version(found)) != ours:
+        raise InputError(field, f'"quic" needs {ours}; {found} is {version}: {INSTALL}')
     return found
 
 

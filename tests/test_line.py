@@ -201,6 +201,7 @@ def test_what_is_wrong_is_named() -> None:
     line.push(5, 1000, 1)
     wrong = [
         (lambda: aqmlab.Line("rate = '8 Mbit/s'\nbuffer = '3 packets'\naqm = 'codle'"), 'did you mean "codel"'),
+        (lambda: aqmlab.Line("rate = '8 Mbit/s'\nbuffer = '3 packets'\naqm = 'codel:tagret=3ms'"), r"codel\.tagret"),
         (lambda: aqmlab.Line("rate = "), "line"),
         (lambda: aqmlab.Path("schema = 1"), "links"),
         (lambda: line.push(4, 1000, 2), "4 ns is before 5 ns"),

@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import aqmlab
 from aqmlab import Param
 from conftest import Aqmlab
+from studio_client import serving, tab
 
 ROOT = Path(__file__).parent.parent
 SHORT = {"duration": "12 s", "warmup": "4 s"}
@@ -83,6 +85,15 @@ def test_a_shared_library_is_compared_and_named(aqmlab: Aqmlab, library: str) ->
     )
 
 
+def test_a_law_of_a_file_is_shown(aqmlab: Aqmlab, library: str, tmp_path: Path) -> None:
+    text = 'import aqmlab\nclass Odd(aqmlab.CongestionControl):\n    """Grows oddly."""\n'
+    (tmp_path / "odd.py").write_text(text, encoding="utf-8")
+    for law, words in ((library, "Reno in C"), ("odd.py", "Grows oddly.")):
+        shown = aqmlab("show", law)
+        assert shown.returncode == 0, shown.stderr
+        assert words in shown.stdout
+
+
 EXPERIMENT = """
 schema = 1
 scenarios = ["link/mix"]
@@ -128,11 +139,42 @@ def test_a_tune_runs_with_a_law(aqmlab: Aqmlab, library: str) -> None:
     assert trials[0] == trials[1]
 
 
+SCENARIO = """schema = 1
+duration = "10 s"
+[[links]]
+name = "link"
+rate = "10 Mbit/s"
+buffer = "50 packets"
+[[flows]]
+name = "bulk"
+count = 4
+rtt = "40 ms"
+tcp = "{law}"
+"""
+
+
+def test_a_law_that_the_studio_is_started_with_plays_there(library: str, tmp_path: Path) -> None:
+    """In its catalogue, in a scenario that a browser sends, and frame for frame as ours."""
+    with serving("--law", str(tmp_path / library)) as server:
+        server.enter()
+        assert "c-reno" in [law["name"] for law in server.json("/api/catalogue")["tcps"]]
+        with tab(server) as browser:
+            rows = []
+            for law in ("c-reno", "reno", "cubic"):
+                browser.frames.clear()
+                assert browser.open(SCENARIO.format(law=law), ["droptail"])["groups"][0]["law"] == law
+                assert browser.play_to(5)["now"] >= 5
+                rows.append(np.concatenate([frame.rows for frame in browser.frames if len(frame.rows)])[:40])
+    own, reno, cubic = rows
+    assert np.array_equal(own, reno, equal_nan=True)
+    assert not np.array_equal(own, cubic, equal_nan=True)
+
+
 @pytest.mark.parametrize(
     ("law", "why"),
     [
         ("./nowhere.so", "no such file"),
-        ("nowhere.py", "no such file"),
+        ("nowhere.py", "no such file; expected a name (aqmlab list tcps)"),
         ("empty.py", "no law in it"),
         ("cubik", 'did you mean "cubic"'),
         ("./empty.py.so", "cannot be loaded"),

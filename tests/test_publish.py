@@ -1,10 +1,21 @@
 """The crates can be published, and nothing else is."""
 
 import json
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from aqmlab import _core
+from aqmlab.cli import app
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = {
@@ -24,12 +35,27 @@ PUBLISHED = {
 @pytest.mark.nightly
 def test_the_crates_compile_as_packed() -> None:
     """Each as those who depend on it would get it."""
-    command = ["cargo", "publish", "--workspace", "--dry-run", "--locked", "--allow-dirty"]
+    # Cargo takes a version that it has unpacked or compiled for the same, though our sources have changed since.
+    target, home = ROOT / "target" / "publish", Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry"
+    for earlier in (target, *home.glob("src/-*/aqmlab*"), *home.glob("cache/-*/aqmlab*")):
+        shutil.rmtree(earlier, ignore_errors=True) if earlier.is_dir() else earlier.unlink(missing_ok=True)
+    command = ["cargo", "publish", "--workspace", "--dry-run", "--locked", "--allow-dirty", "--target-dir", str(target)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     packed = {line.split()[1] for line in done.stderr.splitlines() if line.strip().startswith("Packaging ")}
     assert packed == PUBLISHED
     assert "manifest has no" not in done.stderr
+
+
+def test_the_home_is_one() -> None:
+    """That of Cargo.toml, in the wheel's metadata, in `--help` and in what bundles say."""
+    workspace, project = (
+        tomllib.loads((ROOT / name).read_text(encoding="utf-8")) for name in ("Cargo.toml", "pyproject.toml")
+    )
+    home = workspace["workspace"]["package"]["repository"]
+    assert project["project"]["urls"] == {"Home": home}
+    assert _core.home() == home
+    assert home in str(app.info.epilog)
 
 
 def test_libraries_take_later_versions_of_what_they_depend_on() -> None:

@@ -16,13 +16,3 @@ def test_quinn_transfers_the_same_a_thousand_times() -> None:
     done = subprocess.run(run, cwd=EXAMPLE, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
-
-
-@pytest.mark.nightly
-def test_quic_connections_are_flows_of_a_scenario() -> None:
-    crate = EXAMPLE.parent.parent / "crates" / "quic"
-    environment = os.environ | {"CARGO_TARGET_DIR": str(crate.parent.parent / "target")}
-    for verb in (["clippy", "--all-targets", "--quiet", "--", "-D", "warnings"], ["test", "--quiet"]):
-        run = ["cargo", verb[0], "--locked", *verb[1:]]
-        done = subprocess.run(run, cwd=crate, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr

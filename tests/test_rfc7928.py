@@ -13,6 +13,7 @@ import pytest
 import aqmlab as package
 from aqmlab.present.figures.ellipses import of_spread
 from aqmlab.present.figures.suite import trade_off
+from aqmlab.present.suite_words import link as in_words
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.table import Table
@@ -116,6 +117,29 @@ def test_a_part_of_the_suite() -> None:
     p95 = {spec: [*result.trials[0].values(spec, DELAY).values()] for spec in result.schemes}
     assert p95["droptail"] > [0.5]
     assert p95["codel"] < [0.1]
+
+
+def test_a_law_takes_the_place_of_newreno() -> None:
+    """And of nothing else: 5.4 is about LEDBAT beside NewReno, 9.1 has CUBIC in it."""
+    suite = SUITE.with_law("vegas:alpha=3")
+    laws = {
+        each.scenario.removeprefix("rfc7928/"): [
+            flows["tcp"]["congestion_control"].partition(",")[0]
+            for flows in each.scenario_at(MINE).resolved()["flows"]
+            if "tcp" in flows
+        ]
+        for each in suite.experiments
+    }
+    own = "vegas:alpha=3"
+    assert (laws["5.1.1-newreno"], laws["4.4-sizes"]) == ([own], [own, own])
+    assert laws["5.2-cubic"] == ["cubic:c=0.4"]
+    assert laws["5.4-ledbat"] == [own, "ledbat:target=5 ms"]
+    assert laws["9.1-mix"] == [own, own, "cubic:c=0.4"]
+    result = compare_suite("rfc7928", "codel", only="5.1.1", law="cubic")
+    assert result.document()["law"] == "cubic"
+    assert "of cubic in place of reno" in in_words(result)
+    with pytest.raises(package.InputError, match="l4s is about laws of its own"):
+        compare_suite("l4s", law="cubic")
 
 
 def test_what_scales_with_the_link() -> None:

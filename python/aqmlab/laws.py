@@ -96,6 +96,16 @@ def law_spec(law: Law) -> str:
     return own.in_file("law", file, rest, CongestionControl, "law") if file.endswith(".py") else law
 
 
+def defines(text: str) -> bool:
+    """Return whether a text names a file with a law: a shared library, or Python that has no scheme in it but a law."""
+    file = _file(text)
+    if file is None or file.endswith(LIBRARIES):
+        return file is not None
+    if not Path(file).is_file():
+        return False
+    return own.defines("law", file, CongestionControl) and not own.defines("law", file, own.Aqm)
+
+
 def load_with(source: str | os.PathLike[str] | Scenario, set: Values | None, law: Law | None) -> Scenario:
     """Return a scenario as `load` does, whose TCP flows have a law if one is given (see `law_spec`).
 

@@ -279,17 +279,17 @@ def dashed(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).replace("_", "-").lower()
 
 
+LISTED = {"aqm": "aqms", "law": "tcps"}
+"""What `aqmlab list` calls the names that a field takes."""
+
+
 def in_file(field: str, file: str, rest: str, base: type[Own], what: str) -> str:
     """Return the name, with its parameters, of a `base` that a Python file defines; `rest` is [Class][:k=v,...].
 
     InputError about `field` if there is none, or no single one; `what` says in a word what is looked for.
     """
     named, _, parameters = ("", "", rest) if "=" in rest.partition(":")[0] else rest.partition(":")
-    path = Path(file)
-    if not path.is_file():
-        raise InputError(field, f"{file}: no such file; expected a name (aqmlab list {field}s) or a Python file")
-    defined = _defined((path.resolve(), path.stat().st_mtime_ns), field)
-    classes: dict[str, type[Own]] = {name: item for name, item in defined.items() if issubclass(item, base)}
+    classes = _classes(field, file, base)
     if not classes:
         raise InputError(field, f"{file}: no {what} in it; write a class that is a subclass of aqmlab.{base.__name__}")
     if not named and len(classes) > 1:
@@ -299,6 +299,20 @@ def in_file(field: str, file: str, rest: str, base: type[Own], what: str) -> str
         raise unknown(field, f"{file} has no {what}", named, classes)
     name = classes[named or next(iter(classes))].name
     return f"{name}:{parameters}" if parameters else name
+
+
+def defines(field: str, file: str, base: type[Own]) -> bool:
+    """Return whether a Python file defines a class of that kind. InputError about `field` if it cannot be read."""
+    return bool(_classes(field, file, base))
+
+
+def _classes(field: str, file: str, base: type[Own]) -> dict[str, type[Own]]:
+    """The classes of one kind that a file defines, by name."""
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(field, f"{file}: no such file; expected a name (aqmlab list {LISTED[field]}) or a Python file")
+    defined = _defined((path.resolve(), path.stat().st_mtime_ns), field)
+    return {name: item for name, item in defined.items() if issubclass(item, base)}
 
 
 @cache

@@ -109,3 +109,18 @@ pub extern "C" fn aqmlab_version() -> *const c_char {
 pub extern "C" fn aqmlab_error() -> *const c_char {
     ERROR.with_borrow(|text| text.as_ptr())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AqmlabStatus, aqmlab_error, guard};
+    use std::ffi::CStr;
+
+    #[test]
+    fn a_panic_becomes_a_status_and_its_text_an_error() {
+        assert_eq!(guard(|| panic!("on {}", "purpose")), AqmlabStatus::Panic);
+        // SAFETY: the text lives until the next call that fails
+        let why = unsafe { CStr::from_ptr(aqmlab_error()) }.to_str().unwrap();
+        assert_eq!(why, "a fault of aqmlab, please report it: on purpose");
+        assert_eq!(guard(|| Ok(AqmlabStatus::Ok)), AqmlabStatus::Ok);
+    }
+}

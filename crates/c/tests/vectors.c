@@ -99,6 +99,8 @@ static void misuse(void) {
   AqmlabLine *line = NULL;
   refuses(aqmlab_line_new("rate = '8 Mbit/s'\nbuffer = '9 packets'\naqm = 'codle'", 1, &line), AQMLAB_STATUS_INPUT,
           "did you mean \"codel\"");
+  refuses(aqmlab_line_new("rate = '8 Mbit/s'\nbuffer = '9 packets'\naqm = 'codel:tagret=3ms'", 1, &line), AQMLAB_STATUS_INPUT,
+          "codel.tagret: unknown");
   refuses(aqmlab_line_new("rate = ", 1, &line), AQMLAB_STATUS_INPUT, "line");
   refuses(aqmlab_line_new("rate = '\xff'", 1, &line), AQMLAB_STATUS_INPUT, "UTF-8");
   refuses(aqmlab_line_new(NULL, 1, &line), AQMLAB_STATUS_NULL, "description: null");

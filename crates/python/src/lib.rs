@@ -473,6 +473,12 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// Address of the project's home, which `Cargo.toml` of the workspace has.
+#[pyfunction]
+fn home() -> &'static str {
+    env!("CARGO_PKG_REPOSITORY")
+}
+
 /// Hash of the Rust sources that the extension was compiled from: 16 hexadecimal digits, the same for every build of them.
 #[pyfunction]
 fn source() -> &'static str {
@@ -587,6 +593,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(measures::measures, m)?)?;
     m.add_function(wrap_pyfunction!(tcp, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(home, m)?)?;
     m.add_function(wrap_pyfunction!(source, m)?)?;
     m.add_function(wrap_pyfunction!(commit, m)?)?;
     m.add_function(wrap_pyfunction!(quantity, m)?)?;

@@ -52,7 +52,7 @@ impl Live {
     fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let links = PyDict::new(py);
         for series in &self.0.series {
-            links.set_item(&series.link, arrays(py, series.columns.iter().map(|(name, values)| (&**name, values)))?)?;
+            links.set_item(&series.link, arrays(py, series.columns())?)?;
         }
         Ok(links)
     }

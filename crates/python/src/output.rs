@@ -1,6 +1,6 @@
 //! The output of a run: the metrics as text, series, tables and traces as arrays.
 
-use aqmlab_sim::{Output, TraceTable};
+use aqmlab_sim::{FlowTable, Output, TraceTable, TransferTable};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -34,7 +34,7 @@ impl Run {
     fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let links = PyDict::new(py);
         for series in &self.output.series {
-            links.set_item(&series.link, arrays(py, series.columns.iter().map(|(name, values)| (&**name, values)))?)?;
+            links.set_item(&series.link, arrays(py, series.columns())?)?;
         }
         Ok(links)
     }
@@ -44,28 +44,19 @@ impl Run {
     fn delays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let links = PyDict::new(py);
         for delays in &self.output.delays {
-            let columns = [("queue_delay", &delays.queue_delay), ("share", &delays.share)];
-            links.set_item(&delays.link, arrays(py, columns)?)?;
+            links.set_item(&delays.link, arrays(py, delays.columns())?)?;
         }
         Ok(links)
     }
 
     /// The table of flows: columns, one row a flow; empty unless series were asked for.
     fn flow_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = self
-            .output
-            .flow_table
-            .as_ref()
-            .map(|t| [("group", &t.group), ("rtt", &t.rtt), ("goodput", &t.goodput), ("dropped", &t.dropped)]);
-        arrays(py, columns.into_iter().flatten())
+        arrays(py, self.output.flow_table.iter().flat_map(FlowTable::columns))
     }
 
     /// The transfers that began after the warm-up and ended: columns; empty unless series were asked for.
     fn transfer_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = self.output.transfer_table.as_ref().map(|t| {
-            [("group", &t.group), ("start", &t.start), ("size", &t.size), ("completion_time", &t.completion_time)]
-        });
-        arrays(py, columns.into_iter().flatten())
+        arrays(py, self.output.transfer_table.iter().flat_map(TransferTable::columns))
     }
 
     /// The trace of packets at the link that was to be traced.
@@ -122,9 +113,9 @@ fn set_column<T: Element>(columns: &Bound<'_, PyDict>, name: &str, values: Vec<T
 }
 
 /// Columns as NumPy arrays by name.
-pub fn arrays<'py, 'a>(
+pub fn arrays<'py, 'name, 'a>(
     py: Python<'py>,
-    columns: impl IntoIterator<Item = (&'a str, &'a Vec<f64>)>,
+    columns: impl IntoIterator<Item = (&'name str, &'a Vec<f64>)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let arrays = PyDict::new(py);
     for (name, values) in columns {

@@ -1,6 +1,7 @@
 //! A connection: both ends, and the application on them.
 
 use crate::ENDS;
+use crate::log::ConnectionLog;
 use crate::setup::{ConnectionSetup, SERVER_NAME};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::Time;
@@ -24,6 +25,8 @@ const BLOCK: [u8; 16_384] = [0; 16_384];
 pub struct QuicConnection {
     pub flow: ForeignFlow,
     pub ends: [ConnectionEnd; 2],
+    /// Of each end, if there are any.
+    pub logs: [Option<ConnectionLog>; 2],
     /// The client's, until it starts.
     client: Option<ClientConfig>,
     /// Bytes that the client has still to write; `None` for no end.
@@ -59,6 +62,7 @@ impl QuicConnection {
         Self {
             flow,
             ends: ENDS.map(end),
+            logs: setup.logs.clone(),
             client: Some(setup.client()),
             left,
             stream: None,
@@ -85,6 +89,9 @@ impl QuicConnection {
     pub fn receive(&mut self, at: usize, now: Instant, data: &[u8], ecn: Ecn) {
         let (end, mut answer) = (&mut self.ends[at], Vec::new());
         let from = ADDRESSES[1 - at];
+        if let Some(log) = &self.logs[at] {
+            log.datagram("received", data.len(), ecn);
+        }
         match end.endpoint.handle(now, from, None, codepoint(ecn), BytesMut::from(data), &mut answer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut end.connection {
@@ -153,6 +160,9 @@ impl QuicConnection {
         let mut data = Vec::new();
         while let Some(transmit) = connection.poll_transmit(now, 1, &mut data) {
             let ecn = if self.marks { ecn_of(transmit.ecn) } else { Ecn::NotEct };
+            if let Some(log) = &self.logs[at] {
+                log.datagram("sent", data.len(), ecn);
+            }
             send(std::mem::take(&mut data), ecn);
         }
     }

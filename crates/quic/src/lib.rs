@@ -20,12 +20,14 @@
 //! that the bytes of datagrams differ from run to run. Times, sizes, ECN fields and all results do not.
 
 mod connection;
+mod log;
 mod setup;
 
 use aqmlab_core::{Problem, Problems, Time};
 use aqmlab_scenario::{Scenario, Traffic};
 use aqmlab_sim::{ForeignPacket, Options, Output, PacketOutcome, RunError, Simulation};
 use connection::QuicConnection;
+use log::ConnectionLog;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -48,7 +50,7 @@ pub enum QuicError {
 const ENDS: [usize; 2] = [0, 1];
 
 /// Runs a scenario from start to end, with its flows of kind `quic`. With `qlog`, a folder that is there, each connection leaves what its
-/// sender knows as `GROUP-NUMBER.sqlog` there.
+/// ends know as `GROUP-NUMBER-client.sqlog` and `GROUP-NUMBER-server.sqlog` there. The client sends the data.
 ///
 /// # Errors
 /// If the scenario is wrong or a scheme breaks down; if a log cannot be written.
@@ -66,21 +68,25 @@ pub fn run(scenario: Scenario, options: Options, qlog: Option<&Path>) -> Result<
                 let data = host.payloads.take(event.packet.number);
                 if event.outcome == PacketOutcome::Sent {
                     let at = usize::from(!event.packet.is_reply);
-                    let connection = host.of_flow[event.packet.flow as usize];
-                    let now = host.at(event.time);
-                    host.connections[connection].receive(at, now, &data, event.packet.ecn);
-                    host.act(&mut simulation, connection, at);
+                    let index = host.of_flow[event.packet.flow as usize];
+                    let (connection, now) = host.wake(event.time, index, at);
+                    connection.receive(at, now, &data, event.packet.ecn);
+                    host.act(&mut simulation, index, at);
                 }
             }
             None if due > end => break,
             None => {
-                let (_, connection, at) = host.timers.pop_first().expect("it is due");
-                let now = host.at(simulation.now());
-                host.connections[connection].timer(at, now);
-                host.act(&mut simulation, connection, at);
+                let (_, index, at) = host.timers.pop_first().expect("it is due");
+                let (connection, now) = host.wake(simulation.now(), index, at);
+                connection.timer(at, now);
+                host.act(&mut simulation, index, at);
             }
         }
     }
+    host.connections
+        .iter()
+        .flat_map(|connection| connection.logs.iter().flatten())
+        .try_for_each(ConnectionLog::finish)?;
     let mut output = simulation.finish()?;
     output.result.engine.wall = started.elapsed().as_secs_f64();
     Ok(output)
@@ -120,15 +126,19 @@ impl Host {
             let spec = &scenario.flows[flow.group];
             let Traffic::Quic(quic) = &spec.traffic else { continue };
             let number = connections.iter().filter(|one: &&QuicConnection| one.flow.group == flow.group).count();
-            let log = qlog
-                .map(|folder| setup::qlog(&folder.join(format!("{}-{number}.sqlog", spec.name)), base))
-                .transpose()?;
+            let title = format!("{}-{number}", spec.name);
+            let mut logs = [None, None];
+            if let Some(folder) = qlog {
+                for (log, end) in logs.iter_mut().zip(["client", "server"]) {
+                    *log = Some(ConnectionLog::new(&folder.join(format!("{title}-{end}.sqlog")), &title, end)?);
+                }
+            }
             of_flow[flow.flow as usize] = connections.len();
             if flow.start <= simulation.end() {
                 timers.insert((flow.start, connections.len(), ENDS[0]));
             }
-            let setup =
-                setup::ConnectionSetup { quic, spec, identity: &identity, seed: [seed, connections.len() as u64], log };
+            let seed = [seed, connections.len() as u64];
+            let setup = setup::ConnectionSetup { quic, spec, identity: &identity, seed, logs };
             connections.push(QuicConnection::new(flow, quic.size.map(|size| size.0 as u64), &setup));
         }
         Ok(Self { connections, of_flow, payloads: Payloads::default(), timers, base })
@@ -136,6 +146,16 @@ impl Host {
 
     fn at(&self, time: Time) -> Instant {
         self.base + Duration::from_nanos(time.0 / 1000)
+    }
+
+    /// A connection at an end of which something happens, and the time as it is told it.
+    fn wake(&mut self, time: Time, index: usize, at: usize) -> (&mut QuicConnection, Instant) {
+        let now = self.at(time);
+        let connection = &mut self.connections[index];
+        if let Some(log) = &connection.logs[at] {
+            log.reach(time.0 / 1000);
+        }
+        (connection, now)
     }
 
     /// Lets an end of a connection send what it may, and notes when it is to act again.

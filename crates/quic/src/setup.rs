@@ -1,15 +1,14 @@
 //! What connections begin with: certificate, transport parameters, logs.
 
+use crate::ENDS;
+use crate::log::ConnectionLog;
 use aqmlab_core::Stream;
 use aqmlab_scenario::{FlowSpec, Quic, QuicControl};
 use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
-use quinn_proto::{ClientConfig, EndpointConfig, QlogConfig, QlogStream, ServerConfig, TransportConfig, VarInt};
+use quinn_proto::{ClientConfig, EndpointConfig, QlogConfig, ServerConfig, TransportConfig, VarInt};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// IPv4 and UDP, bytes.
 pub const HEADERS: u32 = 28;
@@ -52,8 +51,8 @@ pub struct ConnectionSetup<'a> {
     pub identity: &'a ServerIdentity,
     /// That of the run, and the connection's number.
     pub seed: [u64; 2],
-    /// Of the end that sends.
-    pub log: Option<QlogStream>,
+    /// Of both ends.
+    pub logs: [Option<ConnectionLog>; 2],
 }
 
 impl ConnectionSetup<'_> {
@@ -70,7 +69,7 @@ impl ConnectionSetup<'_> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.identity.certificate.clone()).expect("a certificate that is right");
         let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("roots that are right");
-        client.transport_config(Arc::new(self.transport(self.log.clone())));
+        client.transport_config(Arc::new(self.transport(ENDS[0])));
         client
     }
 
@@ -78,11 +77,17 @@ impl ConnectionSetup<'_> {
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY.to_vec()));
         let chain = vec![self.identity.certificate.clone()];
         let mut server = ServerConfig::with_single_cert(chain, key).expect("a certificate that is right");
-        server.transport_config(Arc::new(self.transport(None)));
+        server.transport_config(Arc::new(self.transport(ENDS[1])));
         server
     }
 
-    fn transport(&self, log: Option<QlogStream>) -> TransportConfig {
+    /// That of an end.
+    fn transport(&self, at: usize) -> TransportConfig {
+        let log = self.logs[at].clone().and_then(|log| {
+            let mut config = QlogConfig::default();
+            config.writer(Box::new(log));
+            config.into_stream()
+        });
         let mut transport = TransportConfig::default();
         transport
             .initial_rtt(Duration::from_millis(333)) // RFC 9002, section 6.2.2
@@ -98,11 +103,4 @@ impl ConnectionSetup<'_> {
         };
         transport
     }
-}
-
-/// A log in JSON-SEQ (RFC 7464), as qlog has it.
-pub fn qlog(path: &Path, base: Instant) -> io::Result<QlogStream> {
-    let mut config = QlogConfig::default();
-    config.writer(Box::new(BufWriter::new(File::create(path)?))).start_time(base).title(Some("aqmlab".into()));
-    config.into_stream().ok_or_else(|| io::Error::other("cannot be begun"))
 }

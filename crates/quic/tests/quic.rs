@@ -3,6 +3,7 @@
 use aqmlab_quic::{QuicError, run};
 use aqmlab_scenario::{SchemeAssignment, parse};
 use aqmlab_sim::{Options, RunResult};
+use serde_json::{Value, json};
 
 /// A link of 10 Mbit/s and 40 ms with a buffer of two bandwidth-delay products, without flows.
 const LINK: &str = "schema = 1\nduration = '12 s'\nwarmup = '2 s'\n\
@@ -74,20 +75,61 @@ fn it_repeats_to_the_bit_and_follows_the_seed() {
     assert_ne!(first.engine.events, result(&flows, "pie", 2).engine.events);
 }
 
+/// The records of a log, the heading apart.
+fn records(log: &str) -> (Value, Vec<Value>) {
+    let mut records = log.split('\u{1e}').skip(1).map(|record| {
+        assert!(record.ends_with('\n'));
+        serde_json::from_str(record).unwrap()
+    });
+    (records.next().unwrap(), records.collect())
+}
+
+/// What qlog 0.3 asks for and what viewers go by: qvis draws what is sent by `raw.length`, and times in milliseconds.
 #[test]
-fn a_log_has_what_the_sender_knows() {
+fn logs_have_the_form_that_viewers_read() {
     let folder = std::env::temp_dir().join(format!("aqmlab-quic-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let scenario = parse(&format!("{LINK}{QUIC}"), "quic", &[]).unwrap();
-    run(scenario, Options { seed: 1, ..Options::default() }, Some(&folder)).unwrap();
-    let log = std::fs::read_to_string(folder.join("quic-0.sqlog")).unwrap();
+    let scenario = parse(&format!("{LINK}{QUIC}ecn = true\n"), "quic", &[]).unwrap();
+    let options = Options { aqm: Some(SchemeAssignment::parse("codel").unwrap()), seed: 1, ..Options::default() };
+    let result = run(scenario, options, Some(&folder)).unwrap().result;
+    let logs =
+        ["client", "server"].map(|end| std::fs::read_to_string(folder.join(format!("quic-0-{end}.sqlog"))).unwrap());
     std::fs::remove_dir_all(&folder).unwrap();
-    let metrics: Vec<&str> = log.lines().filter(|line| line.contains("recovery:metrics_updated")).collect();
-    assert!(metrics.len() > 1000, "{}", metrics.len());
-    for field in ["congestion_window", "bytes_in_flight", "smoothed_rtt"] {
-        assert!(metrics.iter().any(|line| line.contains(field)), "{field}");
+    let mut marked = [0, 0];
+    for (i, (log, end)) in logs.iter().zip(["client", "server"]).enumerate() {
+        let (heading, events) = records(log);
+        assert_eq!((&heading["qlog_version"], &heading["qlog_format"]), (&json!("0.3"), &json!("JSON-SEQ")));
+        assert_eq!(heading["trace"]["vantage_point"]["type"], end);
+        assert_eq!(heading["trace"]["common_fields"]["time_format"], "relative");
+        let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
+        assert!(times.is_sorted() && times[times.len() - 1] <= 12_000.0, "{times:?}");
+        // All of a connection in one trace: viewers make a connection of each group.
+        assert!(events.iter().all(|event| event.get("group_id").is_none()));
+        for event in &events {
+            let (data, name) = (&event["data"], event["name"].as_str().unwrap());
+            let header = || data["header"]["packet_number"].is_u64() && data["header"]["packet_type"].is_string();
+            let is_right = match name {
+                "transport:packet_sent" => header() && (20..=1452).contains(&data["raw"]["length"].as_u64().unwrap()),
+                "transport:packet_received" => header(),
+                "recovery:packet_lost" => header() && data["trigger"].is_string(),
+                "recovery:metrics_updated" => data.as_object().unwrap().values().all(Value::is_number),
+                "transport:datagrams_sent" => ["Not-ECT", "ECT(0)"].iter().any(|ecn| data["ecn"] == json!([ecn])),
+                "transport:datagrams_received" => {
+                    marked[i] += u64::from(data["ecn"] == json!(["CE"]));
+                    data["raw"][0]["length"].is_u64()
+                }
+                _ => false,
+            };
+            assert!(is_right, "{event}");
+        }
+        let last = |field: &str| events.iter().rev().find_map(|event| event["data"].get(field)?.as_f64());
+        assert!(last("smoothed_rtt").is_some_and(|rtt| (40.0..140.0).contains(&rtt)), "{:?}", last("smoothed_rtt"));
+        assert!(last("min_rtt").is_some_and(|rtt| (40.0..45.0).contains(&rtt)), "{:?}", last("min_rtt"));
+        assert!(last("congestion_window").is_some_and(|window| window > 2400.0));
+        assert!(last("bytes_in_flight").is_some());
     }
-    assert!(log.starts_with("\u{1e}{\"qlog_version\""), "{}", &log[..80]);
+    // Nothing is lost, and what the queue marks arrives at the server; the run counts from 2 s on.
+    assert!(marked[0] == 0 && marked[1] >= result.flows[0].1.marked && marked[1] > 0, "{marked:?}");
 }
 
 #[test]

@@ -228,6 +228,36 @@ impl Model {
     }
 }
 
+/// Sets a window that cannot be, at the tenth ACK.
+#[derive(Clone, Debug)]
+struct Odd<const ZERO: bool> {
+    acks: u32,
+}
+
+params! {
+    /// None.
+    pub struct OddParams {}
+}
+
+impl<const ZERO: bool> CongestionControlLaw for Odd<ZERO> {
+    const INFO: LawInfo =
+        LawInfo { name: if ZERO { "test-zero" } else { "test-nan" }, title: "Odd", year: 2026, source: "this test" };
+    type Params = OddParams;
+
+    fn new(_: OddParams) -> Self {
+        Self { acks: 0 }
+    }
+}
+
+impl<const ZERO: bool> CongestionControl for Odd<ZERO> {
+    fn on_ack(&mut self, window: &mut Window, _: &Facts) {
+        self.acks += 1;
+        if self.acks == 10 {
+            window.cwnd = if ZERO { 0.0 } else { f64::NAN };
+        }
+    }
+}
+
 fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -265,6 +295,20 @@ fn a_law_from_elsewhere_is_chosen_like_any_other() {
     assert_eq!(control("test-paced:rate=2 kHz").unwrap(), "test-paced:rate=2 kHz");
     assert!(control("test-pacd").unwrap_err().to_string().contains("did you mean \"test-paced\"?"));
     assert!(PacedParams::specs().iter().any(|spec| spec.name == "rate"));
+}
+
+#[test]
+fn an_answer_that_cannot_be_ends_the_run_and_is_named() {
+    cc::register::<Odd<false>>().unwrap();
+    cc::register::<Odd<true>>().unwrap();
+    for (law, why) in [("test-nan", "on_ack set cwnd to NaN"), ("test-zero", "on_ack set cwnd to 0")] {
+        let text = format!(
+            "schema = 1\nduration = \"9 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n[[flows]]\n\
+             rtt = \"9 ms\"\ntcp = \"{law}\"\n"
+        );
+        let error = run(parse(&text, "odd", &[]).unwrap(), Options::default()).unwrap_err().to_string();
+        assert!(error.contains(law) && error.contains(why), "{error}");
+    }
 }
 
 #[test]

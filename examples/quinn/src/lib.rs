@@ -138,9 +138,15 @@ impl Run {
             let verdict = self.path.push(end.side, self.now, packet, std::mem::take(&mut data)).expect("time goes on");
             self.packets[0] += 1;
             self.note(self.now);
-            self.note(u64::from(length) << 8 | (ecn as u64) << 4 | u64::from(verdict == Verdict::Joined));
-            while self.path.pop_dropped().is_some() {
+            let verdict = match verdict {
+                Verdict::Joined => 0,
+                Verdict::Marked => 1,
+                Verdict::Dropped(_) => 2,
+            };
+            self.note(u64::from(length) << 8 | (ecn as u64) << 4 | verdict);
+            while let Some((_, dropped)) = self.path.pop_dropped() {
                 self.packets[1] += 1;
+                self.note(dropped.at);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from aqmlab import _core
 from aqmlab.bundle.archive import MANIFEST
 from aqmlab.bundle.artefact import ABOUT, RESULTS, RUNS, SUMMARY, Artefact
 
@@ -11,7 +12,7 @@ _SCRIPT = """\
 #!/bin/sh
 # Does the runs again and compares every number. Needs Python 3.10 or later and one of:
 #   sh reproduce.sh                    aqmlab {version} on PATH
-#   sh reproduce.sh FILE.whl [SHA256]  its wheel, and the digest that whoever gives it out states
+#   sh reproduce.sh FILE.whl [SHA256]  its wheel from {home}, and the digest that is stated there
 # aqmlab itself is never fetched by its name: a package of somebody else's could have the same.
 set -eu
 case ${{1:-/}} in /*) ;; *) set -- "$PWD/$1" "${{2:-}}" ;; esac
@@ -46,7 +47,9 @@ def files(found: Artefact) -> dict[str, str]:
     known = [name for name in names if name not in found.schemes]
     return {
         README: "\n".join(_readme(found)) + "\n",
-        SCRIPT: _SCRIPT.format(version=made["aqmlab"], wheel=made.get("wheel") or "", code=run_code(found)),
+        SCRIPT: _SCRIPT.format(
+            version=made["aqmlab"], wheel=made.get("wheel") or "", home=_core.home(), code=run_code(found)
+        ),
         REFERENCES: "\n".join(references(known)),
     }
 
@@ -72,7 +75,8 @@ def _readme(found: Artefact) -> Iterator[str]:
     yield ""
     yield f"`sh reproduce.sh`, or with aqmlab installed `aqmlab verify .{run_code(found)}`. It checks the SHA-256 of"
     yield "every file, does every run again, and says which numbers are the same to the bit, which lie within the 95 %"
-    yield "interval of those stored here, and which do neither. It needs Python and the wheel of aqmlab, no compiler."
+    yield "interval of those stored here, and which do neither. It needs Python and the wheel of aqmlab, no compiler:"
+    yield f"{_core.home()} has it."
     yield "The runs use one core each; any machine will do."
     if found.code:
         yield ""

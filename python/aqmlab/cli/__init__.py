@@ -53,7 +53,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="A laboratory for Active Queue Management: simulate, compare and reproduce schemes.",
-    epilog="Begin with: aqmlab compare li2014/table-1 --aqms red,pi",
+    epilog=f"Begin with: aqmlab compare li2014/table-1 --aqms red,pi\n\nHome: {_core.home()}",
 )
 
 

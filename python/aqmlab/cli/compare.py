@@ -88,8 +88,9 @@ def compare(
 
     --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
     experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
-    them. The studies l4s and bbr hold what is written of L4S and of BBR against the simulator, on links of their own or
-    on yours. --engines sim,linux runs each on a real Linux, too, and shows by how much the two differ.
+    them, and --law puts another law in the place of NewReno. The studies l4s and bbr hold what is written of L4S and of
+    BBR against the simulator, on links of their own or on yours. --engines sim,linux runs each on a real Linux, too,
+    and shows by how much the two differ.
     --out leaves report.html, results.json and the figures.
     """
     if (scenarios is None) == (name is None):
@@ -108,7 +109,7 @@ def compare(
             scenarios, line, [*spread, *(settings or [])], measures or [], wanted
         )
     else:
-        of_scenarios = {"down": down, "set": settings, "law": law, "measure": measures, "jitter": jitter or None}
+        of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
         of_scenarios |= {"engine": engine if engine != "sim" else None, "engines": engines}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         if out:
@@ -236,7 +237,7 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
 
     with progress(f"Comparing in {name}") as told:
         compared = suite_result.compare_suite(
-            name, wanted.aqms, seeds=wanted.seeds, jobs=wanted.jobs, progress=told, **link
+            name, wanted.aqms, law=wanted.law, seeds=wanted.seeds, jobs=wanted.jobs, progress=told, **link
         )
     if wanted.out:
         from aqmlab.present.html import suite as page

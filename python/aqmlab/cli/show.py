@@ -16,22 +16,24 @@ if TYPE_CHECKING:
 def show(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A scheme or a scenario (name or file), a law, a study, or tcp."),
+        typer.Argument(metavar="NAME", help="A scheme, a scenario or a law (name or file), a study, or tcp."),
     ],
 ) -> None:
     """Show a scheme, a congestion-control law, a scenario, a study, or the constants of TCP."""
-    from aqmlab import catalogue, own
+    from aqmlab import catalogue, laws, own
     from aqmlab.names import unknown
     from aqmlab.present.terminal import catalogue as pages
     from aqmlab.study import paper, suite
 
-    laws = {law.name: law for law in catalogue.laws()}
+    if laws.defines(name):
+        name = laws.law_spec(name).partition(":")[0]
+    known = {law.name: law for law in catalogue.laws()}
     if name.partition(":")[0].endswith(".py"):
         pages.scheme_page(catalogue.find(own.spec(name).partition(":")[0]))
     elif (scheme := _scheme(name)) is not None:
         pages.scheme_page(scheme)
-    elif name in laws:
-        pages.law_page(laws[name])
+    elif name in known:
+        pages.law_page(known[name])
         if name in paper.suites():  # the study of a law has its name
             pages.suite_page(suite.load_suite(name))
     elif name == "tcp":
@@ -44,7 +46,7 @@ def show(
         pages.scenario_page(scenarios.load(name), scenarios.read(name)[1])
     else:
         schemes = [scheme.name for scheme in catalogue.schemes()]
-        choices = [*schemes, *laws, "tcp", *paper.studies(), *paper.suites(), *scenarios.scenarios()]
+        choices = [*schemes, *known, "tcp", *paper.studies(), *paper.suites(), *scenarios.scenarios()]
         raise unknown("name", "no scheme, law, scenario or study", name, choices)
 
 

@@ -16,12 +16,13 @@ DELAYS = ("Delay p50", "Delay p95", "Delay p99")
 
 
 def link(result: SuiteResult) -> str:
-    """Return the link in words."""
-    given = result.link
+    """Return the link in words, and the law of its senders if it is not the usual one."""
+    given, law = result.link, result.suite.given_law
     flows = f"{given.flows} long flows" if given.flows else "the RFC's numbers of flows"
     up = f" ({given.up / 1e6:g} Mbit/s upwards)" if given.up else ""
     buffer = given.given or f"{given.buffer()} packets"
-    return f"{given.rate / 1e6:g} Mbit/s{up}, {given.rtt * 1e3:g} ms, buffer {buffer}, {flows}"
+    senders = f" of {law} in place of {result.suite.law}" if law else ""
+    return f"{given.rate / 1e6:g} Mbit/s{up}, {given.rtt * 1e3:g} ms, buffer {buffer}, {flows}{senders}"
 
 
 def rows(trial: Trial) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ from aqmlab import catalogue
 from aqmlab._core import Scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem
+from aqmlab.runs import quic
 from aqmlab.runs.task import ENGINES, LINUX
 
 
@@ -56,3 +57,5 @@ def check_engine(engine: str, scenario: Scenario, specs: Sequence[str | None]) -
 
         for spec in specs:
             linux.check(scenario, spec)
+    else:
+        quic.check(scenario)

@@ -13,19 +13,16 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from aqmlab import _core
 from aqmlab._core import Interrupted, Scenario, Watch
 from aqmlab.kernel import guest
 from aqmlab.kernel.images import Image, newest
-from aqmlab.names import Named, unknown
+from aqmlab.names import unknown
 from aqmlab.runs.results import RunResult
 from aqmlab.tc import netlink
 from aqmlab.traces import Capture
-
-if TYPE_CHECKING:
-    from aqmlab.runs.results import Columns, Series
 
 MEMORY = "1500M"
 """Of the guest, of which it takes what it uses."""
@@ -189,22 +186,4 @@ def _result(document: dict[str, Any], image: Image, wall: float, capture: Captur
     for link in result["links"].values():
         link.update(dict.fromkeys(UNKNOWN_OF_LINKS))
     result["engine"] = {"name": "linux", "version": image.version, "events": None, "wall": wall}
-    return RunResult(
-        text=json.dumps(result),
-        series=_by_link("series", document["series"]),
-        delays=_by_link("delays", document["delays"]),
-        flow_table=Named("flow_table", _arrays(document["flow_table"])),
-        transfer_table=Named("transfer_table", _arrays(document["transfer_table"])),
-        trace=capture,
-    )
-
-
-def _by_link(name: str, found: list[tuple[str, dict[str, list[float]]]]) -> "Series":
-    told = name if found else f"{name} (recorded with series=True only)"
-    return Named(told, {link: Named(f"{name} of {link}", _arrays(columns)) for link, columns in found})
-
-
-def _arrays(columns: dict[str, list[float]]) -> "Columns":
-    import numpy as np
-
-    return {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+    return RunResult.read(document, capture)

@@ -39,6 +39,13 @@ def columns(links: Iterable[LinkResult], *, target: bool) -> list[Metric]:
     return [metric for metric in LINK_METRICS if metric.name not in unwanted]
 
 
+def _arrays(columns: Mapping[str, Any]) -> "Columns":
+    """Return lists of numbers as arrays; what is null is no number."""
+    import numpy as np
+
+    return {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+
+
 def _by_link(field: str, found: "Series") -> "Series":
     """Return what was recorded of each link; the field says so if nothing was."""
     told = field if found else f"{field} (recorded with series=True only)"
@@ -111,6 +118,22 @@ class RunResult(Result):
             flow_table=Named("flow_table", run.flow_table()),
             transfer_table=Named("transfer_table", run.transfer_table()),
             trace=run.trace(),
+        )
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any], trace: Capture | None = None) -> "RunResult":
+        """Return what another program has measured: its output as JSON (`Output::json` in crates/sim)."""
+        series, delays = (
+            {link: _arrays(columns) for link, columns in document.get(name, {}).items()}
+            for name in ("series", "delays")
+        )
+        return cls(
+            text=json.dumps(document["result"]),
+            series=_by_link("series", series),
+            delays=_by_link("delays", delays),
+            flow_table=Named("flow_table", _arrays(document.get("flow_table", {}))),
+            transfer_table=Named("transfer_table", _arrays(document.get("transfer_table", {}))),
+            trace=trace,
         )
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from aqmlab import _core, own
 from aqmlab._core import Interrupted, Scenario, SchemeError, Watch
 from aqmlab.problems import InputError
+from aqmlab.runs import quic
 from aqmlab.runs.results import RunResult
 
 SIM, LINUX = "sim", "linux"
@@ -70,6 +71,8 @@ def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
             from aqmlab.runs import linux
 
             return linux.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
+        if quic.groups(task.scenario):
+            return quic.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
         return RunResult.of(_core.run(task.scenario, scheme, task.seed, task.series, watch, task.trace, task.threads))
     except (Interrupted, KeyboardInterrupt, SystemExit):
         raise

@@ -14,7 +14,7 @@ from itertools import product
 from math import ceil
 from typing import Any
 
-from aqmlab import _core
+from aqmlab import _core, laws
 from aqmlab._core import Scenario
 from aqmlab.entries import filled, read_file
 from aqmlab.names import unknown
@@ -169,6 +169,12 @@ class Experiment:
         scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set) | self._up(link)).items()}
         return scaled | dict(self.fixed) | {path: str(link.flows) for path in self.flows if link.flows}
 
+    def with_law(self, usual: str, law: str) -> "Experiment":
+        """Return the experiment with another law of congestion control for the flows that have the usual one."""
+        groups = load(self.scenario).resolved()["flows"]
+        names = [each["name"] for each in groups if each.get("tcp", {}).get("congestion_control") == usual]
+        return replace(self, fixed={**self.fixed, **{f"flows.{name}.tcp.congestion_control": law for name in names}})
+
     @property
     def has_up(self) -> bool:
         """True if there are two directions, with a link each."""
@@ -273,6 +279,10 @@ class Suite:
     differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tables: Sequence[PaperTable] = ()
     """A suite prints no numbers."""
+    law: str = ""
+    """The usual law of its senders, in whose place there may be another; none where the laws are what it is about."""
+    given_law: str = ""
+    """The law that is in its place."""
 
     def spec(self, name: str) -> str:
         """Return the scheme that the claims call so."""
@@ -290,6 +300,16 @@ class Suite:
                 raise unknown("only", f"no experiment of {self.name}", pattern, names)
         chosen = [each for each in self.experiments if any(map(each.is_called, asked))]
         return replace(self, experiments=chosen)
+
+    def with_law(self, law: laws.Law | None) -> "Suite":
+        """Return the suite with a law (see `laws.law_spec`) in place of its senders' usual one; as it is if None."""
+        if law is None:
+            return self
+        if not self.law:
+            raise InputError("law", f"{law}: {self.name} is about laws of its own; expected a suite such as rfc7928")
+        name = laws.law_spec(law)
+        changed = [each.with_law(self.law, name) for each in self.experiments]
+        return replace(self, experiments=changed, given_law=name)
 
     def _refuse_option(self, option: str, value: str) -> None:
         """Raise InputError if the suite holds claims, which are of all its experiments as they are."""
@@ -362,6 +382,7 @@ def load_suite(name: str) -> Suite:
         Picture(drawn["x"], drawn["columns"], [Curves(**panel) for panel in drawn["panels"]]),
         words,
         claims,
+        law=data.get("law", ""),
     )
 
 

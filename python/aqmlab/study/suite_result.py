@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from aqmlab import own
+from aqmlab import laws, own
 from aqmlab._core import Scenario
 from aqmlab.catalogue import title
 from aqmlab.notebook import Result, Sheet
@@ -259,6 +259,7 @@ class SuiteResult(Result):
             "flows": self.link.flows,
             **({"buffer": self.link.given} if self.link.given else {}),
             **({"up": self.link.up} if self.link.up else {}),
+            **({"law": self.suite.given_law} if self.suite.given_law else {}),
             "seeds": self.seeds,
             "aqms": list(self.schemes),
             "experiments": [self._entry(trial) for trial in self.trials],
@@ -317,6 +318,7 @@ def compare_suite(
     buffer: str | None = None,
     up: str | None = None,
     only: str | None = None,
+    law: laws.Law | None = None,
     seeds: int = 1,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -327,10 +329,10 @@ def compare_suite(
     and `rtt` ("50 ms", round-trip propagation) are those of the link, by default the suite's base case, which may be
     several links; `flows` is the number of long flows where the RFC has a few. Not for suites with claims: `buffer`
     ("1000 ms", "2 bdp") of all links instead of the bandwidth-delay product, `up`, the rate upwards where there are two
-    directions, and `only`, sections and scenarios with globs ("8.2.*,9.1-mix"). Raises InputError for bad input, before
-    anything runs.
+    directions, and `only`, sections and scenarios with globs ("8.2.*,9.1-mix"). `law` as of `run` takes the place of
+    NewReno in rfc7928; other suites are about laws of their own. Raises InputError for bad input, before anything runs.
     """
-    suite = load_suite(name).only(only)
+    suite = load_suite(name).only(only).with_law(law)
     links = suite.links(rate, rtt, flows, buffer, up)
     specs = own.select(aqms if aqms is not None else list(suite.schemes.values()) or "seed-papers")
     placed = [(experiment, link, experiment.scenario_at(link)) for experiment in suite.experiments for link in links]

@@ -13,8 +13,7 @@ use aqmlab_sim::kernel::{
     Client, EngineStats, FlowShare, FlowTable, GroupMeter, GroupOutcome, LinkFacts, LinkMeter, LinkResult, MemberDraft,
     RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
 };
-use serde::Serialize;
-use std::collections::BTreeMap;
+use aqmlab_sim::{Delays, Output};
 
 /// Counts of all links and groups.
 pub struct Counts<'a> {
@@ -32,25 +31,6 @@ pub struct Counts<'a> {
     transfers: TransferTable,
     is_measured: bool,
     warmup: Time,
-}
-
-/// Columns of equal length by name.
-pub type Columns = BTreeMap<String, Vec<f64>>;
-
-/// The output of a run, as it is written down; columns are empty unless series were asked for.
-#[derive(Serialize)]
-pub struct Document {
-    result: RunResult,
-    #[serde(flatten)]
-    tables: Tables,
-}
-
-#[derive(Default, Serialize)]
-struct Tables {
-    series: Vec<(String, Columns)>,
-    delays: Vec<(String, Columns)>,
-    flow_table: Columns,
-    transfer_table: Columns,
 }
 
 /// Counts of a link.
@@ -224,8 +204,8 @@ impl<'a> Counts<'a> {
         self.transfers.completion_time.push(taken.seconds());
     }
 
-    /// The document of the run.
-    pub fn document(mut self, ends: &Ends, changes: &[Span], now: Time) -> Document {
+    /// The output of the run.
+    pub fn output(mut self, ends: &Ends, changes: &[Span], now: Time) -> Output {
         let links = self.link_results(ends.lost, changes, now);
         let groups: Vec<GroupOutcome> = (0..self.groups.len()).map(|group| self.outcome(group, ends)).collect();
         let (flows, total) = flow_results(self.scenario, &groups, ends.clients, now);
@@ -240,26 +220,21 @@ impl<'a> Counts<'a> {
             engine: EngineStats { events: 0, wall: 0.0 },
         };
         if !self.order.series {
-            return Document { result, tables: Tables::default() };
+            let (series, delays) = (Vec::new(), Vec::new());
+            return Output { result, series, delays, flow_table: None, transfer_table: None, trace: None };
         }
         let delays = |(spec, link): (&LinkSpec, &LinkCount)| {
             let (queue_delay, share) = link.meter.sojourn.distribution();
-            (spec.name.clone(), columns([("queue_delay", queue_delay), ("share", share)]))
+            Delays { link: spec.name.clone(), queue_delay, share }
         };
-        let FlowTable { group, rtt, goodput, dropped } = FlowTable::of(&groups);
-        let t = self.transfers;
-        let tables = Tables {
+        Output {
             delays: self.scenario.links.iter().zip(&self.links).map(delays).collect(),
-            series: self.series.into_iter().map(|series| (series.link, series.columns.into_iter().collect())).collect(),
-            flow_table: columns([("group", group), ("rtt", rtt), ("goodput", goodput), ("dropped", dropped)]),
-            transfer_table: columns([
-                ("group", t.group),
-                ("start", t.start),
-                ("size", t.size),
-                ("completion_time", t.completion_time),
-            ]),
-        };
-        Document { result, tables }
+            flow_table: Some(FlowTable::of(&groups)),
+            result,
+            series: self.series,
+            transfer_table: Some(self.transfers),
+            trace: None,
+        }
     }
 
     fn outcome(&self, group: usize, ends: &Ends) -> GroupOutcome<'_> {
@@ -342,10 +317,6 @@ fn sender_counters(counters: Counters, failed: u64) -> SenderCounters {
 /// Counters of these connections together.
 pub fn sum_of(counters: impl Iterator<Item = Counters>) -> SenderCounters {
     counters.fold(SenderCounters::default(), |sum, each| sum.plus(sender_counters(each, 0)))
-}
-
-fn columns<const N: usize>(columns: [(&str, Vec<f64>); N]) -> Columns {
-    columns.into_iter().map(|(name, values)| (name.to_string(), values)).collect()
 }
 
 /// Counts at such bytes of a discipline's own statistics.

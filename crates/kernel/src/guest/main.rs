@@ -1,7 +1,7 @@
 //! The first and only process of the kernel: sets the network up, plays the traffic, writes down what it counted, and halts.
 //!
 //! It lives in a folder of the host that has it, `order.json` and `result.jsonl`. Lines of the result: the time that the run has
-//! reached, then what went wrong, or the document.
+//! reached, then what went wrong, or the output.
 
 mod counts;
 mod ethtool;
@@ -29,6 +29,6 @@ fn main() {
 fn run(result: &mut File) -> io::Result<()> {
     let order: GuestOrder = serde_json::from_str(&fs::read_to_string("/order.json")?)?;
     mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>)?;
-    let document = play::play(&order, |now| writeln!(result, "{}", json!({ "now": now })))?;
-    writeln!(result, "{}", serde_json::to_string(&document)?)
+    let output = play::play(&order, |now| writeln!(result, "{}", json!({ "now": now })))?;
+    writeln!(result, "{}", output.json())
 }

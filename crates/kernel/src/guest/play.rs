@@ -2,13 +2,14 @@
 
 mod traffic;
 
-use crate::counts::{self, Counts, Document, Ends};
+use crate::counts::{self, Counts, Ends};
 use crate::network::{Gate, GuestNetwork, Namespace};
 use crate::sockets::{self, Name};
 use crate::tap::{SNAP, Tap};
 use aqmlab_core::{Rate, Span, Time};
 use aqmlab_kernel::{GuestOrder, UDP_HEADER};
 use aqmlab_scenario::{Action, LinkSpec, Scenario};
+use aqmlab_sim::Output;
 use aqmlab_sim::kernel::{
     Client, MemberDraft, MemberStreams, PcapngWriter, RateSchedule, SenderCounters, UdpSource, times,
 };
@@ -142,7 +143,7 @@ struct Player<'a> {
 }
 
 /// Plays a run; `tell` hears how far it has come.
-pub fn play(order: &GuestOrder, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Document> {
+pub fn play(order: &GuestOrder, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Output> {
     let scenario = order.scenario().map_err(|why| io::Error::other(why.to_string()))?;
     let members: Vec<Vec<MemberDraft>> =
         (0..scenario.flows.len()).map(|group| drafts(&scenario, group, order.seed)).collect();
@@ -152,7 +153,7 @@ pub fn play(order: &GuestOrder, mut tell: impl FnMut(f64) -> io::Result<()>) -> 
     while !player.is_over {
         player.step(&mut tell)?;
     }
-    player.document()
+    player.output()
 }
 
 fn drafts(scenario: &Scenario, group: usize, seed: u64) -> Vec<MemberDraft<'_>> {
@@ -477,7 +478,7 @@ impl<'a> Player<'a> {
         (0..self.links.len()).map(|link| self.network.lost(link)).collect()
     }
 
-    fn document(mut self) -> io::Result<Document> {
+    fn output(mut self) -> io::Result<Output> {
         for receiver in self.receivers.iter().flatten() {
             let (group, i) = receiver.member;
             self.delivered[group][i] = self.delivered[group][i].wrapping_add(sockets::unread(&receiver.socket));
@@ -499,7 +500,7 @@ impl<'a> Player<'a> {
         let mut changes: Vec<Span> = scripted.chain(made).collect();
         changes.sort();
         changes.dedup();
-        Ok(self.counts.document(&ends, &changes, now))
+        Ok(self.counts.output(&ends, &changes, now))
     }
 }
 

@@ -224,13 +224,13 @@ impl Simulation {
 
     /// The same, of the laws that come from elsewhere.
     fn look_at_laws(&self) -> Result<(), RunError> {
-        let declared: Vec<Option<&str>> = self.network.groups.iter().map(Group::declared_law).collect();
-        if declared.iter().all(Option::is_none) {
+        let laws: Vec<Option<&str>> = self.network.groups.iter().map(Group::law_from_elsewhere).collect();
+        if laws.iter().all(Option::is_none) {
             return Ok(());
         }
         let mut failures = self.network.flows.iter().filter_map(|flow| {
             let LawFailure { at, cause } = flow.sender.law_failure()?.clone();
-            Some(RunError::Scheme { name: declared[flow.group as usize]?.into(), failure: Failure { at, cause } })
+            Some(RunError::Scheme { name: laws[flow.group as usize]?.into(), failure: Failure { at, cause } })
         });
         failures.next().map_or(Ok(()), Err)
     }

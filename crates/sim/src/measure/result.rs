@@ -103,6 +103,12 @@ pub struct Output {
 }
 
 impl FlowTable {
+    /// Its columns by name.
+    pub fn columns(&self) -> [(&'static str, &Vec<f64>); 4] {
+        let Self { group, rtt, goodput, dropped } = self;
+        [("group", group), ("rtt", rtt), ("goodput", goodput), ("dropped", dropped)]
+    }
+
     /// Of each group.
     pub fn of(groups: &[GroupOutcome]) -> Self {
         let mut table = Self::default();
@@ -117,10 +123,68 @@ impl FlowTable {
     }
 }
 
+impl TransferTable {
+    /// Its columns by name.
+    pub fn columns(&self) -> [(&'static str, &Vec<f64>); 4] {
+        let Self { group, start, size, completion_time } = self;
+        [("group", group), ("start", start), ("size", size), ("completion_time", completion_time)]
+    }
+}
+
+impl Series {
+    /// Its columns by name.
+    pub fn columns(&self) -> Vec<(&str, &Vec<f64>)> {
+        self.columns.iter().map(|(name, values)| (&**name, values)).collect()
+    }
+}
+
+impl Delays {
+    /// Its columns by name.
+    pub fn columns(&self) -> [(&'static str, &Vec<f64>); 2] {
+        [("queue_delay", &self.queue_delay), ("share", &self.share)]
+    }
+}
+
+impl Output {
+    /// All of it but the trace, in one line of JSON, for another program: `result`, `series` and `delays` by link, `flow_table`,
+    /// `transfer_table`. Columns that were not asked for are not there.
+    pub fn json(&self) -> String {
+        let document = Document {
+            result: &self.result,
+            series: self.series.iter().map(|of| (of.link.clone(), Columns(of.columns()))).collect(),
+            delays: self.delays.iter().map(|of| (of.link.clone(), Columns(of.columns().to_vec()))).collect(),
+            flow_table: Columns(self.flow_table.iter().flat_map(FlowTable::columns).collect()),
+            transfer_table: Columns(self.transfer_table.iter().flat_map(TransferTable::columns).collect()),
+        };
+        serde_json::to_string(&document).expect("plain numbers and text always serialise")
+    }
+}
+
 impl RunResult {
     /// The one text of this result: equal runs give equal bytes, `engine.wall` aside.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("plain numbers and text always serialise")
+    }
+}
+
+/// An output as another program reads it.
+#[derive(Serialize)]
+struct Document<'a> {
+    result: &'a RunResult,
+    #[serde(serialize_with = "in_order")]
+    series: Vec<(String, Columns<'a>)>,
+    #[serde(serialize_with = "in_order")]
+    delays: Vec<(String, Columns<'a>)>,
+    flow_table: Columns<'a>,
+    transfer_table: Columns<'a>,
+}
+
+/// Columns of equal length by name; what is no number is null.
+struct Columns<'a>(Vec<(&'a str, &'a Vec<f64>)>);
+
+impl Serialize for Columns<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
     }
 }
 

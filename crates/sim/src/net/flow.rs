@@ -159,8 +159,8 @@ impl Group {
     }
 
     /// The name of its law, if that comes from elsewhere and may break down.
-    pub fn declared_law(&self) -> Option<&'static str> {
-        self.control.is_declared().then(|| self.control.name())
+    pub fn law_from_elsewhere(&self) -> Option<&'static str> {
+        self.control.is_checked().then(|| self.control.name())
     }
 
     /// A receiver of this group before the first segment.

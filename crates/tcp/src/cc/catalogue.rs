@@ -1,5 +1,6 @@
 //! The catalogue of laws, and the choice of one.
 
+use super::checked::CheckedLaw;
 use super::congestion::AnyLaw;
 use super::reno::{RenoLaw, RenoParams};
 use super::{CongestionControlLaw, LawInfo, Needs};
@@ -33,6 +34,8 @@ pub struct LawEntry {
     pub(super) build: &'static LawBuilder,
     /// It was declared while the program runs, and may be again.
     pub(super) is_declared: bool,
+    /// It comes from elsewhere: its answers are looked at, and it may break down.
+    pub(super) is_checked: bool,
 }
 
 /// Reads parameters, named and as text, and builds a law; the errors carry the path.
@@ -46,19 +49,23 @@ impl LawEntry {
             needs: L::NEEDS,
             settings: L::SETTINGS,
             params: &L::Params::specs,
-            build: &build::<L>,
+            build: &|path, pairs| {
+                let (values, law) = build::<L>(path, pairs)?;
+                Ok((values, AnyLaw::new(law, L::NEEDS)))
+            },
             is_declared: false,
+            is_checked: false,
         }
     }
 }
 
-fn build<L: CongestionControlLaw>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> {
+fn build<L: CongestionControlLaw>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, L), Problems> {
     let (mut params, mut problems) = (L::Params::defaults(), Vec::new());
     params.read(path, pairs.iter().copied(), &mut problems);
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    Ok((params.values(), AnyLaw::new(L::new(params), L::NEEDS)))
+    Ok((params.values(), L::new(params)))
 }
 
 /// Laws from elsewhere.
@@ -80,7 +87,7 @@ pub fn entry(name: &str) -> Result<LawEntry, String> {
     found.ok_or_else(|| unknown("choice", name, &all.iter().map(|entry| entry.info.name).collect::<Vec<_>>()))
 }
 
-/// Adds a law from elsewhere to the catalogue of this process.
+/// Adds a law from elsewhere to the catalogue of this process. An answer that cannot be, such as a window of NaN, ends the run.
 ///
 /// # Errors
 /// If there is a law of that name.
@@ -88,7 +95,11 @@ pub fn register<L: CongestionControlLaw>() -> Result<(), String> {
     if entry(L::INFO.name).is_ok() {
         return Err(format!("there is a congestion-control law called \"{}\" already", L::INFO.name));
     }
-    add(LawEntry::of::<L>());
+    let checked: &LawBuilder = &|path, pairs| {
+        let (values, law) = build::<L>(path, pairs)?;
+        Ok((values, AnyLaw::new(CheckedLaw::new(Box::new(law)), L::NEEDS)))
+    };
+    add(LawEntry { build: checked, is_checked: true, ..LawEntry::of::<L>() });
     Ok(())
 }
 
@@ -106,7 +117,7 @@ pub struct LawChoice {
     values: Values,
     needs: Needs,
     settings: &'static [(&'static str, &'static str)],
-    is_declared: bool,
+    is_checked: bool,
     law: AnyLaw,
 }
 
@@ -118,7 +129,7 @@ impl Default for LawChoice {
             values: Values::new(),
             needs: Needs::NONE,
             settings: &[],
-            is_declared: false,
+            is_checked: false,
             law: AnyLaw::Reno(super::reno::Reno),
         }
     }
@@ -146,8 +157,8 @@ impl LawChoice {
         Ok(match is_plain_reno {
             true => Self::default(),
             false => {
-                let LawEntry { info, needs, settings, is_declared, .. } = entry;
-                Self { name: info.name, values, needs, settings, is_declared, law }
+                let LawEntry { info, needs, settings, is_checked, .. } = entry;
+                Self { name: info.name, values, needs, settings, is_checked, law }
             }
         })
     }
@@ -167,9 +178,9 @@ impl LawChoice {
         self.values.iter().any(|(name, value)| *name == "hystart_plus_plus" && value == "true")
     }
 
-    /// It was declared while the program runs, and may break down.
-    pub fn is_declared(&self) -> bool {
-        self.is_declared
+    /// It comes from elsewhere, and may break down.
+    pub fn is_checked(&self) -> bool {
+        self.is_checked
     }
 
     /// Its needs.

@@ -69,7 +69,7 @@ def scheme_page(scheme: Scheme) -> None:
 def law_page(law: Law) -> None:
     """Print the page of a congestion-control law: idea, equations, parameters, and what it asks of TCP."""
     out = console()
-    out.print(title(f"{law.title} ({law.name}), {law.year}"))
+    out.print(title(f"{law.title} ({law.name})" + (f", {law.year}" if law.year else "")))
     out.print(Text(f"{law.summary}\nSource: {law.source}\n"))
     out.print(Markdown(law.page))
     out.print(_parameters(law.parameters))

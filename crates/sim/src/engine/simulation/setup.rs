@@ -213,8 +213,10 @@ impl Simulation {
 fn refuse_foreign(scenario: &Scenario) -> Result<(), Problems> {
     let foreign = scenario.flows.iter().filter(|spec| spec.traffic.is_foreign());
     let problem = |spec: &FlowSpec| {
-        let why =
-            format!("\"{}\" is a stack that is not part of this program; crates/quic has it", spec.traffic.kind());
+        let kind = spec.traffic.kind();
+        let why = format!(
+            "\"{kind}\" is a stack that is no part of the engine; aqmlab-quic (crates/quic) has it, and runs whole scenarios"
+        );
         Problem::new(format!("flows.{}.kind", spec.name), why)
     };
     let problems: Vec<Problem> = foreign.map(problem).collect();

@@ -53,9 +53,10 @@ impl SegmentSink for Link<'_> {
             self.script["late"].as_array().into_iter().flatten().find(|pair| number(&pair[0]) == seq && copy == 1);
         let late = Span::from_seconds(late.and_then(|pair| pair[1].as_f64()).unwrap_or(0.0) / 1e3);
         let is_ce = segment.is_ect && has(self.script, "mark", seq, copy);
-        let &Segment { is_ect, is_cwr, is_push, is_retransmission: is_resent, .. } = segment;
+        let &Segment { is_ect, is_cwr, is_retransmission: is_resent, .. } = segment;
         let count = self.sent.len() as u32;
         self.arrivals.push(Reverse((self.free + DELAY + late, count)));
+        let is_push = false; // the application of the recordings leaves a byte unread
         let arrival = SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at: self.now };
         self.arriving.insert(count, arrival);
     }

@@ -144,13 +144,13 @@ def test_one_seed_repeats_a_run_to_the_bit() -> None:
 
 @kernel
 def test_slow_start_leaves_cake_alike() -> None:
-    # A receiver that reads late acknowledges otherwise at the start; COBALT's first drop of a flow then comes 38 ms later,
-    # and the queue reaches 124 packets, not 40.
+    # A receiver that reads late acknowledges otherwise at the start; COBALT's first drop of a flow then comes 38 ms
+    # later, and the queue reaches 124 packets, not 40.
     settings = {"duration": "1 s", "warmup": "0 s", "sample": "20 ms"}
-    ours, theirs = (
-        lab.run("catalogue/beside-linux", "cake", set=settings, series=True, engine=engine) for engine in ("sim", "linux")
-    )
-    assert max(theirs.series["bottleneck"]["queue"]) == pytest.approx(max(ours.series["bottleneck"]["queue"]), abs=5)
+    scenario = lab.load("catalogue/beside-linux", settings)
+    runs = [lab.run(scenario, "cake", series=True, engine=engine) for engine in ("sim", "linux")]
+    ours, theirs = (max(run.series["bottleneck"]["queue"]) for run in runs)
+    assert theirs == pytest.approx(ours, abs=5)
 
 
 @kernel

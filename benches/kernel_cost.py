@@ -1,7 +1,7 @@
 """Measure what a run on Linux costs, and that the load of the machine does not show in it; writes tables of a page.
 
 Needs a kernel (`aqmlab kernel build`). Costs are processor time of a whole run, start and end included. Under load four
-processes that never sleep run beside.
+processes that never sleep run beside. Tables are cost, and load under each scheme: all, or those named.
 """
 
 import json
@@ -40,6 +40,7 @@ COSTS = (
     ("40 s of 4 CUBIC flows, 20 Mbit/s, FQ-CoDel", FOUR, "fq-codel", 40),
     ("5 s of one CUBIC flow, 1 Gbit/s", GIGABIT, "droptail", 5),
 )
+LOADED = ("fq-codel", "codel")
 RUNS = 20
 BUSY = 4
 MEASURES = (
@@ -52,11 +53,12 @@ SCALES = {"links.link.drop_ratio": 100, "flows.bulk.goodput": 1e-6}
 
 def main() -> None:
     """Measure, and write the tables."""
+    tables = {"cost": costs(), **{scheme: load(scheme) for scheme in LOADED}}
     text = PAGE.read_text(encoding="utf-8")
-    for name, lines in (("cost", costs()), ("load", load())):
+    for name in sys.argv[1:] or tables:
         before, start, rest = text.partition(f"<!-- {name} -->\n")
         end, after = rest.partition("<!-- end -->")[1:]
-        text = before + start + "\n".join(lines) + "\n" + end + after
+        text = before + start + "\n".join(tables[name]) + "\n" + end + after
     PAGE.write_text(text, encoding="utf-8")
 
 
@@ -77,21 +79,21 @@ def cost(text: str, scheme: str) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def load() -> Iterator[str]:
+def load(scheme: str) -> Iterator[str]:
     """Yield the table of runs with one seed, alone and beside busy processes."""
-    alone = repeated()
+    alone = repeated(scheme)
     with busy():
-        beside = repeated()
-    yield from ("| measure | alone: mean, std, least, most | beside four busy processes |", "|---|---|---|")
+        beside = repeated(scheme)
+    yield from (f"| {scheme} | alone: mean, std, least, most | beside four busy processes |", "|---|---|---|")
     for heading, measure in MEASURES:
         yield f"| {heading} | {spread(alone, measure)} | {spread(beside, measure)} |"
     yield f"| different results in {RUNS} | {different(alone)} | {different(beside)} |"
 
 
-def repeated() -> list[RunResult]:
+def repeated(scheme: str) -> list[RunResult]:
     """Return twenty runs with one seed."""
     scenario = aqmlab._core.Scenario.parse(FOUR, "bench")
-    return [aqmlab.run(scenario, "fq-codel", engine="linux") for _ in range(RUNS)]
+    return [aqmlab.run(scenario, scheme, engine="linux") for _ in range(RUNS)]
 
 
 @contextmanager

@@ -24,13 +24,14 @@ case "$*" in
 *)
   echo "  CC      net/sched/sch_pie.o"
   {compiling}
-  cat Makefile arch/um/Kconfig net/*/Makefile > linux
+  cat Makefile arch/um/Kconfig arch/um/os-Linux/util.c net/*/Makefile > linux
   chmod +x linux
   ;;
 esac
 """
 """A make that takes the configuration as it is, and whose kernel is the text of what was changed in the source."""
 
+GETRANDOM = "ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)\n{\n"
 QDISC = b"static int init(void) { return register_qdisc(&ops); }\n"
 LAW = b"static int init(void) { return tcp_register_congestion_control (&law); }\n"
 
@@ -68,6 +69,7 @@ def tree(tmp_path: Path) -> Path:
     for name, text in {
         "Makefile": "VERSION = 7\n",
         "arch/um/Kconfig": "config MMU\n\tbool\n\tdefault y\n\nconfig HZ\n\tint\n\tdefault 100\n\nconfig NR\n\tint\n",
+        "arch/um/os-Linux/util.c": f"{GETRANDOM}\treturn getrandom(buf, len, flags);\n}}\n",
         "net/sched/Makefile": "obj-y += sch_pie.o\n",
         "net/sched/sch_pie.c": "",
         "net/ipv4/Makefile": "obj-y += tcp.o\n",
@@ -108,11 +110,19 @@ def test_a_tree_is_built_and_stays_as_it_is(machine: Path, tree: Path) -> None:
     assert sorted(contents(made.path.parent)) == ["about.json", "config", "linux"]
 
 
-def test_the_clock_has_1000_hz_however_often_it_is_set(machine: Path, tree: Path) -> None:
+def test_the_source_is_edited_however_often_it_was(machine: Path, tree: Path) -> None:
     first = build.build(tree, keep=True)
-    assert "config HZ\n\tint\n\tdefault 1000\n" in first.path.read_text()
     second = build.build(first.path.parent / "source")
-    assert "config HZ\n\tint\n\tdefault 1000\n" in second.path.read_text()
+    for made in (first, second):
+        assert "config HZ\n\tint\n\tdefault 1000\n" in made.path.read_text()
+        assert f"{GETRANDOM}\tmemset(buf, 0, len);\n\treturn len;\n}}\n" in made.path.read_text()
+
+
+def test_a_source_that_cannot_be_edited_is_refused(machine: Path, tree: Path) -> None:
+    (tree / "arch/um/os-Linux/util.c").unlink()
+    with pytest.raises(InputError, match=r"source: arch/um/os-Linux/util\.c does not have os_getrandom"):
+        build.build(tree)
+    assert left() == []
 
 
 def test_nothing_that_was_built_in_a_tree_is_taken_along(machine: Path, tree: Path) -> None:

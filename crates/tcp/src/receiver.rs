@@ -20,6 +20,8 @@ pub struct SegmentArrival {
     pub is_ect: bool,
     /// It answers a mark (RFC 3168, CWR).
     pub is_cwr: bool,
+    /// It is the last of what the application has written (RFC 9293, PSH).
+    pub is_push: bool,
     /// It has been sent before.
     pub is_resent: bool,
     /// Time at which it was sent; [`Time::ZERO`] if that is not known. Of the handshake only.
@@ -101,7 +103,7 @@ impl Receiver {
     /// The same, as a receiver of Linux does it. By value: others need not lie in memory.
     #[inline(never)]
     fn judge_as_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
-        let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_resent, sent_at } = segment;
+        let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at } = segment;
         let (before, told) = (self.next, self.ece && !is_cwr);
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
         let (is_in_order, dsack) = self.take(seq, is_resent);
@@ -121,7 +123,8 @@ impl Receiver {
         quick.has_seen_ect |= is_ect || is_ce;
         let is_second = self.ack_due != Time::NEVER;
         let due = match quick.on_segment(&arrived, is_second, now, params) {
-            AckTime::Delayed(wait) if !is_now && params.delayed_ack => {
+            // The application reads at once, and with the end of what was written the ACK is due (`__tcp_cleanup_rbuf`).
+            AckTime::Delayed(wait) if !is_now && !is_push && params.delayed_ack => {
                 linux::expiry(now, wait, params.clock, Span::ZERO)
             }
             AckTime::Compressed(wait) if !is_now => now + wait,
@@ -437,6 +440,19 @@ mod tests {
         let beyond: Vec<_> = (2..40).map(|seq| arrive(seq, false, 40)).collect();
         assert_eq!(beyond.last(), Some(&(None, true)), "it waits for others");
         assert_eq!(arrive(1, true, 40), (Some(true), false));
+    }
+
+    #[test]
+    fn the_end_of_what_was_written_waits_for_no_other_segment() {
+        let mut bench = bench(true, &[("delayed_ack", "true"), ("quick_acks", "1"), ("syn", "false")]);
+        let mut is_quick = |seq, is_push| {
+            let segment = SegmentArrival { seq, is_push, ..SegmentArrival::default() };
+            bench.receiver.on_segment(segment, Time::ZERO, &bench.params).is_some()
+        };
+        // Six are quick while the window grows, then every second one.
+        let quick: Vec<_> = (0..10).map(|seq| is_quick(seq, false)).collect();
+        assert_eq!(quick, [true, true, true, true, true, true, false, true, false, true]);
+        assert_eq!([is_quick(10, true), is_quick(11, false), is_quick(12, false)], [true, false, true]);
     }
 
     #[test]

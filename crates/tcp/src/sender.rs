@@ -24,6 +24,8 @@ pub struct Segment {
     pub is_ect: bool,
     /// It tells the receiver that the window was reduced (RFC 3168, CWR).
     pub is_cwr: bool,
+    /// It is the last of what the application has written (RFC 9293, PSH).
+    pub is_push: bool,
 }
 
 /// A sink of segments.
@@ -417,13 +419,15 @@ impl Sender {
         let is_syn = seq == 0 && params.syn;
         let is_ect = self.ecn && if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
+        let mut is_push = seq + 1 == self.end;
         if let LossRecovery::Rack(rack) = &mut self.recovery {
             rack.board.on_sent(seq, now);
+            is_push |= is_new && rack.writes.ends_with(seq, self.cc.window.cwnd);
         }
         if matches!(self.cc.law, AnyLaw::Other(_)) {
             self.tell_sent(seq, nothing_outstanding, now);
         }
-        net.send(&Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr });
+        net.send(&Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr, is_push });
         if self.deadline == Time::NEVER || nothing_outstanding {
             self.deadline = now + self.rtt.timeout(params);
         }

@@ -130,7 +130,7 @@ def _of_sweep(folder: Path, asked: "Plan | None" = None) -> Bundle:
     store = Store(folder)
     asked = asked or warmup.settled(plan.read(folder / "experiment.toml"), store)
     if asked.engine != "sim":
-        raise InputError("bundle", f"{folder}: was run on Linux, which does not repeat a run to the bit")
+        raise InputError("bundle", f"{folder}: was run on Linux, and a bundle has no kernel")
     stored, rows = store.results(), store.planned()
     seeds, planned = {row["seed"] for row in rows}, [row["key"] for row in rows]
     every = (plan.PlannedRun(condition, seed) for condition in asked.conditions for seed in seeds)

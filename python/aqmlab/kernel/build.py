@@ -29,7 +29,17 @@ PROCESSOR = 460
 """Seconds of processor time that this takes, about."""
 
 HZ = re.compile(r"(^config HZ\n\s+int\n\s+default )\d+$", re.M)
-"""The rate of the kernel's clock, which no configuration can set: user-mode Linux has 100 Hz, distributions 1000 Hz."""
+RANDOM = re.compile(r"(^ssize_t os_getrandom\(.*\)\n{\n)(?:\t.*\n)+(?=})", re.M)
+
+EDITS = (
+    ("arch/um/Kconfig", "HZ", HZ, r"\g<1>1000"),
+    ("arch/um/os-Linux/util.c", "os_getrandom", RANDOM, r"\g<1>\tmemset(buf, 0, len);\n\treturn len;\n"),
+)
+"""What no configuration can set: a file, what it is about, how it is found there, what it becomes.
+
+The clock has 1000 Hz as in distributions; user-mode Linux has 100 Hz. The host gives no random numbers: all that is
+random in the kernel follows from its command line, which has our seed (`random_init_early`).
+"""
 
 NEEDED = ("UML_TIME_TRAVEL_SUPPORT", "HIGH_RES_TIMERS", "HOSTFS", "NET_NS", "VETH", "NET_SCHED")
 """Options without which no scenario runs; what else a source does not have is said (`Image.lacks`)."""
@@ -70,7 +80,7 @@ def build(
         tell(f"This takes {needs.ROOM / 1e9:.1f} GB in {folder} until it is done; the log is {steps.log}")
         tell(source.preparing(given))
         origin = source.prepare(given, tree, steps)
-        _set_rate(tree)
+        _edit(tree)
         for each in added:
             each.put(tree)
         _configure(tree, steps)
@@ -91,12 +101,13 @@ def _work(folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _set_rate(tree: Path) -> None:
-    path = tree / "arch/um/Kconfig"
-    text, n = HZ.subn(r"\g<1>1000", path.read_text(encoding="utf-8"))
-    if n != 1:
-        raise InputError("source", "arch/um/Kconfig does not set HZ in the way of Linux 7.3; take a source near to it")
-    path.write_text(text, encoding="utf-8")
+def _edit(tree: Path) -> None:
+    for name, what, found, becomes in EDITS:
+        path = tree / name
+        text, n = found.subn(becomes, path.read_text(encoding="utf-8") if path.is_file() else "")
+        if n != 1:
+            raise InputError("source", f"{name} does not have {what} in the way of Linux 7.3; take a source near to it")
+        path.write_text(text, encoding="utf-8")
 
 
 def _configure(tree: Path, steps: Steps) -> None:

@@ -39,6 +39,8 @@ LOOK = 0.02
 """Seconds between two looks at what the guest has written."""
 LONGEST = 300
 """Seconds of silence after which a guest is taken for stuck: it tells of each second of its own time."""
+EPOCH = 10**18
+"""The kernel's wall clock as it starts, ns since 1970: initial sequence numbers depend on it."""
 START, PER_SECOND, PER_BIT = 0.2, 0.012, 0.8e-9
 """Seconds of processor time: to start a kernel, of each second without traffic, and of each bit that a link sends."""
 UNKNOWN = ("ecn_reductions",)
@@ -125,12 +127,13 @@ def _play(
     (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
     result = folder / "result.jsonl"
     result.touch()
-    options = ("time-travel=inf-cpu", "seccomp=auto", f"mem={MEMORY}", "quiet", f"uml_dir={folder}/")
-    root = ("rootfstype=hostfs", f"rootflags={folder}", "rw", "init=/guest", "con=null", "con0=null,fd:1")
+    clock = ("time-travel=inf-cpu", f"time-travel-start={EPOCH}")
+    options = ("seccomp=auto", f"mem={MEMORY}", "quiet", f"uml_dir={folder}/", f"aqmlab.seed={order['seed']}")
+    root = ("rootfstype=hostfs", f"hostfs={folder}", "rw", "init=/guest", "con=null", "con0=null,fd:1")
     with (
         result.open(encoding="utf-8") as told,
         subprocess.Popen(
-            ["sh", "-c", WATCHED, image.path, *options, *root],
+            ["sh", "-c", WATCHED, image.path, *clock, *options, *root],
             env={"FOLDER": str(folder), "PATH": os.environ.get("PATH", os.defpath)},
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -109,6 +109,8 @@ struct Player<'a> {
     tap: Tap,
     epoll: Epoll,
     timer: TimerFd,
+    /// Time that the timer is set to, if it is.
+    set_to: Option<Time>,
     work: BinaryHeap<Reverse<(Time, u64, Work)>>,
     /// Works planned so far: of those at one time the one that was planned first is done first.
     pushed: u64,
@@ -123,6 +125,8 @@ struct Player<'a> {
     /// The sender of each flow, while it is open.
     of_flow: Vec<Option<usize>>,
     receivers: Vec<Option<Receiver>>,
+    /// Where receivers read to.
+    room: Vec<u8>,
     sources: Vec<Source>,
     clients: Vec<Client>,
     client_member: Vec<(usize, usize)>,
@@ -209,6 +213,7 @@ impl<'a> Player<'a> {
             network,
             epoll,
             timer,
+            set_to: None,
             listener,
             sink,
             work: BinaryHeap::new(),
@@ -217,6 +222,7 @@ impl<'a> Player<'a> {
             senders: Vec::new(),
             of_flow: Vec::new(),
             receivers: Vec::new(),
+            room: vec![0; sockets::CHUNK],
             sources: Vec::new(),
             clients: Vec::new(),
             client_member: Vec::new(),
@@ -312,23 +318,36 @@ impl<'a> Player<'a> {
         Ok(Time::ZERO + Span(now.saturating_sub(self.origin) * 1000))
     }
 
-    /// Waits for what comes next, and does it.
+    /// Time of the next work.
+    fn next_work(&self) -> Option<Time> {
+        self.work.peek().map(|Reverse((time, _, _))| *time)
+    }
+
+    /// Waits for what comes next, and does it. System calls are what a run costs: none is made in vain.
     fn step(&mut self, tell: &mut impl FnMut(f64) -> io::Result<()>) -> io::Result<()> {
-        if let Some(Reverse((time, _, _))) = self.work.peek() {
+        let next = self.next_work();
+        if let Some(time) = next.filter(|_| next != self.set_to) {
             let at = self.origin + time.0.div_ceil(1000);
             let at = TimeSpec::new((at / 1_000_000_000) as i64, (at % 1_000_000_000) as i64);
             self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+            self.set_to = next;
         }
         let mut ready = [EpollEvent::empty(); 64];
         let count = self.epoll.wait(&mut ready, EpollTimeout::NONE)?;
         for event in &ready[..count] {
             let (role, index) = of_token(event.data());
             match role {
-                Role::Timer => self.timer.wait().or_else(again)?,
+                Role::Timer => {
+                    self.set_to = None;
+                    self.timer.wait().or_else(again)?;
+                }
                 Role::Listener => self.accept()?,
                 Role::Receiver => self.receive(index)?,
                 Role::Sender => self.send(index, event.events())?,
             }
+        }
+        if self.next_work() == self.set_to {
+            return Ok(()); // its time has not come
         }
         let now = self.now()?;
         while let Some(Reverse((time, _, work))) =

@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 /// Port of the receivers.
 const PORT: u16 = 5001;
 /// Bytes that are written, or read, at once.
-const CHUNK: usize = 1 << 17;
+pub const CHUNK: usize = 1 << 17;
 /// Bytes of TCP's options on each segment: time stamps, which the kernel counts as a part of the segment.
 const TIMESTAMPS: u32 = 12;
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
@@ -34,14 +34,9 @@ pub struct Counters {
     pub timeouts: u64,
 }
 
-/// A receiver is woken when so much waits: each time that it is costs more than all that TCP does with a segment. Its ACKs do not
-/// wait for it (`__tcp_ack_snd_check`).
-const WAKE: i32 = 1 << 14;
-
 /// A socket that waits for connections, in the present namespace.
 pub fn listener() -> io::Result<OwnedFd> {
     let socket = stream()?;
-    set(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &WAKE)?; // connections inherit it
     bind(socket.as_raw_fd(), &SockaddrIn::new(0, 0, 0, 0, PORT))?;
     listen(&socket, Backlog::MAXCONN)?;
     Ok(socket)
@@ -113,11 +108,10 @@ pub fn write(socket: &OwnedFd, most: u64) -> io::Result<u64> {
     Ok(written)
 }
 
-/// Takes what has arrived in order; `None` at the end.
-pub fn read(socket: &OwnedFd) -> io::Result<Option<u64>> {
-    let mut bytes = [0; CHUNK];
-    // What is cut is not copied: nobody looks at it.
-    match recv(socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_TRUNC) {
+/// Takes what has arrived in order, as much as there is room for; `None` at the end. What is cut is not copied to the room: nobody
+/// looks at it.
+pub fn read(socket: &OwnedFd, room: &mut [u8]) -> io::Result<Option<u64>> {
+    match recv(socket.as_raw_fd(), room, MsgFlags::MSG_TRUNC) {
         Ok(0) => Ok(None),
         Ok(taken) => Ok(Some(taken as u64)),
         Err(Errno::EAGAIN) => Ok(Some(0)),

@@ -208,7 +208,8 @@ mod tests {
     }
 
     fn segment(flow: u32, seq: u32, sent_at: Time, is_resent: bool) -> Packet {
-        let data = Data { sent_at, seq, rtt: AnnouncedRtt::default(), ecn: Ecn::NotEct, is_cwr: false, is_resent };
+        let (rtt, ecn) = (AnnouncedRtt::default(), Ecn::NotEct);
+        let data = Data { sent_at, seq, rtt, ecn, is_cwr: false, is_push: false, is_resent };
         Packet::of_data(Label { flow, ..Label::default() }, 1000, data)
     }
 

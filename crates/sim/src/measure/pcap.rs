@@ -12,6 +12,7 @@ use std::io::{self, Write};
 const UDP: u32 = 8;
 
 const SYN: u8 = 0x02;
+const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
@@ -115,7 +116,7 @@ impl Segment {
         let is_syn = shape.syn && data.seq == 0;
         let (payload, ack, flags) = match is_syn {
             true => (0, 0, SYN | flag(shape.ecn, ECE | CWR)), // RFC 3168, section 6.1.1
-            false => (shape.payload, 1, ACK | flag(data.is_cwr, CWR)),
+            false => (shape.payload, 1, ACK | flag(data.is_cwr, CWR) | flag(data.is_push, PSH)),
         };
         Self { is_udp: false, header: shape.header, payload, seq: shape.sequence(data.seq), ack, flags }
     }
@@ -213,7 +214,8 @@ mod tests {
     }
 
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {
-        let data = Data { sent_at: Time::ZERO, seq, rtt: Default::default(), ecn, is_cwr, is_resent: false };
+        let (sent_at, rtt) = (Time::ZERO, Default::default());
+        let data = Data { sent_at, seq, rtt, ecn, is_cwr, is_push: false, is_resent: false };
         Packet::of_data(Label { stamp: Stamp::new(5, 0), ..Label::default() }, size, data)
     }
 

@@ -350,7 +350,7 @@ impl Flow {
         meter: &mut GroupMeter,
         measured: &Range<Time>,
     ) {
-        let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
+        let Data { sent_at, seq, ecn, is_cwr, is_push, is_resent, .. } = packet.data();
         let received = self.egress(packet.size, &path, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
@@ -376,7 +376,8 @@ impl Flow {
             }
         }
         let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
-        let segment = SegmentArrival { seq, is_ce: is_marked, is_ect: ecn.is_capable(), is_cwr, is_resent, sent_at };
+        let is_ect = ecn.is_capable();
+        let segment = SegmentArrival { seq, is_ce: is_marked, is_ect, is_cwr, is_push, is_resent, sent_at };
         let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
         let delivered = self.receiver.in_order() - before - syn;
@@ -465,8 +466,8 @@ impl<P: Schedule> AccessLink<'_, P> {
     #[inline(always)] // one copy of its code where segments are sent
     fn push(&mut self, size: u16, on_link: Span, segment: &Segment, ecn: Ecn) {
         *self.free = self.now.max(*self.free) + on_link;
-        let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = *segment;
-        let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
+        let Segment { seq, is_cwr, is_push, is_retransmission: is_resent, .. } = *segment;
+        let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_push, is_resent };
         let packet = Packet::of_data(self.label, size, data);
         let place = Place::sender(packet.flow);
         self.schedule.arrive(self.entry, *self.free + self.entry.delay, place, packet);

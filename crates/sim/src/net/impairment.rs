@@ -123,8 +123,8 @@ mod tests {
     }
 
     fn data(ecn: Ecn) -> Packet {
-        let data =
-            Data { sent_at: Time::ZERO, seq: 7, rtt: AnnouncedRtt::default(), ecn, is_cwr: true, is_resent: false };
+        let (sent_at, rtt, is_cwr) = (Time::ZERO, AnnouncedRtt::default(), true);
+        let data = Data { sent_at, seq: 7, rtt, ecn, is_cwr, is_push: false, is_resent: false };
         Packet::of_data(Label::default(), 1000, data)
     }
 

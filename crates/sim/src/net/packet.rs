@@ -25,7 +25,7 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// |          | it has been sent before      |                                             |
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
-/// | 116      |                              | there is anything in the bits before        |
+/// | 116      | PSH                          | there is anything in the bits before        |
 /// | 117-119  | class                        | class                                       |
 /// | 120-127  | epoch                        | epoch                                       |
 ///
@@ -125,6 +125,8 @@ pub struct Data {
     pub ecn: Ecn,
     /// The sender has reduced its window (RFC 3168, CWR).
     pub is_cwr: bool,
+    /// It is the last of what the application has written (PSH).
+    pub is_push: bool,
     /// It has been sent before.
     pub is_resent: bool,
 }
@@ -144,6 +146,7 @@ const ECHOES_RESENT: u32 = 49;
 const ECE: u32 = 50;
 const COUNTS: u32 = 51;
 const MORE: u32 = 52;
+const PUSH: u32 = 52;
 const CLASS: u32 = 53;
 const EPOCH: u32 = 56;
 // Where things are in an ACK's `body` as a whole.
@@ -157,7 +160,8 @@ impl Packet {
     /// Data at the start of its route.
     #[inline]
     pub fn of_data(label: Label, size: u16, data: Data) -> Self {
-        let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | u64::from(data.is_cwr) << CWR;
+        let flags = u64::from(data.is_cwr) << CWR | u64::from(data.is_push) << PUSH;
+        let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | flags;
         let kind = if data.is_resent { PacketKind::Resent } else { PacketKind::Data };
         Self::new(label, size, 0, kind, data.seq, [data.sent_at.0, traits])
     }
@@ -254,6 +258,7 @@ impl Packet {
             rtt: AnnouncedRtt(self.body[1] as u16),
             ecn: self.ecn(),
             is_cwr: self.body[1] >> CWR & 1 == 1,
+            is_push: self.body[1] >> PUSH & 1 == 1,
             is_resent: self.is_resent(),
         }
     }

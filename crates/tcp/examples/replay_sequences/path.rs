@@ -56,7 +56,9 @@ impl SegmentSink for Link<'_> {
         let &Segment { is_ect, is_cwr, is_retransmission: is_resent, .. } = segment;
         let count = self.sent.len() as u32;
         self.arrivals.push(Reverse((self.free + DELAY + late, count)));
-        self.arriving.insert(count, SegmentArrival { seq, is_ce, is_ect, is_cwr, is_resent, sent_at: self.now });
+        let is_push = false; // the application of the recordings leaves a byte unread
+        let arrival = SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at: self.now };
+        self.arriving.insert(count, arrival);
     }
 }
 

@@ -6,6 +6,7 @@
 //!   prr          proportional rate reduction (RFC 9937)
 //!   undo         the reduction that may have been needless
 //!   usage        the use of the window
+//!   writes       the ends of what the application has written
 //! ```
 
 pub(super) mod detection;
@@ -13,6 +14,7 @@ mod outstanding;
 pub(super) mod prr;
 pub(super) mod undo;
 mod usage;
+mod writes;
 
 use crate::cc::Window;
 use crate::linux;
@@ -21,6 +23,7 @@ use outstanding::OutstandingSegments;
 use prr::Prr;
 use undo::Undo;
 use usage::Usage;
+use writes::Writes;
 
 /// The event that the timer is waiting for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,6 +50,7 @@ pub(crate) struct Rack {
     /// Timeouts since something was last acknowledged (`icsk_retransmits`).
     pub timeouts: u32,
     pub usage: Usage,
+    pub writes: Writes,
 }
 
 impl Rack {

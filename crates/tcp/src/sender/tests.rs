@@ -49,7 +49,7 @@ fn rfc(changes: &[(&str, &str)]) -> Bench {
 
 /// A segment of data that is new and knows no ECN.
 fn data(seq: u32) -> Segment {
-    Segment { seq, is_syn: false, is_retransmission: false, is_ect: false, is_cwr: false }
+    Segment { seq, is_syn: false, is_retransmission: false, is_ect: false, is_cwr: false, is_push: false }
 }
 
 fn ms(ms: u64) -> Time {
@@ -123,6 +123,13 @@ fn a_syn_opens_and_its_ack_releases_the_initial_window() {
 #[test]
 fn without_a_syn_the_initial_window_leaves_at_once() {
     assert_eq!(reno(&[("syn", "false"), ("initial_window", "3 packets")]).open(), [0, 1, 2]);
+}
+
+#[test]
+fn the_last_segment_of_what_was_written_says_so() {
+    let mut bench = reno(&[("syn", "false"), ("initial_window", "4 packets")]);
+    bench.sender.open(Some(3), bench.now, &bench.params, &mut bench.wire);
+    assert_eq!(bench.wire.0, [data(0), data(1), Segment { is_push: true, ..data(2) }]);
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl Player<'_> {
 
     pub(super) fn receive(&mut self, index: usize) -> io::Result<()> {
         let Some(receiver) = &self.receivers[index] else { return Ok(()) };
-        match sockets::read(&receiver.socket)? {
+        match sockets::read(&receiver.socket, &mut self.room)? {
             Some(bytes) => {
                 let delivered = &mut self.delivered[receiver.member.0][receiver.member.1];
                 *delivered = delivered.wrapping_add(bytes);

@@ -4,13 +4,14 @@ use super::*;
 fn data_carries_what_is_put_into_it() {
     let rtt = AnnouncedRtt::new(Span::from_seconds(0.08));
     let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(5, 255) };
-    let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr: true, is_resent: true };
+    let (is_cwr, is_push, is_resent) = (true, true, true);
+    let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr, is_push, is_resent };
     let mut packet = Packet::of_data(label, 1500, data);
     assert_eq!((packet.ecn(), packet.class(), packet.host()), (Ecn::Ect1, 5, MAX_HOSTS - 1));
     assert_eq!(packet.flow_hash(), u32::MAX - 1);
     packet.mark();
     let out = packet.data();
-    assert!(out.is_resent);
+    assert!(out.is_resent && out.is_push);
     assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));
     assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
 }
@@ -19,7 +20,8 @@ fn data_carries_what_is_put_into_it() {
 fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
     let s = |seconds| Time::ZERO + Span::from_seconds(seconds);
     let (label, rtt) = (Label { stamp: Stamp::new(7, 255), ..label() }, AnnouncedRtt::new(Span::from_seconds(6.0)));
-    let data = Data { sent_at: s(3000.0), seq: 5, rtt, ecn: Ecn::Ce, is_cwr: true, is_resent: false };
+    let (is_cwr, is_push, is_resent) = (true, true, false);
+    let data = Data { sent_at: s(3000.0), seq: 5, rtt, ecn: Ecn::Ce, is_cwr, is_push, is_resent };
     let first = Packet::of_data(label, 1500, data);
     assert_eq!((first.is_resent(), first.first_sent()), (false, Some(s(3000.0))));
     let mut again = Packet::of_data(label, 1500, Data { is_resent: true, ..data });
@@ -29,8 +31,8 @@ fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
         assert_eq!(again.first_sent(), Some(s(kept)), "the earlier one");
         let out = again.data();
         assert_eq!(
-            (out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr, out.is_resent),
-            (s(3000.0), 5, rtt, Ecn::Ce, true, true)
+            (out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr, out.is_push, out.is_resent),
+            (s(3000.0), 5, rtt, Ecn::Ce, true, true, true)
         );
         assert_eq!((again.class(), again.epoch(), again.flow), (7, 255, 9));
     }

@@ -57,6 +57,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
             "of a share of the packets is nothing that netem has; leave it out, and the order is kept",
         ));
     }
+    if wire.policer.is_some() {
+        found.push(refuse("policer", "stands behind the queue, where our Linux has none; leave it out"));
+    }
     if wire.ecn_mangling.is_some() {
         found.push(refuse("ecn_mangling", "is nothing that netem has; leave it out"));
     }
@@ -169,13 +172,14 @@ mod tests {
 
     #[test]
     fn what_linux_lacks_is_named() {
-        let flows = "jitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
+        let flows = "policer = { rate = \"5 Mbit/s\", burst = \"9 kB\" }\njitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
                      [[flows]]\nname = \"r\"\nrtt = \"20 ms\"\ntcp = \"rfc\"\n\
                      [[flows]]\nname = \"c\"\nrtt = \"20 ms\"\ntcp = { congestion_control = \"cubic:beta=0.8\", min_rto = \"1 s\" }\n";
         let found = paths(&format!("{LINK}{flows}"));
         let expected = [
             "links.a.framing",
             "links.a.jitter",
+            "links.a.policer",
             "flows.p.tcp.congestion_control",
             "flows.r.tcp",
             "flows.c.tcp.congestion_control",

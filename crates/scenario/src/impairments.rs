@@ -1,6 +1,7 @@
 //! Impairments of the wire of a link, as a scenario gives them.
 
 use crate::distribution::Distribution;
+use crate::policer::PolicerSpec;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::traffic::read_distribution;
 use aqmlab_aqm::Ecn;
@@ -11,6 +12,8 @@ use toml::{Table, Value};
 /// Impairments of the wire of a link, behind its queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairments {
+    /// Packets beyond a rate and a burst are dropped or marked, before anything else happens to them.
+    pub policer: Option<PolicerSpec>,
     /// Packets are lost at random.
     pub loss: Option<Loss>,
     /// Extra delay of each packet. A packet that would pass the one before waits for it.
@@ -52,6 +55,7 @@ impl Impairments {
     /// The keys that a scenario has set.
     pub fn keys(&self) -> Vec<&'static str> {
         let set = [
+            ("policer", self.policer.is_some()),
             ("loss", self.loss.is_some()),
             ("jitter", self.jitter.is_some()),
             ("reorder", self.reorder.is_some()),
@@ -60,8 +64,9 @@ impl Impairments {
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
     }
 
-    /// The impairments of one `[[links]]`.
-    pub(super) fn read(link: &mut TableReader) -> Self {
+    /// The impairments of one `[[links]]`, which packets of up to `largest` bytes cross.
+    pub(super) fn read(link: &mut TableReader, largest: f64) -> Self {
+        let policer = PolicerSpec::read(link, largest);
         let loss = link.raw("loss").map(Loss::read);
         let loss = loss.and_then(|read| read.map_err(|reason| link.refuse("loss", reason)).ok());
         let jitter = read_jitter(link);
@@ -69,7 +74,7 @@ impl Impairments {
         if reorder.is_some() && link.raw("jitter").is_none() {
             link.refuse("reorder", "needs jitter: packets pass others only where some are delayed");
         }
-        Self { loss, jitter, reorder, ecn_mangling: read_mangling(link) }
+        Self { policer, loss, jitter, reorder, ecn_mangling: read_mangling(link) }
     }
 }
 

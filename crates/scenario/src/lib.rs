@@ -11,6 +11,7 @@ mod links;
 mod location;
 mod opportunity_trace;
 mod parse;
+mod policer;
 mod set;
 mod show;
 mod sizing;
@@ -25,6 +26,7 @@ pub use impairments::{Impairments, Loss, Mangling};
 pub use location::locate;
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
 pub use parse::{of_table, parse, parse_file, read_toml};
+pub use policer::{PolicerAction, PolicerSpec};
 pub use sizing::buffer_packets;
 
 use aqmlab_aqm::link_layer::LinkLayer;

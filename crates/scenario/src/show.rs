@@ -1,6 +1,6 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use crate::{Distribution, FlowSpec, LinkSpec, Mangling, Quic, RateChanges, Scenario, Traffic};
+use crate::{Distribution, FlowSpec, LinkSpec, Mangling, PolicerSpec, Quic, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
@@ -63,6 +63,7 @@ impl LinkSpec {
             "overhead": format!("{} B", self.layer.added),
             "mpu": format!("{} B", self.layer.least),
             "framing": self.layer.framing.text(),
+            "policer": of.policer.as_ref().map(PolicerSpec::text),
             "loss": of.loss.map(|loss| loss.text()),
             "jitter": of.jitter.as_ref().map(Distribution::text),
             "reorder": of.reorder.map(|share| share.text()),

@@ -91,6 +91,35 @@ fn acks_that_cross_a_link_are_lost_there_too() {
     assert!(result.total.transfers > 300 && result.total.failed == 0, "{}", result.total.transfers);
 }
 
+/// A run of datagrams that come at twice the rate of the tokens, of which there are 1000 datagrams' at first.
+fn policed(duration: &str, keys: &str, action: &str, ecn: bool) -> RunResult {
+    let policer = format!("policer = {{ rate = \"4.112 Mbit/s\", burst = \"1028 kB\", action = \"{action}\" }}");
+    let flow = CBR.replace("ecn = true", &format!("ecn = {ecn}"));
+    measure(duration, &format!("{keys}\n{}{flow}", link("a", "10 Mbit/s", &policer)))
+}
+
+#[test]
+fn a_policer_lets_its_burst_pass_and_then_its_rate() {
+    // B/(2r - r) = 1028 kB / (514 kB/s) = 2 s.
+    let first = &policed("1.99 s", "", "drop", true).links[0].1;
+    assert!(first.departed > 1980 && first.lost == 0 && first.policed == 0, "{first:?}");
+    let result = policed("20 s", "warmup = \"2.1 s\"", "drop", true);
+    let link = &result.links[0].1;
+    assert!(link.departed == 17900 && link.lost == link.policed && link.drops == first.drops, "{link:?}");
+    assert!((link.lost as f64 / link.departed as f64 - 0.5).abs() < 0.001, "{} lost", link.lost);
+}
+
+#[test]
+fn a_policer_may_mark_what_can_be_marked() {
+    let result = policed("21 s", "", "ce", true);
+    let (link, total) = (&result.links[0].1, &result.total);
+    // 20000 datagrams, for 11000 of which there are tokens: 10000 come in 20 s.
+    assert!((link.policed as f64 - 9000.0).abs() <= 1.0 && (link.lost, total.received) == (0, 20000), "{link:?}");
+    assert!(total.marked == link.policed && link.marked == 0, "{total:?}");
+    let plain = &policed("21 s", "", "ce", false).links[0].1;
+    assert_eq!((plain.policed, plain.lost), (link.policed, link.policed), "what cannot be marked is dropped");
+}
+
 /// The first link marks, the second mangles, the third would mark what can be marked.
 #[test]
 fn a_node_that_mangles_ecn_hides_marks_or_makes_them() {

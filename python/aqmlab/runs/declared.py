@@ -151,6 +151,8 @@ class LinkResult(Measured):
     """Packets marked. Unit: packets."""
     lost: int
     """Packets sent and lost on the wire. Unit: packets."""
+    policed: int
+    """Packets for which the link's policer had too few tokens, dropped or marked. Unit: packets."""
     loss_synchronisation: float | None
     """Share of the long flows that lose a packet in the same loss event, on average."""
     update_rate: float | None

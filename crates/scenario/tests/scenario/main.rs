@@ -241,6 +241,8 @@ fn paths_and_rates_are_read_strictly() {
 
 #[test]
 fn impairments_are_read_strictly() {
+    let policer =
+        |rate, burst, action| format!("policer = {{ rate = \"{rate}\", burst = \"{burst}\", action = \"{action}\" }}");
     const TARGET: &str = "target = \"30 packets\"";
     each_is_refused(&[
         (TARGET, "loss = \"101%\"", "links.bottleneck.loss: \"101%\" is not a ratio: must lie in 0 ..= 1"),
@@ -250,6 +252,24 @@ fn impairments_are_read_strictly() {
         (TARGET, "loss = { p = \"1%\" }", "links.bottleneck.loss: r: missing; write e.g. { p = \"1%\", r = \"30%\" }"),
         (TARGET, "loss = { p = 0.1, r = 2 }", "links.bottleneck.loss: r: \"2\" is not a ratio"),
         (TARGET, "loss = { p = 0, r = 1, bda = 1 }", "loss: unknown key \"bda\"; did you mean \"bad\"?"),
+        (
+            TARGET,
+            "policer = \"1 Mbit/s\"",
+            "links.bottleneck.policer: expected a table, found text; write e.g. policer = {",
+        ),
+        (
+            TARGET,
+            "policer = { rate = \"1 Mbit/s\" }",
+            "links.bottleneck.policer.burst: missing; write e.g. burst = \"100 kB\"",
+        ),
+        (TARGET, &policer("0 bit/s", "9 kB", "drop"), "policer.rate: \"0 bit/s\" is out of range: must lie in 1 bit/s"),
+        (
+            TARGET,
+            &policer("1 Mbit/s", "1039 B", "drop"),
+            "policer.burst: \"1039 B\" holds no packet of 1040 B; expected",
+        ),
+        (TARGET, &policer("1 Mbit/s", "9 kB", "mark"), "policer.action: unknown choice \"mark\"; known: drop, ce"),
+        (TARGET, "policer = { rat = 1 }", "links.bottleneck.policer.rat: unknown key \"rat\"; did you mean \"rate\"?"),
         (TARGET, "los = \"1%\"", "links.bottleneck.los: unknown key \"los\"; did you mean \"loss\"?"),
         (TARGET, "jitter = \"1\"", "links.bottleneck.jitter: \"1\" has no unit"),
         (TARGET, "jitter = \"-1 ms\"", "links.bottleneck.jitter: \"-1 ms\" is negative"),
@@ -261,6 +281,9 @@ fn impairments_are_read_strictly() {
         (TARGET, "ecn_mangling = true", "links.bottleneck.ecn_mangling: expected text, found true or false"),
     ]);
     assert_eq!(valid_with(&[]).links[0].impairments.keys(), [""; 0]);
+    let policer = valid_with(&[("links.bottleneck.policer", "{ rate = \"5 Mbit/s\", burst = \"1040 B\" }")]);
+    assert_eq!(policer.links[0].impairments.policer.unwrap().text(), "5 Mbit/s, burst 1040 B, drop");
+    assert_eq!(policer.links[0].impairments.keys(), ["policer"]);
     let loss = |text| valid_with(&[("links.bottleneck.loss", text)]).links[0].impairments.loss.unwrap();
     assert_eq!(loss("0.1%").text(), "0.001");
     let Loss { p, r, bad, good } = loss("{ p = \"1%\", r = 0.3, good = 0.02 }");

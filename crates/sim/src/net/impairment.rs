@@ -4,8 +4,10 @@
 //! whatever its flow and whenever it is sent.
 
 use crate::net::WirePacket;
+use crate::net::token_bucket::TokenBucket;
+use aqmlab_aqm::Ecn;
 use aqmlab_core::{Ratio, Span, Stream, Time};
-use aqmlab_scenario::{Impairments, LinkSpec, Loss};
+use aqmlab_scenario::{Impairments, LinkSpec, Loss, PolicerAction};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -13,14 +15,18 @@ use std::ops::Range;
 #[derive(Clone)]
 pub struct Impairment {
     keys: Impairments,
+    /// The bucket of the policer, if there is one, and what that does.
+    policer: Option<(TokenBucket, PolicerAction)>,
     /// State of the Gilbert-Elliott model.
     is_bad: bool,
     /// Packets so far.
     packets: usize,
     /// Departure time of the last packet that keeps the order, without propagation.
     last: Time,
-    /// Packets lost while metrics count.
+    /// Packets lost while metrics count, those dropped by the policer among them.
     pub lost: u64,
+    /// Packets for which the policer had too few tokens while metrics count.
+    pub policed: u64,
     /// Send times of the packets lost since the last probe, or about to be lost; `None` if nobody probes.
     pub losses: Option<VecDeque<Time>>,
     loss: Stream,
@@ -34,10 +40,12 @@ impl Impairment {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
         Self {
             keys: spec.impairments.clone(),
+            policer: spec.impairments.policer.map(|policer| (TokenBucket::new(&policer), policer.action)),
             is_bad: false,
             packets: 0,
             last: Time::ZERO,
             lost: 0,
+            policed: 0,
             losses: Some(VecDeque::new()),
             loss: stream("loss"),
             jitter: stream("jitter"),
@@ -68,8 +76,9 @@ impl Impairment {
     pub fn cross(&mut self, packet: &mut impl WirePacket, sent: Time, measured: Range<Time>) -> Option<Time> {
         let (is_lost, jitter, is_free) = (self.loses(), self.delays(), self.frees());
         self.packets += 1;
-        if is_lost {
-            self.lost += u64::from(sent > measured.start && sent <= measured.end);
+        let counts = u64::from(sent > measured.start && sent <= measured.end);
+        if self.polices(packet, sent, counts) || is_lost {
+            self.lost += counts;
             if let Some(losses) = &mut self.losses {
                 losses.push_back(sent);
             }
@@ -83,6 +92,20 @@ impl Impairment {
         }
         self.last = self.last.max(sent + jitter);
         Some(self.last)
+    }
+
+    /// The policer, if there is one, lets the packet pass, marks it, or drops it: then true.
+    fn polices(&mut self, packet: &mut impl WirePacket, sent: Time, counts: u64) -> bool {
+        let Some((bucket, action)) = &mut self.policer else { return false };
+        if bucket.takes(packet.size(), sent) {
+            return false;
+        }
+        self.policed += counts;
+        let is_marked = *action == PolicerAction::Ce && packet.ecn().is_capable();
+        if is_marked {
+            packet.set_ecn(Ecn::Ce);
+        }
+        !is_marked
     }
 
     /// Draws whether the next packet is lost.

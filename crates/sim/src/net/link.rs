@@ -368,12 +368,12 @@ impl<P: WirePacket> Link<P> {
 
     /// Result after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
-        let lost = self.impairment.as_ref().map_or(0, |wire| wire.lost);
+        let (lost, policed) = self.impairment.as_ref().map_or((0, 0), |wire| (wire.lost, wire.policed));
         let utilisation = self.usage(now).share_since(self.usage_before);
         let synchronisation = self.losses.as_ref().and_then(|losses| losses.synchronisation());
         let accounts = self.queue.accounts();
         let facts = LinkFacts::new(&self.meter, &accounts, utilisation, lost, stages);
-        LinkResult::of(&facts.with(synchronisation))
+        LinkResult::of(&facts.with(synchronisation, policed))
     }
 
     /// Transmission time of a packet of `size` bytes that begins now.

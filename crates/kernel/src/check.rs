@@ -57,6 +57,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
             "of a share of the packets is nothing that netem has; leave it out, and the order is kept",
         ));
     }
+    if wire.aggregation.is_some() {
+        found.push(refuse("aggregation", "is not done on Linux; leave it out"));
+    }
     if wire.policer.is_some() {
         found.push(refuse("policer", "stands behind the queue, where our Linux has none; leave it out"));
     }
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_linux_lacks_is_named() {
-        let flows = "policer = { rate = \"5 Mbit/s\", burst = \"9 kB\" }\njitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
+        let flows = "policer = { rate = \"5 Mbit/s\", burst = \"9 kB\" }\naggregation = { every = \"1 ms\" }\njitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
                      [[flows]]\nname = \"r\"\nrtt = \"20 ms\"\ntcp = \"rfc\"\n\
                      [[flows]]\nname = \"c\"\nrtt = \"20 ms\"\ntcp = { congestion_control = \"cubic:beta=0.8\", min_rto = \"1 s\" }\n";
         let found = paths(&format!("{LINK}{flows}"));
@@ -180,6 +183,7 @@ mod tests {
             "links.a.framing",
             "links.a.jitter",
             "links.a.policer",
+            "links.a.aggregation",
             "flows.p.tcp.congestion_control",
             "flows.r.tcp",
             "flows.c.tcp.congestion_control",

@@ -1,5 +1,6 @@
 //! Impairments of the wire of a link, as a scenario gives them.
 
+use crate::aggregation::Aggregation;
 use crate::distribution::Distribution;
 use crate::policer::PolicerSpec;
 use crate::table_reader::{TableReader, kind, scalar};
@@ -22,6 +23,8 @@ pub struct Impairments {
     pub reorder: Option<Ratio>,
     /// The ECN field of packets is changed.
     pub ecn_mangling: Option<Mangling>,
+    /// Packets are released together.
+    pub aggregation: Option<Aggregation>,
 }
 
 /// Gilbert-Elliott loss. The wire is in a good or a bad state; after each packet it may change. It begins in the good one.
@@ -60,6 +63,7 @@ impl Impairments {
             ("jitter", self.jitter.is_some()),
             ("reorder", self.reorder.is_some()),
             ("ecn_mangling", self.ecn_mangling.is_some()),
+            ("aggregation", self.aggregation.is_some()),
         ];
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
     }
@@ -74,7 +78,14 @@ impl Impairments {
         if reorder.is_some() && link.raw("jitter").is_none() {
             link.refuse("reorder", "needs jitter: packets pass others only where some are delayed");
         }
-        Self { policer, loss, jitter, reorder, ecn_mangling: read_mangling(link) }
+        let aggregation = Aggregation::read(link);
+        if jitter.is_some() && matches!(aggregation, Some(Aggregation::Packets { .. })) {
+            link.refuse(
+                "aggregation",
+                "of so many packets does not go with jitter; expected { every = TIME }, or no jitter",
+            );
+        }
+        Self { policer, loss, jitter, reorder, ecn_mangling: read_mangling(link), aggregation }
     }
 }
 

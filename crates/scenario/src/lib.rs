@@ -1,5 +1,6 @@
 //! The scenario language, schema 1: what a TOML file may say, read into checked values.
 
+mod aggregation;
 mod assignment;
 mod changes;
 mod condition_trace;
@@ -19,6 +20,7 @@ mod table_reader;
 mod tcp;
 mod traffic;
 
+pub use aggregation::Aggregation;
 pub use assignment::SchemeAssignment;
 pub use changes::{Action, Change};
 pub use distribution::Distribution;

@@ -1,6 +1,8 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use crate::{Distribution, FlowSpec, LinkSpec, Mangling, PolicerSpec, Quic, RateChanges, Scenario, Traffic};
+use crate::{
+    Aggregation, Distribution, FlowSpec, LinkSpec, Mangling, PolicerSpec, Quic, RateChanges, Scenario, Traffic,
+};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
@@ -68,6 +70,7 @@ impl LinkSpec {
             "jitter": of.jitter.as_ref().map(Distribution::text),
             "reorder": of.reorder.map(|share| share.text()),
             "ecn_mangling": of.ecn_mangling.map(Mangling::name),
+            "aggregation": of.aggregation.as_ref().map(Aggregation::text),
         })
     }
 }

@@ -1,8 +1,10 @@
 //! Links that lose, delay, reorder and mangle: what flows and queues see of it.
 
+use aqmlab_core::{Span, Time};
 use aqmlab_scenario::SchemeAssignment;
 use aqmlab_scenario::parse;
-use aqmlab_sim::{Options, RunResult, run};
+use aqmlab_sim::{Options, RunResult, Simulation, run, run_divided};
+use std::sync::Arc;
 
 /// A run of a scenario of which this is the end: links and flows.
 fn measure(duration: &str, text: &str) -> RunResult {
@@ -140,6 +142,46 @@ fn a_node_that_mangles_ecn_hides_marks_or_makes_them() {
     assert!(total.received - total.marked <= 10 + total.retransmits, "{total:?}");
     let (_, _, plain) = of("");
     assert!(total.goodput < plain.goodput / 2.0, "{} and {}", total.goodput, plain.goodput);
+}
+
+/// 1000 datagrams a second; 0.8224 ms to send each at 10 Mbit/s.
+#[test]
+fn an_aggregating_link_releases_what_waits_together() {
+    let total = |keys: &str| measure("21 s", &(link("a", "10 Mbit/s", keys) + CBR)).total;
+    let mean = |keys: &str| total(keys).packet_delay_mean.unwrap();
+    let plain = mean("");
+    // Sent each 1 ms at one phase of 10 ms: one wait in 0 to 1 ms, the next 1 ms longer, ...: 4.5 ms and that phase.
+    let every = mean("aggregation = { every = \"10 ms\" }") - plain;
+    assert!((0.0045..0.0055).contains(&every), "{every}");
+    // The first of ten waits for 9 ms, the last not at all; 20000 are two thousand times ten.
+    let gathered = total("aggregation = { packets = 10, hold = \"20 ms\" }");
+    assert!((gathered.packet_delay_mean.unwrap() - plain - 0.0045).abs() < 1e-9 && gathered.received == 20000);
+    // Held for 3.5 ms, four go at once: they have waited for 3.5, 2.5, 1.5 and 0.5 ms.
+    let held = mean("aggregation = { packets = 10, hold = \"3.5 ms\" }") - plain;
+    assert!((held - 0.002).abs() < 1e-9, "{held}");
+}
+
+#[test]
+fn an_aggregating_link_is_the_same_in_every_way_of_running() {
+    for aggregation in ["{ every = \"5 ms\" }", "{ packets = 6, hold = \"3 ms\" }"] {
+        let text = format!(
+            "schema = 1\nduration = \"4 s\"\n{}{}[[flows]]\ncount = 6\npath = [\"down\"]\nack_path = [\"up\"]\n\
+             rtt = {{ uniform = [\"20 ms\", \"40 ms\"] }}\ntcp = \"linux\"\n",
+            link("down", "20 Mbit/s", &format!("aggregation = {aggregation}")),
+            link("up", "20 Mbit/s", &format!("aggregation = {aggregation}")),
+        );
+        let scenario = Arc::new(parse(&text, "aggregation", &[]).unwrap());
+        let options = |threads| Options { seed: 1, threads, ..Options::default() };
+        let json = |mut output: aqmlab_sim::Output| {
+            output.result.engine.wall = 0.0;
+            output.result.json()
+        };
+        let at_once = json(run(scenario.clone(), options(1)).unwrap());
+        assert_eq!(json(run_divided(scenario.clone(), options(2)).unwrap().unwrap()), at_once, "{aggregation}");
+        let mut stepped = Simulation::new(scenario, options(1)).unwrap();
+        (1..400).for_each(|step| stepped.step_until(Time::ZERO + Span::from_millis(10 * step)).unwrap());
+        assert_eq!(json(stepped.finish().unwrap()), at_once, "{aggregation}");
+    }
 }
 
 /// Mathis et al. 1997: sqrt(3/2) / sqrt(p) packets a round trip, an ACK for each segment; without timeouts.

@@ -57,8 +57,20 @@ fn impairments() -> impl Strategy<Value = String> {
     let mangling = prop_oneof!["bleach", "ce-only", "continuous-ce"];
     let mangling = mangling.prop_map(|name| format!("ecn_mangling = \"{name}\"\n"));
     let some = |each: BoxedStrategy<String>| prop_oneof![3 => Just(String::new()), 1 => each];
-    let each = (some(loss.boxed()), some(jitter.boxed()), some(mangling.boxed()));
-    each.prop_map(|(loss, jitter, mangling)| loss + &jitter + &mangling)
+    let policer =
+        (20u32..20_000, 70u32..500, prop::sample::select(vec!["drop", "ce"])).prop_map(|(rate, burst, action)| {
+            format!("policer = {{ rate = \"{rate} kbit/s\", burst = \"{burst} kB\", action = \"{action}\" }}\n")
+        });
+    let aggregation = prop::option::of((2u32..40, 1u32..20_000));
+    let each = (some(loss.boxed()), some(jitter.boxed()), some(mangling.boxed()), some(policer.boxed()), aggregation);
+    each.prop_map(|(loss, jitter, mangling, policer, aggregation)| {
+        let aggregation = aggregation.map_or(String::new(), |(packets, us)| match (packets % 4, jitter.is_empty()) {
+            (0, true) => format!("aggregation = {{ packets = {packets}, hold = \"{us} us\" }}\n"),
+            (1, _) => format!("aggregation = {{ every = \"{us} us\" }}\n"),
+            _ => String::new(),
+        });
+        loss + &jitter + &mangling + &policer + &aggregation
+    })
 }
 
 /// A time law in TOML, no shorter than `least` ms where it is not drawn from zero.
@@ -201,7 +213,8 @@ fn check_link(spec: &LinkSpec, longest: f64, warmed_up: bool, link: &LinkResult)
     prop_assert_eq!(link.drops.values().sum::<u64>(), link.dropped);
     prop_assert!(spec.ecn || link.marked == 0, "a queue that does not mark");
     prop_assert!(link.marked <= link.arrived);
-    prop_assert!(link.lost == 0 || spec.impairments.loss.is_some());
+    prop_assert!(link.lost == 0 || spec.impairments.loss.is_some() || link.policed > 0);
+    prop_assert!(link.policed == 0 || spec.impairments.policer.is_some());
     for ratio in [link.utilisation, link.drop_ratio, link.mark_ratio] {
         prop_assert!((0.0..=1.0).contains(&ratio), "{ratio}");
     }

@@ -26,6 +26,8 @@ fn wrong_types_are_refused_everywhere() {
         "links.bottleneck.policer.rate",
         "links.bottleneck.policer.burst",
         "links.bottleneck.policer.action",
+        "links.bottleneck.aggregation",
+        "links.bottleneck.aggregation.packets",
         "links.bottleneck.loss",
         "links.bottleneck.jitter",
         "links.bottleneck.reorder",

@@ -270,6 +270,21 @@ fn impairments_are_read_strictly() {
         ),
         (TARGET, &policer("1 Mbit/s", "9 kB", "mark"), "policer.action: unknown choice \"mark\"; known: drop, ce"),
         (TARGET, "policer = { rat = 1 }", "links.bottleneck.policer.rat: unknown key \"rat\"; did you mean \"rate\"?"),
+        (TARGET, "aggregation = \"5 ms\"", "links.bottleneck.aggregation: expected a table, found text; write e.g. "),
+        (TARGET, "aggregation = {}", "links.bottleneck.aggregation.every: missing; write e.g. every = \"10 ms\""),
+        (TARGET, "aggregation = { every = \"0 s\" }", "aggregation.every: \"0 s\" is out of range: must lie in 1 us"),
+        (TARGET, "aggregation = { packets = 1, hold = \"1 ms\" }", "aggregation.packets: \"1\" is out of range"),
+        (TARGET, "aggregation = { packets = 9 }", "aggregation.hold: missing; write e.g. hold = \"10 ms\""),
+        (
+            TARGET,
+            "aggregation = { packets = 9, every = \"1 ms\", hold = \"1 ms\" }",
+            "links.bottleneck.aggregation.every: unknown key \"every\"; known: hold, packets",
+        ),
+        (
+            TARGET,
+            "aggregation = { packets = 9, hold = \"1 ms\" }\njitter = \"1 ms\"",
+            "links.bottleneck.aggregation: of so many packets does not go with jitter; expected { every = TIME }",
+        ),
         (TARGET, "los = \"1%\"", "links.bottleneck.los: unknown key \"los\"; did you mean \"loss\"?"),
         (TARGET, "jitter = \"1\"", "links.bottleneck.jitter: \"1\" has no unit"),
         (TARGET, "jitter = \"-1 ms\"", "links.bottleneck.jitter: \"-1 ms\" is negative"),
@@ -284,6 +299,10 @@ fn impairments_are_read_strictly() {
     let policer = valid_with(&[("links.bottleneck.policer", "{ rate = \"5 Mbit/s\", burst = \"1040 B\" }")]);
     assert_eq!(policer.links[0].impairments.policer.unwrap().text(), "5 Mbit/s, burst 1040 B, drop");
     assert_eq!(policer.links[0].impairments.keys(), ["policer"]);
+    let aggregation = |text| valid_with(&[("links.bottleneck.aggregation", text)]).links[0].impairments.aggregation;
+    assert_eq!(aggregation("{ every = \"9 ms\" }").unwrap().text(), "every 9 ms");
+    let packets = aggregation("{ packets = 8, hold = \"9 ms\" }").unwrap();
+    assert_eq!(packets.text(), "8 packets, held for 9 ms at most");
     let loss = |text| valid_with(&[("links.bottleneck.loss", text)]).links[0].impairments.loss.unwrap();
     assert_eq!(loss("0.1%").text(), "0.001");
     let Loss { p, r, bad, good } = loss("{ p = \"1%\", r = 0.3, good = 0.02 }");

@@ -11,6 +11,8 @@ pub enum Event {
     Arrive(Packet),
     /// A link has sent a packet.
     Sent { link: u32 },
+    /// Packets may have waited long enough on a link's wire for others.
+    Release { link: u32 },
     /// A sender's retransmission timer may be due.
     Timer { flow: u32 },
     /// A receiver's delayed ACK may be due.

@@ -167,6 +167,7 @@ impl NetworkState {
         match event {
             Event::Arrive(_) => unreachable!("the loop takes packets itself"),
             Event::Sent { link } => self.sent(link),
+            Event::Release { link } => self.release_late(link),
             Event::Timer { flow } => self.timer(flow),
             Event::AckDue { flow } => self.delayed_ack(flow),
             Event::Open { flow } => self.open(flow),

@@ -35,7 +35,7 @@ pub struct Link<P = Packet> {
     /// The meter of its queue and transmitter.
     pub meter: LinkMeter,
     /// Impairments of the wire behind the transmitter, if there are any.
-    pub impairment: Option<Box<Impairment>>,
+    pub impairment: Option<Box<Impairment<P>>>,
     /// The way in which departures are computed.
     pub departures: DepartureMode,
     /// End of the transmission in progress.
@@ -141,14 +141,17 @@ impl<P: WirePacket> Link<P> {
         let stream = |what: &str| stream_of(seed, spec, what);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
         let queue: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
-        let are_known = queue.departures_known() && spec.changes == RateChanges::None;
+        let impairment: Option<Box<Impairment<P>>> =
+            (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed)));
+        let gathers = impairment.as_ref().is_some_and(|wire| wire.gathers());
+        let are_known = queue.departures_known() && spec.changes == RateChanges::None && !gathers;
         let mut changes = RateSchedule::new(spec, seed);
         Self {
             departures: if are_known { departures } else { DepartureMode::Events },
             upcoming: changes.next(spec.rate, Time::ZERO),
             queue,
             meter: LinkMeter::new(spec.buffer),
-            impairment: (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed))),
+            impairment,
             in_service: None,
             ready_at: None,
             sending: None,

@@ -3,7 +3,7 @@
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
 use aqmlab_core::{ParamSet, Problem, Quantity, Span};
-use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, RateChanges, Scenario};
+use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, RateChanges, Scenario, Traffic};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 
 /// Laws of the kernel that we build, by our names.
@@ -100,6 +100,9 @@ fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
         found.push(refuse("kind", "\"quic\" is a stack that runs in the simulator only".into()));
         return found;
     }
+    if matches!(flows.traffic, Traffic::AppLimited(_)) {
+        found.push(refuse("kind", "\"app-limited\" is data that our guest on Linux does not offer".into()));
+    }
     if flows.traffic.is_udp() {
         return found;
     }
@@ -177,6 +180,7 @@ mod tests {
     fn what_linux_lacks_is_named() {
         let flows = "policer = { rate = \"5 Mbit/s\", burst = \"9 kB\" }\naggregation = { every = \"1 ms\" }\njitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
                      [[flows]]\nname = \"r\"\nrtt = \"20 ms\"\ntcp = \"rfc\"\n\
+                     [[flows]]\nname = \"o\"\nkind = \"app-limited\"\nrate = \"1 Mbit/s\"\nrtt = \"20 ms\"\n\
                      [[flows]]\nname = \"c\"\nrtt = \"20 ms\"\ntcp = { congestion_control = \"cubic:beta=0.8\", min_rto = \"1 s\" }\n";
         let found = paths(&format!("{LINK}{flows}"));
         let expected = [
@@ -186,6 +190,7 @@ mod tests {
             "links.a.aggregation",
             "flows.p.tcp.congestion_control",
             "flows.r.tcp",
+            "flows.o.kind",
             "flows.c.tcp.congestion_control",
             "flows.c.tcp.min_rto",
         ];

@@ -160,6 +160,8 @@ pub struct FlowSpec {
 pub enum Traffic {
     /// Unlimited data over TCP.
     Ftp,
+    /// Data over TCP that the application offers at a rate, which may be less than what the network carries.
+    AppLimited(OfferedData),
     /// Datagrams at a constant rate.
     UdpCbr {
         /// On the wire, headers included.
@@ -189,6 +191,17 @@ pub enum Traffic {
     Quic(Quic),
     /// Whatever the program sends that hosts the simulation. No scenario has it.
     Foreign,
+}
+
+/// Data that an application offers over time.
+#[derive(Clone, Debug)]
+pub struct OfferedData {
+    /// Payload while it is on.
+    pub rate: Rate,
+    /// Segments that it offers at once.
+    pub chunk: u32,
+    /// Times that it is on and off; `None`: always on. It begins with an off time.
+    pub on_off: Option<(Distribution<Span>, Distribution<Span>)>,
 }
 
 /// A QUIC connection.
@@ -257,6 +270,7 @@ impl Traffic {
     pub fn kind(&self) -> &'static str {
         match self {
             Traffic::Ftp => "ftp",
+            Traffic::AppLimited(_) => "app-limited",
             Traffic::UdpCbr { .. } => "udp-cbr",
             Traffic::UdpOnOff { .. } => "udp-onoff",
             Traffic::Http(_) => "http",

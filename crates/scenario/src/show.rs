@@ -1,7 +1,8 @@
 //! The scenario with every default filled in, as stored beside results.
 
 use crate::{
-    Aggregation, Distribution, FlowSpec, LinkSpec, Mangling, PolicerSpec, Quic, RateChanges, Scenario, Traffic,
+    Aggregation, Distribution, FlowSpec, LinkSpec, Mangling, OfferedData, PolicerSpec, Quic, RateChanges, Scenario,
+    Traffic,
 };
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
@@ -127,6 +128,10 @@ impl Traffic {
     fn resolved(&self) -> Map<String, Value> {
         let pairs = match self {
             Traffic::Ftp | Traffic::Foreign => vec![],
+            Traffic::AppLimited(OfferedData { rate, chunk, on_off }) => {
+                let times = on_off.iter().flat_map(|(on, off)| [("on", on.text()), ("off", off.text())]);
+                [("rate", rate.text()), ("chunk", format!("{chunk} packets"))].into_iter().chain(times).collect()
+            }
             Traffic::Quic(Quic { size, control }) => {
                 let size = size.map_or("no end".into(), |size| format!("{} B", size.0));
                 vec![("size", size), ("congestion_control", control.name().into())]

@@ -119,6 +119,10 @@ fn traffic() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => tcp(),
         1 => (10u32..500).prop_map(|kbit| format!("kind = \"udp-cbr\"\nrate = \"{kbit} kbit/s\"\n")),
+        1 => (10u32..2000, 1u32..40, prop::option::of((law(0), law(0))), tcp()).prop_map(|(kbit, chunk, on_off, tcp)| {
+            let on_off = on_off.map_or(String::new(), |(on, off)| format!("on = {on}\noff = {off}\n"));
+            format!("kind = \"app-limited\"\nrate = \"{kbit} kbit/s\"\nchunk = \"{chunk} packets\"\n{on_off}{tcp}")
+        }),
         1 => (10u32..500, law(0), law(0)).prop_map(|(kbit, on, off)| {
             format!("kind = \"udp-onoff\"\nrate_on = \"{kbit} kbit/s\"\non = {on}\noff = {off}\n")
         }),
@@ -289,7 +293,7 @@ fn check_whole(scenario: &Scenario, result: &RunResult) -> Result<(), TestCaseEr
     let acks_queue = scenario.flows.iter().any(|flows| !flows.ack_path.is_empty());
     prop_assert!(by_group == drops || acks_queue && by_group < drops, "{by_group} by group, {drops} by link");
     prop_assert_eq!(result.total.dropped, by_group);
-    let marks: u64 = result.links.iter().map(|(_, link)| link.marked).sum();
+    let marks: u64 = result.links.iter().map(|(_, link)| link.marked + link.policed).sum();
     let mangles = scenario.links.iter().any(|link| link.impairments.ecn_mangling == Some(Mangling::ContinuousCe));
     prop_assert!(mangles || result.total.marked <= marks, "more marks arrive than were made");
     // One mark may reduce a window twice: a receiver echoes it until it hears CWR, and that may be lost.

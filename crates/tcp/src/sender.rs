@@ -128,16 +128,27 @@ impl Sender {
     /// The application has `segments` of data from now on, without limit if `None`; they follow what it had before.
     pub fn open(&mut self, segments: Option<u32>, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let first = self.end.max(u32::from(params.syn));
-        if let Some(law) = self.cc.host()
-            && first > 1
-        {
-            law.note_app_limited(0); // there was a pause
+        let (has_sent_all, in_flight) = (self.next_seq >= self.end, self.in_network());
+        if has_sent_all && first > 1 && f64::from(in_flight) < self.cc.window.cwnd {
+            self.cc.host().into_iter().for_each(|law| law.note_app_limited(in_flight));
         }
         self.end = first.saturating_add(segments.unwrap_or(u32::MAX));
         match self.recovery {
             LossRecovery::Rack(_) => self.rack_send(now, params, net),
             _ => self.send_allowed(now, params, net, u32::MAX),
         }
+    }
+
+    /// The application has `segments` more of data, `pause` after those before: at the beginning, while others are outstanding, or
+    /// after a pause in which all had been acknowledged.
+    pub fn offer(&mut self, segments: u32, pause: Span, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        if self.has_failed {
+            return;
+        }
+        if self.is_done() {
+            self.resume(pause, now, params);
+        }
+        self.open(Some(segments), now, params, net);
     }
 
     /// The application has more data after a pause in which all had been acknowledged; `open` follows. What becomes of the
@@ -257,6 +268,14 @@ impl Sender {
     /// Segments sent and not acknowledged.
     pub(crate) fn flight(&self) -> u32 {
         self.sent.saturating_sub(self.hole)
+    }
+
+    /// Segments in the network, as far as loss recovery knows.
+    fn in_network(&self) -> u32 {
+        match &self.recovery {
+            LossRecovery::Rack(rack) => rack.board.in_flight(),
+            _ => self.flight(),
+        }
     }
 
     /// Sends what the window allows, at most `burst` segments.
@@ -395,10 +414,7 @@ impl Sender {
 
     /// Tells a law other than Reno's of a segment sent.
     fn tell_sent(&mut self, seq: u32, is_first: bool, now: Time) {
-        let in_flight = match &self.recovery {
-            LossRecovery::Rack(rack) => rack.board.in_flight(),
-            _ => self.flight(),
-        };
+        let in_flight = self.in_network();
         if let Some(law) = self.cc.host() {
             law.on_sent(seq, self.hole, is_first, in_flight, now);
         }

@@ -21,7 +21,7 @@ pub enum Event {
     Open { flow: u32 },
     /// A flow's application stops.
     Close { flow: u32 },
-    /// A UDP source may send.
+    /// A source may send a datagram, or offer data.
     Emit { source: u32 },
     /// A client asks for its next object.
     Request { client: u32 },

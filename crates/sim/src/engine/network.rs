@@ -20,7 +20,7 @@ use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::Packet;
 use crate::net::route::{Routes, Way};
 use crate::traffic::client::Client;
-use crate::traffic::udp::UdpSource;
+use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{LinkSpec, Scenario};
@@ -48,7 +48,7 @@ pub struct NetworkState {
     pub flows: Part<Flow>,
     /// Flows that were stopped by hand before they started.
     pub never_start: BTreeSet<u32>,
-    pub sources: Part<UdpSource>,
+    pub sources: Part<TimedSource>,
     pub clients: Vec<Client>,
     pub connections: Vec<Connection>,
     pub routes: Routes,

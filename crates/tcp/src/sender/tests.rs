@@ -387,6 +387,23 @@ fn without_a_syn_a_finite_transfer_begins_with_segment_0() {
 }
 
 #[test]
+fn data_that_are_offered_later_are_sent_as_they_come() {
+    let mut bench = reno(&[("initial_window", "4 packets")]);
+    let offer = |bench: &mut Bench, segments, pause| {
+        bench.sender.offer(segments, Span::from_millis(pause), bench.now, &bench.params, &mut bench.wire);
+        bench.sent()
+    };
+    assert_eq!(offer(&mut bench, 2, 0), [0]);
+    assert_eq!(offer(&mut bench, 1, 0), [], "the SYN is outstanding");
+    assert_eq!(bench.ack(0), [1, 2, 3]);
+    assert_eq!((offer(&mut bench, 3, 0), bench.ack(1)), (vec![4], vec![5, 6]), "the window of four, then six");
+    assert_eq!((bench.ack(6), bench.sender.is_done()), (vec![], true));
+    // A pause longer than a timeout brings the window down to the initial one.
+    assert_eq!(bench.sender.cwnd(), 6.0);
+    assert_eq!(offer(&mut bench, 9, 60_000), [7, 8, 9, 10]);
+}
+
+#[test]
 fn unlimited_data_are_done_only_after_close() {
     let mut bench = reno(&[]).grown(6);
     bench.sender.close();

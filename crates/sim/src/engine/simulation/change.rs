@@ -160,6 +160,8 @@ impl Simulation {
                 if never_starts {
                     self.network.never_start.insert(flow);
                 }
+                let mut sources = self.network.sources.iter_mut();
+                sources.find(|source| source.flow == flow).into_iter().for_each(|source| source.stop_at(time));
                 self.network.schedule_close(flow, time);
             }
             MemberKind::Source(source) => self.network.sources[source as usize].stop_at(time),

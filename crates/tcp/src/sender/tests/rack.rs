@@ -38,6 +38,21 @@ impl Bench {
 }
 
 #[test]
+fn a_window_that_is_not_used_up_does_not_grow() {
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    for (round, cwnd) in [(1, 10.0), (2, 10.0), (3, 10.0)] {
+        bench.sender.offer(4, Span::from_millis(100), bench.now, &bench.params, &mut bench.wire);
+        bench.now = ms(100 * round);
+        bench.ack(if round == 1 { 0 } else { bench.sender.sent - 1 });
+        assert_eq!(bench.sender.cwnd(), cwnd, "four of ten segments in round {round}");
+    }
+    bench.sender.offer(40, Span::ZERO, bench.now, &bench.params, &mut bench.wire);
+    bench.now = ms(400);
+    bench.ack(bench.sender.sent - 1);
+    assert_eq!(bench.sender.cwnd(), 20.0, "ten of ten");
+}
+
+#[test]
 fn the_window_grows_by_the_segments_that_an_ack_acknowledges() {
     let mut bench = open();
     bench.now = ms(200);

@@ -73,6 +73,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
 fn of_changes(scenario: &Scenario) -> Vec<Problem> {
     let mut links = scenario.links.clone();
     let mut found = Vec::new();
+    if !scenario.awaited.is_empty() {
+        found.push(Problem::new("changes", "wait for a phase, which Linux does not tell of; expected at = TIME"));
+    }
     for change in &scenario.changes {
         let Ok(action) = change.action(scenario, &links) else { continue };
         action.update(&mut links);
@@ -93,6 +96,9 @@ fn of_changes(scenario: &Scenario) -> Vec<Problem> {
 fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
     let refuse = |key: &str, why: String| Problem::new(format!("flows.{}.{key}", flows.name), why);
     let mut found = Vec::new();
+    if flows.phases {
+        found.push(refuse("phases", "are nothing that Linux tells of; leave it out".into()));
+    }
     if flows.rtt_notification {
         found.push(refuse("rtt_notification", "is nothing that Linux sends".into()));
     }
@@ -209,5 +215,8 @@ mod tests {
         for (path, value) in [("links.a.aqm", "codel"), ("flows.f.count", "2"), ("flows.f.stop", "8 s")] {
             assert_eq!(paths(&format!("{LINK}{flows}{}", change(path, value))), ["changes"], "{path}");
         }
+        let when = change("links.a.rate", "1 Mbit/s")
+            .replace("at = \"5 s\"", "when = { flow = \"f\", enters = \"slow_start\" }");
+        assert_eq!(paths(&format!("{LINK}{flows}phases = true\n{when}")), ["flows.f.phases", "changes"]);
     }
 }

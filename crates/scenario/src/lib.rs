@@ -22,7 +22,7 @@ mod traffic;
 
 pub use aggregation::Aggregation;
 pub use assignment::SchemeAssignment;
-pub use changes::{Action, Change};
+pub use changes::{Action, AwaitedChange, Change};
 pub use distribution::Distribution;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use location::locate;
@@ -59,6 +59,8 @@ pub struct Scenario {
     pub schemes: Vec<(String, Vec<(String, String)>)>,
     /// Changes during the run, in order of time.
     pub changes: Vec<Change>,
+    /// Changes that wait for a flow to enter a phase.
+    pub awaited: Vec<AwaitedChange>,
     /// The text that it was read from, overrides included.
     pub source: toml::Table,
 }
@@ -143,6 +145,8 @@ pub struct FlowSpec {
     pub class: u8,
     /// Packets carry the sender's smoothed round-trip time.
     pub rtt_notification: bool,
+    /// The phases that its senders go through are recorded.
+    pub phases: bool,
     /// TCP profile.
     pub profile: Profile,
     /// The scenario leaves the profile to the default.
@@ -291,6 +295,11 @@ impl Traffic {
         !self.is_udp() && !self.is_foreign()
     }
 
+    /// It goes over TCP, with a sender for each flow from its start to its end.
+    pub fn has_lasting_senders(&self) -> bool {
+        matches!(self, Traffic::Ftp | Traffic::AppLimited(_))
+    }
+
     /// It is transfers that clients ask for.
     pub fn has_clients(&self) -> bool {
         matches!(self, Traffic::Http(_) | Traffic::Video(_) | Traffic::Short { .. })
@@ -429,11 +438,11 @@ impl Scenario {
     }
 
     /// The text that it was read from, overrides included, with these changes in place of its own.
-    pub fn to_toml(&self, changes: &[Change]) -> String {
+    pub fn to_toml(&self, changes: &[Change], awaited: &[AwaitedChange]) -> String {
         let mut source = self.source.clone();
         source.remove("changes");
-        let tables = changes.iter().map(|change| toml::Value::Table(change.table()));
-        tables.fold(source.to_string(), |text, table| {
+        let tables = changes.iter().map(Change::table).chain(awaited.iter().map(|change| change.table(self)));
+        tables.map(toml::Value::Table).fold(source.to_string(), |text, table| {
             text + &toml::Table::from_iter([("changes".to_string(), toml::Value::Array(vec![table]))]).to_string()
         })
     }

@@ -20,7 +20,7 @@ impl Scenario {
             "sample": self.sample.text(),
             "links": self.links.iter().map(LinkSpec::resolved).collect::<Vec<_>>(),
             "flows": self.flows.iter().map(FlowSpec::resolved).collect::<Vec<_>>(),
-            "changes": self.changes.iter().map(|change| json!(change.table())).collect::<Vec<_>>(),
+            "changes": self.change_tables().map(|table| json!(table)).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
         })
     }
@@ -102,6 +102,7 @@ impl FlowSpec {
             },
             "class": self.class,
             "hosts": self.hosts,
+            "phases": self.phases,
         });
         let more = self.traffic.resolved().into_iter().chain(self.resolved_tcp());
         shown.as_object_mut().expect("made as an object above").extend(more);

@@ -309,7 +309,7 @@ fn check_same(one: &RunResult, other: &RunResult, scenario: &Scenario) -> Result
     let (one, other) = (one.json(), other.json());
     let parting = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let there = |text: &str| text.chars().skip(parting.saturating_sub(100)).take(200).collect::<String>();
-    prop_assert!(one == other, "{}\n{}\n{}", there(&one), there(&other), scenario.to_toml(&[]));
+    prop_assert!(one == other, "{}\n{}\n{}", there(&one), there(&other), scenario.to_toml(&[], &[]));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ mod ecn;
 mod ns2;
 
 use crate::ack::Ack;
-use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure};
+use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure, SENDER_PHASES};
 use crate::params::{BurstLimit, EcnResponse, IdleWindow, TcpParams, TcpVariant};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
@@ -232,6 +232,18 @@ impl Sender {
     /// The breakdown of its law, if it has one.
     pub fn law_failure(&self) -> Option<&LawFailure> {
         self.cc.failure()
+    }
+
+    /// The phase that it is in: of its law, if that has phases of its own, or one of [`SENDER_PHASES`](crate::cc::SENDER_PHASES).
+    pub fn phase(&self) -> &'static str {
+        let [slow_start, avoidance, fast_recovery, rto_recovery] = SENDER_PHASES;
+        let window = self.cc.window;
+        self.cc.phase().unwrap_or(match self.state {
+            RecoveryState::FastRecovery => fast_recovery,
+            RecoveryState::RtoRecovery if self.hole < self.recover => rto_recovery,
+            _ if window.cwnd < window.ssthresh => slow_start,
+            _ => avoidance,
+        })
     }
 
     /// Congestion window, segments. Below 1 it is closed until the timer expires ([`EcnResponse`]).

@@ -103,6 +103,8 @@ class FlowResult(Measured):
     """95 % of the transfers take at most this long. Unit: s."""
     fct_p99: float | None
     """99 % of the transfers take at most this long. Unit: s."""
+    phases: Sequence[Sequence[tuple[float, str]]] | None = None
+    """For each flow, the phases that its sender entered: times from the start of the run, s, and names."""
     call: CallResult | None = None
     """The datagrams of the group, if it sends any."""
     video: VideoResult | None = None

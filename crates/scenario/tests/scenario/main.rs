@@ -240,6 +240,50 @@ fn paths_and_rates_are_read_strictly() {
 }
 
 #[test]
+fn changes_that_wait_for_a_phase_are_read_strictly() {
+    let when = |when: &str| {
+        let change = format!("when = {when}\npath = \"links.uplink.rate\"\nvalue = \"9 Mbit/s\"\n");
+        format!("[[changes]]\n{change}\n[schemes.pi]")
+    };
+    let of_pi = "[schemes.pi]";
+    each_is_refused(&[
+        (
+            of_pi,
+            &when("\"drain\""),
+            "changes.0.when: expected a table, found text; write e.g. when = { flow = \"bulk\"",
+        ),
+        (of_pi, &when("{ flow = \"ftp\" }"), "changes.0.when.enters: missing; write e.g. enters = \"slow_start\""),
+        (of_pi, &when("{ flow = \"fpt\", enters = \"drain\" }"), "changes.0.when.flow: unknown group of flows \"fpt\""),
+        (
+            of_pi,
+            &when("{ flow = \"ftp\", enters = \"drain\" }"),
+            "changes.0.when.enters: unknown phase \"drain\"; known: slow_start, congestion_avoidance, fast_recovery, rto_recovery",
+        ),
+        (of_pi, &when("{ flow = \"ftp\", enters = \"slow_start\" }\nat = \"3 s\""), "changes.0.at: stands beside when"),
+        (
+            of_pi,
+            &when("{ flow = \"ftp\", enters = \"slow_start\", after = \"x\" }"),
+            "changes.0.when.after: \"x\" is not a",
+        ),
+        (
+            of_pi,
+            &when("{ flow = \"ftp\", enters = \"slow_start\" }").replace("uplink", "upling"),
+            "changes.0.links.upling.rate: unknown link \"upling\"",
+        ),
+        (
+            "kind = \"ftp\"",
+            "phases = true\nkind = \"udp-cbr\"\nrate = \"1 Mbit/s\"",
+            "flows.ftp.phases: \"true\" needs senders that last; expected kind = \"ftp\" or \"app-limited\"",
+        ),
+    ]);
+    let text = VALID.replace(of_pi, &when("{ flow = \"ftp\", enters = \"fast_recovery\", after = \"2 s\" }"));
+    let scenario = parse(&text, "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let awaited = &scenario.awaited[0];
+    assert_eq!((awaited.group, awaited.phase, awaited.after), (0, "fast_recovery", aqmlab_core::Span::from_secs(2)));
+    assert_eq!(parse(&scenario.to_toml(&[], &scenario.awaited), "test", &[]).unwrap().awaited, scenario.awaited);
+}
+
+#[test]
 fn impairments_are_read_strictly() {
     let policer =
         |rate, burst, action| format!("policer = {{ rate = \"{rate}\", burst = \"{burst}\", action = \"{action}\" }}");

@@ -11,6 +11,7 @@ use crate::calendar::{Lane, Moment, Place};
 use crate::engine::agenda::Agenda;
 use crate::engine::event::Event;
 use crate::engine::part::Part;
+use crate::engine::phases::PhaseLog;
 use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::link::LinkUsage;
 use crate::measure::result::{Series, TransferTable};
@@ -55,6 +56,8 @@ pub struct NetworkState {
     pub groups: Vec<Group>,
     pub group_meters: Vec<GroupMeter>,
     pub transfer_table: Option<TransferTable>,
+    /// Phases of senders, if somebody asks for them.
+    pub phases: Option<Box<PhaseLog>>,
     /// Events handled.
     pub events: u64,
     /// Others run between its steps, so that its flows have left the caches.
@@ -126,6 +129,7 @@ impl NetworkState {
             groups: scenario.flows.iter().map(Group::new).collect(),
             group_meters: vec![meter; scenario.flows.len()],
             transfer_table: records.then(TransferTable::default),
+            phases: PhaseLog::new(scenario),
             events: 0,
             is_cold: false,
             scenario: scenario.clone(),

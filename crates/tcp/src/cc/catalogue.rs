@@ -2,7 +2,7 @@
 
 use super::congestion::AnyLaw;
 use super::reno::{RenoLaw, RenoParams};
-use super::{CongestionControlLaw, LawInfo, Needs};
+use super::{CongestionControlLaw, LawInfo, Needs, SENDER_PHASES};
 use crate::params::Profile;
 use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::problem::unknown;
@@ -28,6 +28,8 @@ pub struct LawEntry {
     pub needs: Needs,
     /// Constants of TCP that it sets, over the profile.
     pub settings: &'static [(&'static str, &'static str)],
+    /// Phases of its own; none if it has those of every sender.
+    pub phases: &'static [&'static str],
     /// Its parameters.
     pub params: &'static (dyn Fn() -> Vec<ParamSpec> + Sync),
     pub(super) build: &'static LawBuilder,
@@ -45,6 +47,7 @@ impl LawEntry {
             page: L::Params::DOC,
             needs: L::NEEDS,
             settings: L::SETTINGS,
+            phases: L::PHASES,
             params: &L::Params::specs,
             build: &build::<L>,
             is_declared: false,
@@ -106,6 +109,7 @@ pub struct LawChoice {
     values: Values,
     needs: Needs,
     settings: &'static [(&'static str, &'static str)],
+    phases: &'static [&'static str],
     is_declared: bool,
     law: AnyLaw,
 }
@@ -118,6 +122,7 @@ impl Default for LawChoice {
             values: Values::new(),
             needs: Needs::NONE,
             settings: &[],
+            phases: &[],
             is_declared: false,
             law: AnyLaw::Reno(super::reno::Reno),
         }
@@ -146,8 +151,8 @@ impl LawChoice {
         Ok(match is_plain_reno {
             true => Self::default(),
             false => {
-                let LawEntry { info, needs, settings, is_declared, .. } = entry;
-                Self { name: info.name, values, needs, settings, is_declared, law }
+                let LawEntry { info, needs, settings, phases, is_declared, .. } = entry;
+                Self { name: info.name, values, needs, settings, phases, is_declared, law }
             }
         })
     }
@@ -180,6 +185,11 @@ impl LawChoice {
     /// Constants of TCP that it sets, over the profile.
     pub fn settings(&self) -> &'static [(&'static str, &'static str)] {
         self.settings
+    }
+
+    /// The phases that its senders go through: its own, or those of every sender.
+    pub fn phases(&self) -> &'static [&'static str] {
+        if self.phases.is_empty() { &SENDER_PHASES } else { self.phases }
     }
 
     /// With every parameter, as [`LawChoice::parse`] reads it.

@@ -66,7 +66,7 @@ impl Simulation {
             simulation.add_group(group);
         }
         simulation.assign_lanes();
-        if departures == DepartureMode::Foreseen && scenario.changes.is_empty() {
+        if departures == DepartureMode::Foreseen && scenario.changes.is_empty() && scenario.awaited.is_empty() {
             simulation.network.let_senders_run_ahead();
         }
         simulation.count_losses();

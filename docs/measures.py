@@ -40,7 +40,9 @@ def classes() -> str:
 def _class(name: str, result: dict[str, Any]) -> str:
     lines = ["@dataclass(frozen=True)", f"class {name}(Measured):", f'    """{_first(result["doc"])}"""', ""]
     for field in result["fields"]:
-        default = " = None" if _type(field["kind"]).startswith(("CallResult", "VideoResult", "Sequence[Sequence")) else ""
+        default = (
+            " = None" if _type(field["kind"]).startswith(("CallResult", "VideoResult", "Sequence[Sequence")) else ""
+        )
         lines.append(f"    {field['name']}: {_type(field['kind'])}{default}")
         lines += _docstring(_first(field["doc"]), field["measure"])
     return "\n".join(lines) + "\n"

@@ -1,6 +1,7 @@
 //! The sending endpoint: window, sending, ECN and the retransmission timer, shared by every kind of recovery.
 
 mod ecn;
+mod growth;
 mod ns2;
 
 use crate::ack::Ack;
@@ -9,6 +10,7 @@ use crate::params::{BurstLimit, EcnResponse, IdleWindow, TcpParams, TcpVariant};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
+use growth::WindowUse;
 use std::mem::offset_of;
 
 /// A segment as the sender hands it out.
@@ -85,6 +87,7 @@ pub struct Sender {
     retransmits: u32,
     pub(crate) timeouts: u32,
     pub(crate) ecn_reductions: u32,
+    window_use: WindowUse,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -122,6 +125,7 @@ impl Sender {
             retransmits: 0,
             timeouts: 0,
             ecn_reductions: 0,
+            window_use: WindowUse::default(),
         }
     }
 
@@ -338,8 +342,9 @@ impl Sender {
             self.cc.leave_recovery();
         } else if !is_echo || self.is_answered(ack.next, params) {
             let (acked, flight, srtt) = (ack.next - hole - known, self.sent - hole, self.rtt.smoothed());
-            let is_app_limited = self.next_seq >= self.end;
+            let (is_app_limited, before) = (self.next_seq >= self.end, self.cc.window);
             self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay: ack.delay, srtt, now, ..Facts::default() });
+            self.limit_growth(before, flight, params);
         }
     }
 

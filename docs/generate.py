@@ -173,6 +173,7 @@ def tcp() -> str:
         "With `rack`, a reduction that was needless is undone, as in Linux: the original arrives after all (RFC 3522,\n"
         "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while used up, and\n"
         "`after_idle` says what a pause leaves of it. `window` is the receiver's, and does not grow.",
+        "`phases = true` records when a sender enters slow start, or BBR's drain ([phases of a law](phases.md)).",
         'With `bursts = "gso"` new segments of a law without a pace wait until about a millisecond of them can leave\n'
         "at once, as in Linux with segmentation offload; laws with a pace have bursts of their own then.",
         "The receiver's window does not grow, for in Linux its growth holds no bulk transfer back. It begins with\n"

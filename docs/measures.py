@@ -25,6 +25,7 @@ TYPES = {
     "u64": "int",
     "Vec<(f64, Option<f64>)>": "Sequence[tuple[float, float | None]]",
     "BTreeMap<&'static str, u64>": "Mapping[str, int]",
+    "PhaseTable": "Sequence[Sequence[tuple[float, str]]]",
 }
 """Types of Rust in Python."""
 
@@ -39,7 +40,9 @@ def classes() -> str:
 def _class(name: str, result: dict[str, Any]) -> str:
     lines = ["@dataclass(frozen=True)", f"class {name}(Measured):", f'    """{_first(result["doc"])}"""', ""]
     for field in result["fields"]:
-        default = " = None" if _type(field["kind"]).startswith(("CallResult", "VideoResult")) else ""
+        default = (
+            " = None" if _type(field["kind"]).startswith(("CallResult", "VideoResult", "Sequence[Sequence")) else ""
+        )
         lines.append(f"    {field['name']}: {_type(field['kind'])}{default}")
         lines += _docstring(_first(field["doc"]), field["measure"])
     return "\n".join(lines) + "\n"

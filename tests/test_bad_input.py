@@ -41,6 +41,12 @@ def refused(answer: object, *words: str) -> None:
         ('target = "30 packets"', 'jiter = "1 ms"', ["jiter", "jitter"]),
         ('target = "30 packets"', 'jitter = "11 s"', ["jitter", "11 s", "10 s"]),
         ('target = "30 packets"', 'reorder = "1%"', ["reorder", "needs jitter"]),
+        (
+            'target = "30 packets"',
+            'policer = { rate = "1 Mbit/s", burst = "1 B" }',
+            ["policer.burst", "1 B", "holds no packet"],
+        ),
+        ('target = "30 packets"', "aggregation = { packets = 1 }", ["aggregation.packets", "1", "2"]),
         ('target = "30 packets"', 'ecn_mangling = "bleech"', ["ecn_mangling", "bleech", '"bleach"']),
         ('buffer = "100 packets"', 'buffer = "0 packets"', ["buffer"]),
         ('target = "30 packets"', 'target = "3000 packets"', ["target", "3000"]),

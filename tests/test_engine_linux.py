@@ -94,6 +94,8 @@ def test_red_is_told_what_tc_computes() -> None:
 def test_what_linux_cannot_do_is_refused_by_name(line: Path) -> None:
     for settings, aqm, path in [
         ({"links.line.ecn_mangling": "bleach"}, "codel", "links.line.ecn_mangling"),
+        ({"links.line.aggregation": '{ every = "5 ms" }'}, "codel", "links.line.aggregation"),
+        ({"links.line.policer": '{ rate = "1 Mbit/s", burst = "9 kB" }'}, "codel", "links.line.policer"),
         ({"links.line.jitter": '{ values = ["1 ms", "2 ms"] }'}, "codel", "links.line.jitter"),
         ({"flows.bulk.tcp": "prague"}, "codel", "flows.bulk.tcp.congestion_control"),
         ({"flows.bulk.tcp": "rfc"}, "codel", "flows.bulk.tcp"),

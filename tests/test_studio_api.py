@@ -46,7 +46,15 @@ def test_the_catalogue_has_all_there_is(studio: Server) -> None:
     assert pi["observables"][0]["name"] == "p"
     assert found["scenario"] == "small"
     assert [each["name"] for each in found["scenarios"]] == ["small", *scenarios()]
-    assert {each["name"] for each in found["kinds"]} == {"ftp", "short", "http", "video", "udp-cbr", "udp-onoff"}
+    assert {each["name"] for each in found["kinds"]} == {
+        "ftp",
+        "app-limited",
+        "short",
+        "http",
+        "video",
+        "udp-cbr",
+        "udp-onoff",
+    }
     assert {each["name"] for each in found["studies"]} >= {"li2014", "sun2007", "xiong2010"}
     assert len(found["lessons"]) == 8
     assert found["limits"] == {"lanes": 8, "marks": 16, "flows": 16, "bytes": 1048576}

@@ -202,6 +202,9 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     if scenario.links.len() > 1 {
         refuse("links".into(), "the fluid model has one queue; take a scenario with one link");
     }
+    if !(scenario.changes.is_empty() && scenario.awaited.is_empty()) {
+        refuse("changes".into(), "the fluid model changes nothing on the way; leave them out");
+    }
     let link = &scenario.links[0];
     if link.changes != RateChanges::None {
         refuse(
@@ -218,6 +221,9 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     let marked = scenario.flows.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
     for flows in &scenario.flows {
         let path = |key: &str| format!("flows.{}.{key}", flows.name);
+        if flows.phases {
+            refuse(path("phases"), "phases of a sender have no place in the fluid model; leave it out");
+        }
         if flows.start_spread > 0.0 {
             refuse(path("start_spread"), "starts within a round trip have no place in the fluid model; leave it out");
         }

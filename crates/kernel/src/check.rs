@@ -3,7 +3,7 @@
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
 use aqmlab_core::{ParamSet, Problem, Quantity, Span};
-use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, RateChanges, Scenario};
+use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, RateChanges, Scenario, Traffic};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 
 /// Laws of the kernel that we build, by our names.
@@ -57,6 +57,12 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
             "of a share of the packets is nothing that netem has; leave it out, and the order is kept",
         ));
     }
+    if wire.aggregation.is_some() {
+        found.push(refuse("aggregation", "is not done on Linux; leave it out"));
+    }
+    if wire.policer.is_some() {
+        found.push(refuse("policer", "stands behind the queue, where our Linux has none; leave it out"));
+    }
     if wire.ecn_mangling.is_some() {
         found.push(refuse("ecn_mangling", "is nothing that netem has; leave it out"));
     }
@@ -67,6 +73,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
 fn of_changes(scenario: &Scenario) -> Vec<Problem> {
     let mut links = scenario.links.clone();
     let mut found = Vec::new();
+    if !scenario.awaited.is_empty() {
+        found.push(Problem::new("changes", "wait for a phase, which Linux does not tell of; expected at = TIME"));
+    }
     for change in &scenario.changes {
         let Ok(action) = change.action(scenario, &links) else { continue };
         action.update(&mut links);
@@ -87,12 +96,18 @@ fn of_changes(scenario: &Scenario) -> Vec<Problem> {
 fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
     let refuse = |key: &str, why: String| Problem::new(format!("flows.{}.{key}", flows.name), why);
     let mut found = Vec::new();
+    if flows.phases {
+        found.push(refuse("phases", "are nothing that Linux tells of; leave it out".into()));
+    }
     if flows.rtt_notification {
         found.push(refuse("rtt_notification", "is nothing that Linux sends".into()));
     }
     if flows.traffic.is_foreign() {
         found.push(refuse("kind", "\"quic\" is a stack that runs in the simulator only".into()));
         return found;
+    }
+    if matches!(flows.traffic, Traffic::AppLimited(_)) {
+        found.push(refuse("kind", "\"app-limited\" is data that our guest on Linux does not offer".into()));
     }
     if flows.traffic.is_udp() {
         return found;
@@ -169,15 +184,19 @@ mod tests {
 
     #[test]
     fn what_linux_lacks_is_named() {
-        let flows = "jitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
+        let flows = "policer = { rate = \"5 Mbit/s\", burst = \"9 kB\" }\naggregation = { every = \"1 ms\" }\njitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
                      [[flows]]\nname = \"r\"\nrtt = \"20 ms\"\ntcp = \"rfc\"\n\
+                     [[flows]]\nname = \"o\"\nkind = \"app-limited\"\nrate = \"1 Mbit/s\"\nrtt = \"20 ms\"\n\
                      [[flows]]\nname = \"c\"\nrtt = \"20 ms\"\ntcp = { congestion_control = \"cubic:beta=0.8\", min_rto = \"1 s\" }\n";
         let found = paths(&format!("{LINK}{flows}"));
         let expected = [
             "links.a.framing",
             "links.a.jitter",
+            "links.a.policer",
+            "links.a.aggregation",
             "flows.p.tcp.congestion_control",
             "flows.r.tcp",
+            "flows.o.kind",
             "flows.c.tcp.congestion_control",
             "flows.c.tcp.min_rto",
         ];
@@ -196,5 +215,8 @@ mod tests {
         for (path, value) in [("links.a.aqm", "codel"), ("flows.f.count", "2"), ("flows.f.stop", "8 s")] {
             assert_eq!(paths(&format!("{LINK}{flows}{}", change(path, value))), ["changes"], "{path}");
         }
+        let when = change("links.a.rate", "1 Mbit/s")
+            .replace("at = \"5 s\"", "when = { flow = \"f\", enters = \"slow_start\" }");
+        assert_eq!(paths(&format!("{LINK}{flows}phases = true\n{when}")), ["flows.f.phases", "changes"]);
     }
 }

@@ -156,7 +156,7 @@ impl<T> Line<T> {
     /// target = "20 ms"             # for schemes with a reference; a third of the buffer
     /// ecn = true                   # capable packets are marked where others are dropped
     /// overhead = "0 B"             # link layer, with mpu and framing
-    /// loss = "0.1%"                # impairments, with jitter, reorder and ecn_mangling
+    /// loss = "0.1%"                # impairments, with policer, aggregation, jitter, reorder and ecn_mangling
     /// packet = "1500 B"            # the size by which buffer and target are converted
     /// ```
     ///

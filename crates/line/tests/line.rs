@@ -41,6 +41,17 @@ fn packets_leave_at_the_rate_and_come_out_a_delay_later() {
 }
 
 #[test]
+fn packets_that_wait_for_each_other_on_the_wire_come_out_together() {
+    // Sent at 1, 2, 3 and 4 ms: two go at 2 ms, two at 4 ms, and one alone, sent at 5 ms, 2 ms later.
+    let text = "rate = '8 Mbit/s'\ndelay = '10 ms'\nbuffer = '9 packets'\naggregation = { packets = 2, hold = '2 ms' }";
+    let mut line = line(text);
+    push_all(&mut line, &[0; 5]);
+    let out = [(0, 12 * MS, 0), (1, 12 * MS, MS), (2, 14 * MS, 2 * MS), (3, 14 * MS, 3 * MS), (4, 17 * MS, 4 * MS)];
+    assert_eq!(pop_all(&mut line), out);
+    assert_eq!(line.counters().held, 0);
+}
+
+#[test]
 fn remainders_of_a_nanosecond_are_kept() {
     // 7 Gbit/s: 1000 bytes take 1142.857 ns. Seven packets take 8000 ns; each comes out at the nanosecond after its time.
     let mut line = line("rate = '7 Gbit/s'\nbuffer = '100 packets'");

@@ -3,7 +3,7 @@
 use crate::distribution::Distribution;
 use crate::impairments::Loss;
 use crate::sizing::{SizingBasis, limit, target};
-use crate::table_reader::{TableReader, scalar};
+use crate::table_reader::{TableReader, kind, scalar};
 use crate::{AqmChoice, LinkSpec, RateChanges, Scenario};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::{clip, unknown};
@@ -21,6 +21,21 @@ pub struct Change {
     pub value: Value,
     /// It is a line of a link's trace.
     pub is_of_trace: bool,
+}
+
+/// A change at the moment at which a flow enters a phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AwaitedChange {
+    /// Index of the group of flows, the first of which makes the change.
+    pub group: usize,
+    /// The phase, as its law calls it.
+    pub phase: &'static str,
+    /// Time from which an entry counts.
+    pub after: Span,
+    /// Its path.
+    pub path: String,
+    /// The new value.
+    pub value: Value,
 }
 
 /// The effect of a change, where links and groups go by their index.
@@ -151,14 +166,82 @@ impl Change {
     }
 
     fn text(&self) -> Result<String, String> {
-        scalar(&self.value)
-            .ok_or_else(|| format!("expected a quantity, found {}", super::table_reader::kind(&self.value)))
+        scalar(&self.value).ok_or_else(|| format!("expected a quantity, found {}", kind(&self.value)))
     }
 
     /// As a table of `[[changes]]`.
     pub fn table(&self) -> Table {
-        let pairs = [("at", exact(self.at).into()), ("path", self.path.clone().into()), ("value", self.value.clone())];
-        pairs.into_iter().map(|(key, value): (_, Value)| (key.to_string(), value)).collect()
+        table([("at", exact(self.at).into()), ("path", self.path.clone().into()), ("value", self.value.clone())])
+    }
+}
+
+impl AwaitedChange {
+    /// The change, made at a time.
+    pub fn at(&self, at: Span) -> Change {
+        Change { at, path: self.path.clone(), value: self.value.clone(), is_of_trace: false }
+    }
+
+    /// As a table of `[[changes]]` of a scenario.
+    pub fn table(&self, scenario: &Scenario) -> Table {
+        let flow = scenario.flows[self.group].name.clone();
+        let when = [("flow", flow.into()), ("enters", self.phase.into()), ("after", exact(self.after).into())];
+        let pairs = [("when", table(when).into()), ("path", self.path.clone().into()), ("value", self.value.clone())];
+        table(pairs)
+    }
+
+    /// `when = { flow, enters, after }` of one of `[[changes]]`.
+    fn read(change: &mut TableReader, when: &Value, path: &str, value: &Value, scenario: &Scenario) -> Option<Self> {
+        const EXAMPLE: &str = "when = { flow = \"bulk\", enters = \"slow_start\" }";
+        let Value::Table(table) = when else {
+            change.refuse("when", format!("expected a table, found {}; write e.g. {EXAMPLE}", kind(when)));
+            return None;
+        };
+        let at = change.path("when");
+        let mut when = TableReader::new(table, at, change.found());
+        let (flow, phase) = (when.text("flow"), when.text("enters"));
+        for (key, text, example) in [("flow", flow, "\"bulk\""), ("enters", phase, "\"slow_start\"")] {
+            if text.is_none() {
+                when.miss(key, example);
+            }
+        }
+        let after = when.optional("after").unwrap_or(Span::ZERO);
+        let names: Vec<&str> = scenario.flows.iter().map(|flows| flows.name.as_str()).collect();
+        let group = flow.and_then(|flow| {
+            let found = names.iter().position(|known| *known == flow);
+            found.or_else(|| {
+                when.refuse("flow", unknown("group of flows", flow, &names));
+                None
+            })
+        });
+        let phase = group.zip(phase).and_then(|(group, phase)| {
+            let flows = &scenario.flows[group];
+            if !flows.traffic.has_lasting_senders() {
+                when.refuse(
+                    "flow",
+                    format!("\"{}\" has no senders that last; expected kind ftp or app-limited", flows.name),
+                );
+                return None;
+            }
+            let known = flows.control.phases();
+            let found = known.iter().copied().find(|known| *known == phase);
+            found.or_else(|| {
+                when.refuse("enters", unknown("phase", phase, known));
+                None
+            })
+        });
+        when.finish();
+        Some(Self { group: group?, phase: phase?, after, path: path.to_string(), value: value.clone() })
+    }
+}
+
+fn table<const N: usize>(pairs: [(&str, Value); N]) -> Table {
+    pairs.into_iter().map(|(key, value)| (key.to_string(), value)).collect()
+}
+
+impl Scenario {
+    /// Every change, as a table of `[[changes]]`.
+    pub(super) fn change_tables(&self) -> impl Iterator<Item = Table> {
+        self.changes.iter().map(Change::table).chain(self.awaited.iter().map(|change| change.table(self)))
     }
 }
 
@@ -207,17 +290,22 @@ impl Action {
     }
 }
 
-/// `[[changes]]` and those of the links' traces, in order of time.
+/// `[[changes]]`, at times, with those of the links' traces, in order of time; and when flows enter phases.
 pub fn read_changes(
     tables: &[&Table],
     of_traces: Vec<Change>,
     scenario: &Scenario,
     found: &mut Vec<Problem>,
-) -> Vec<Change> {
-    let mut changes = Vec::new();
+) -> (Vec<Change>, Vec<AwaitedChange>) {
+    let (mut changes, mut awaited) = (Vec::new(), Vec::new());
+    let are_flows_whole = found.is_empty(); // else groups may be missing
     for (i, table) in tables.iter().enumerate() {
         let mut reader = TableReader::new(table, format!("changes.{i}"), found);
-        let at: Option<Span> = reader.required("at", "\"30 s\"");
+        let when = reader.raw("when");
+        if when.is_some() && reader.raw("at").is_some() {
+            reader.refuse("at", "stands beside when; leave one of them out");
+        }
+        let at: Option<Span> = if when.is_some() { None } else { reader.required("at", "\"30 s\"") };
         let path = reader.text("path");
         let value = reader.raw("value");
         if path.is_none() {
@@ -229,6 +317,9 @@ pub fn read_changes(
         if at.is_some_and(|at| at > scenario.duration) {
             reader.refuse("at", format!("is after the end of the run ({})", scenario.duration.text()));
         }
+        if let (true, Some(when), Some(path), Some(value)) = (are_flows_whole, when, path, value) {
+            awaited.extend(AwaitedChange::read(&mut reader, when, path, value, scenario).map(|change| (i, change)));
+        }
         reader.finish();
         if let (Some(at), Some(path), Some(value)) = (at, path, value) {
             changes.push((i, Change { at, path: path.to_string(), value: value.clone(), is_of_trace: false }));
@@ -236,7 +327,7 @@ pub fn read_changes(
     }
     changes.sort_by_key(|(_, change)| change.at);
     if !found.is_empty() {
-        return Vec::new(); // links or groups may be missing
+        return (Vec::new(), Vec::new()); // links or groups may be missing
     }
     let mut links = scenario.links.clone();
     for (i, change) in &changes {
@@ -245,7 +336,12 @@ pub fn read_changes(
             Err(problem) => found.push(problem.within(&format!("changes.{i}"))),
         }
     }
+    for (i, change) in &awaited {
+        if let Err(problem) = change.at(Span::ZERO).action(scenario, &scenario.links) {
+            found.push(problem.within(&format!("changes.{i}")));
+        }
+    }
     let mut all: Vec<Change> = of_traces.into_iter().chain(changes.into_iter().map(|(_, change)| change)).collect();
     all.sort_by_key(|change| change.at);
-    all
+    (all, awaited.into_iter().map(|(_, change)| change).collect())
 }

@@ -57,6 +57,10 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> 
         false if is_quic => Some(UDP_HEADER),
         false => read_udp_header(&mut flow),
     };
+    let phases = flow.optional("phases").unwrap_or(false);
+    if phases && !traffic.as_ref().is_none_or(Traffic::has_lasting_senders) {
+        flow.refuse("phases", "\"true\" needs senders that last; expected kind = \"ftp\" or \"app-limited\"");
+    }
     let batches = read_batches(&mut flow);
     let start_spread: Option<f64> = flow.optional("start_spread");
     let start_spread = flow.within("start_spread", start_spread, "0", "1000").unwrap_or(0.0);
@@ -81,6 +85,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> 
         class: class? as u8,
         hosts,
         rtt_notification,
+        phases,
         profile,
         has_default_profile: is_default,
         variant,

@@ -1,6 +1,8 @@
 //! Impairments of the wire of a link, as a scenario gives them.
 
+use crate::aggregation::Aggregation;
 use crate::distribution::Distribution;
+use crate::policer::PolicerSpec;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::traffic::read_distribution;
 use aqmlab_aqm::Ecn;
@@ -11,6 +13,8 @@ use toml::{Table, Value};
 /// Impairments of the wire of a link, behind its queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairments {
+    /// Packets beyond a rate and a burst are dropped or marked, before anything else happens to them.
+    pub policer: Option<PolicerSpec>,
     /// Packets are lost at random.
     pub loss: Option<Loss>,
     /// Extra delay of each packet. A packet that would pass the one before waits for it.
@@ -19,6 +23,8 @@ pub struct Impairments {
     pub reorder: Option<Ratio>,
     /// The ECN field of packets is changed.
     pub ecn_mangling: Option<Mangling>,
+    /// Packets are released together.
+    pub aggregation: Option<Aggregation>,
 }
 
 /// Gilbert-Elliott loss. The wire is in a good or a bad state; after each packet it may change. It begins in the good one.
@@ -52,16 +58,19 @@ impl Impairments {
     /// The keys that a scenario has set.
     pub fn keys(&self) -> Vec<&'static str> {
         let set = [
+            ("policer", self.policer.is_some()),
             ("loss", self.loss.is_some()),
             ("jitter", self.jitter.is_some()),
             ("reorder", self.reorder.is_some()),
             ("ecn_mangling", self.ecn_mangling.is_some()),
+            ("aggregation", self.aggregation.is_some()),
         ];
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
     }
 
-    /// The impairments of one `[[links]]`.
-    pub(super) fn read(link: &mut TableReader) -> Self {
+    /// The impairments of one `[[links]]`, which packets of up to `largest` bytes cross.
+    pub(super) fn read(link: &mut TableReader, largest: f64) -> Self {
+        let policer = PolicerSpec::read(link, largest);
         let loss = link.raw("loss").map(Loss::read);
         let loss = loss.and_then(|read| read.map_err(|reason| link.refuse("loss", reason)).ok());
         let jitter = read_jitter(link);
@@ -69,7 +78,14 @@ impl Impairments {
         if reorder.is_some() && link.raw("jitter").is_none() {
             link.refuse("reorder", "needs jitter: packets pass others only where some are delayed");
         }
-        Self { loss, jitter, reorder, ecn_mangling: read_mangling(link) }
+        let aggregation = Aggregation::read(link);
+        if jitter.is_some() && matches!(aggregation, Some(Aggregation::Packets { .. })) {
+            link.refuse(
+                "aggregation",
+                "of so many packets does not go with jitter; expected { every = TIME }, or no jitter",
+            );
+        }
+        Self { policer, loss, jitter, reorder, ecn_mangling: read_mangling(link), aggregation }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The scenario language, schema 1: what a TOML file may say, read into checked values.
 
+mod aggregation;
 mod assignment;
 mod changes;
 mod condition_trace;
@@ -11,6 +12,7 @@ mod links;
 mod location;
 mod opportunity_trace;
 mod parse;
+mod policer;
 mod set;
 mod show;
 mod sizing;
@@ -18,13 +20,15 @@ mod table_reader;
 mod tcp;
 mod traffic;
 
+pub use aggregation::Aggregation;
 pub use assignment::SchemeAssignment;
-pub use changes::{Action, Change};
+pub use changes::{Action, AwaitedChange, Change};
 pub use distribution::Distribution;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use location::locate;
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
 pub use parse::{of_table, parse, parse_file, read_toml};
+pub use policer::{PolicerAction, PolicerSpec};
 pub use sizing::buffer_packets;
 
 use aqmlab_aqm::link_layer::LinkLayer;
@@ -55,6 +59,8 @@ pub struct Scenario {
     pub schemes: Vec<(String, Vec<(String, String)>)>,
     /// Changes during the run, in order of time.
     pub changes: Vec<Change>,
+    /// Changes that wait for a flow to enter a phase.
+    pub awaited: Vec<AwaitedChange>,
     /// The text that it was read from, overrides included.
     pub source: toml::Table,
 }
@@ -139,6 +145,8 @@ pub struct FlowSpec {
     pub class: u8,
     /// Packets carry the sender's smoothed round-trip time.
     pub rtt_notification: bool,
+    /// The phases that its senders go through are recorded.
+    pub phases: bool,
     /// TCP profile.
     pub profile: Profile,
     /// The scenario leaves the profile to the default.
@@ -156,6 +164,8 @@ pub struct FlowSpec {
 pub enum Traffic {
     /// Unlimited data over TCP.
     Ftp,
+    /// Data over TCP that the application offers at a rate, which may be less than what the network carries.
+    AppLimited(OfferedData),
     /// Datagrams at a constant rate.
     UdpCbr {
         /// On the wire, headers included.
@@ -185,6 +195,17 @@ pub enum Traffic {
     Quic(Quic),
     /// Whatever the program sends that hosts the simulation. No scenario has it.
     Foreign,
+}
+
+/// Data that an application offers over time.
+#[derive(Clone, Debug)]
+pub struct OfferedData {
+    /// Payload while it is on.
+    pub rate: Rate,
+    /// Segments that it offers at once.
+    pub chunk: u32,
+    /// Times that it is on and off; `None`: always on. It begins with an off time.
+    pub on_off: Option<(Distribution<Span>, Distribution<Span>)>,
 }
 
 /// A QUIC connection.
@@ -253,6 +274,7 @@ impl Traffic {
     pub fn kind(&self) -> &'static str {
         match self {
             Traffic::Ftp => "ftp",
+            Traffic::AppLimited(_) => "app-limited",
             Traffic::UdpCbr { .. } => "udp-cbr",
             Traffic::UdpOnOff { .. } => "udp-onoff",
             Traffic::Http(_) => "http",
@@ -271,6 +293,11 @@ impl Traffic {
     /// It goes over TCP.
     pub fn is_tcp(&self) -> bool {
         !self.is_udp() && !self.is_foreign()
+    }
+
+    /// It goes over TCP, with a sender for each flow from its start to its end.
+    pub fn has_lasting_senders(&self) -> bool {
+        matches!(self, Traffic::Ftp | Traffic::AppLimited(_))
     }
 
     /// It is transfers that clients ask for.
@@ -411,11 +438,11 @@ impl Scenario {
     }
 
     /// The text that it was read from, overrides included, with these changes in place of its own.
-    pub fn to_toml(&self, changes: &[Change]) -> String {
+    pub fn to_toml(&self, changes: &[Change], awaited: &[AwaitedChange]) -> String {
         let mut source = self.source.clone();
         source.remove("changes");
-        let tables = changes.iter().map(|change| toml::Value::Table(change.table()));
-        tables.fold(source.to_string(), |text, table| {
+        let tables = changes.iter().map(Change::table).chain(awaited.iter().map(|change| change.table(self)));
+        tables.map(toml::Value::Table).fold(source.to_string(), |text, table| {
             text + &toml::Table::from_iter([("changes".to_string(), toml::Value::Array(vec![table]))]).to_string()
         })
     }

@@ -45,7 +45,7 @@ pub fn read_link(
     };
     let fixed = link.optional("fixed").unwrap_or(false);
     let ecn = link.optional("ecn").unwrap_or(true);
-    let mut impairments = Impairments::read(&mut link);
+    let mut impairments = Impairments::read(&mut link, basis.largest);
     if let Some((_, loss)) = line.and_then(|line| line.losses.first()) {
         impairments.loss = Some(Loss::random(loss.0));
     }

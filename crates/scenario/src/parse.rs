@@ -96,9 +96,10 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         check_flows(&links, &flows, duration, found);
     }
     let (name, source) = (name.to_string(), table.clone());
-    let changes = Vec::new();
-    let mut scenario = Scenario { name, title, duration, warmup, sample, links, flows, schemes, changes, source };
-    scenario.changes = read_changes(&change_tables, of_traces.concat(), &scenario, found);
+    let (changes, awaited) = (Vec::new(), Vec::new());
+    let mut scenario =
+        Scenario { name, title, duration, warmup, sample, links, flows, schemes, changes, awaited, source };
+    (scenario.changes, scenario.awaited) = read_changes(&change_tables, of_traces.concat(), &scenario, found);
     Some(scenario)
 }
 

@@ -1,6 +1,9 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use crate::{Distribution, FlowSpec, LinkSpec, Mangling, Quic, RateChanges, Scenario, Traffic};
+use crate::{
+    Aggregation, Distribution, FlowSpec, LinkSpec, Mangling, OfferedData, PolicerSpec, Quic, RateChanges, Scenario,
+    Traffic,
+};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
@@ -17,7 +20,7 @@ impl Scenario {
             "sample": self.sample.text(),
             "links": self.links.iter().map(LinkSpec::resolved).collect::<Vec<_>>(),
             "flows": self.flows.iter().map(FlowSpec::resolved).collect::<Vec<_>>(),
-            "changes": self.changes.iter().map(|change| json!(change.table())).collect::<Vec<_>>(),
+            "changes": self.change_tables().map(|table| json!(table)).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
         })
     }
@@ -63,10 +66,12 @@ impl LinkSpec {
             "overhead": format!("{} B", self.layer.added),
             "mpu": format!("{} B", self.layer.least),
             "framing": self.layer.framing.text(),
+            "policer": of.policer.as_ref().map(PolicerSpec::text),
             "loss": of.loss.map(|loss| loss.text()),
             "jitter": of.jitter.as_ref().map(Distribution::text),
             "reorder": of.reorder.map(|share| share.text()),
             "ecn_mangling": of.ecn_mangling.map(Mangling::name),
+            "aggregation": of.aggregation.as_ref().map(Aggregation::text),
         })
     }
 }
@@ -97,6 +102,7 @@ impl FlowSpec {
             },
             "class": self.class,
             "hosts": self.hosts,
+            "phases": self.phases,
         });
         let more = self.traffic.resolved().into_iter().chain(self.resolved_tcp());
         shown.as_object_mut().expect("made as an object above").extend(more);
@@ -123,6 +129,10 @@ impl Traffic {
     fn resolved(&self) -> Map<String, Value> {
         let pairs = match self {
             Traffic::Ftp | Traffic::Foreign => vec![],
+            Traffic::AppLimited(OfferedData { rate, chunk, on_off }) => {
+                let times = on_off.iter().flat_map(|(on, off)| [("on", on.text()), ("off", off.text())]);
+                [("rate", rate.text()), ("chunk", format!("{chunk} packets"))].into_iter().chain(times).collect()
+            }
             Traffic::Quic(Quic { size, control }) => {
                 let size = size.map_or("no end".into(), |size| format!("{} B", size.0));
                 vec![("size", size), ("congestion_control", control.name().into())]

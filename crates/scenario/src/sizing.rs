@@ -10,6 +10,8 @@ use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
 pub struct SizingBasis {
     /// Mean size on the wire, over flows, bytes.
     pub packet: f64,
+    /// The largest of these sizes.
+    pub largest: f64,
     /// Seconds; `None` without a flow.
     pub longest_rtt: Option<f64>,
 }
@@ -28,6 +30,7 @@ impl SizingBasis {
         let bytes: f64 = crossing.iter().map(|(flow, size)| f64::from(flow.count()) * size).sum();
         Self {
             packet: if count > 0.0 { bytes / count } else { 1040.0 },
+            largest: crossing.iter().map(|(_, size)| *size).fold(0.0, f64::max),
             longest_rtt: crossing.iter().map(|(flow, _)| flow.rtt.typical_largest().seconds()).reduce(f64::max),
         }
     }
@@ -92,7 +95,7 @@ pub fn limit(text: &str, rate: Option<Rate>, basis: SizingBasis) -> Result<Limit
 /// # Errors
 /// Why it is no buffer.
 pub fn buffer_packets(text: &str, rate: Rate, rtt: f64, packet: f64) -> Result<f64, String> {
-    let basis = SizingBasis { packet, longest_rtt: Some(rtt) };
+    let basis = SizingBasis { packet, largest: packet, longest_rtt: Some(rtt) };
     Ok(basis.packets(limit(text, Some(rate), basis)?))
 }
 

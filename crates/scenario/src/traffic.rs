@@ -2,18 +2,19 @@
 
 use crate::distribution::{Distribution, RandomQuantity};
 use crate::table_reader::{TableReader, kind, scalar};
-use crate::{Pages, Quic, QuicControl, Traffic, Video};
+use crate::{OfferedData, Pages, Quic, QuicControl, Traffic, Video};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Frequency, Packets, Quantity, Rate, Span};
 use toml::Value;
 
 /// Kinds of traffic, as a scenario calls them.
-const KINDS: [&str; 7] = ["ftp", "udp-cbr", "udp-onoff", "http", "video", "short", "quic"];
+const KINDS: [&str; 8] = ["ftp", "app-limited", "udp-cbr", "udp-onoff", "http", "video", "short", "quic"];
 
 /// The traffic of one `[[flows]]`, by its `kind`; `ftp` if there is none.
 pub fn read_traffic(flow: &mut TableReader) -> Option<Traffic> {
     match flow.text("kind") {
         None | Some("ftp") => Some(Traffic::Ftp),
+        Some("app-limited") => read_offered(flow).map(Traffic::AppLimited),
         Some("udp-cbr") => read_rate(flow, "rate").map(|rate| Traffic::UdpCbr { rate }),
         Some("udp-onoff") => read_on_off(flow),
         Some("http") => read_pages(flow).map(Traffic::Http),
@@ -64,6 +65,25 @@ fn read_on_off(flow: &mut TableReader) -> Option<Traffic> {
     let example = "{ exponential = \"500 ms\" }";
     let (on, off) = (required_distribution(flow, "on", example), required_distribution::<Span>(flow, "off", example));
     Some(Traffic::UdpOnOff { rate: rate?, on: on?, off: off? })
+}
+
+fn read_offered(flow: &mut TableReader) -> Option<OfferedData> {
+    let rate = read_rate(flow, "rate");
+    let chunk: Option<Packets> = flow.optional("chunk").or(Some(Packets(1.0)));
+    let chunk = flow.within("chunk", chunk, "1 packet", "1000000 packets");
+    if chunk.is_some_and(|chunk| chunk.0.fract() != 0.0) {
+        flow.refuse("chunk", "must be whole packets");
+    }
+    let on_off = match (flow.raw("on").is_some(), flow.raw("off").is_some()) {
+        (false, false) => None,
+        _ => {
+            let example = "{ exponential = \"500 ms\" }";
+            let on = required_distribution(flow, "on", example);
+            let off = required_distribution::<Span>(flow, "off", example);
+            Some((on?, off?))
+        }
+    };
+    Some(OfferedData { rate: rate?, chunk: chunk?.0 as u32, on_off })
 }
 
 /// ns-2's WebTraf: exponential times, Pareto sizes.

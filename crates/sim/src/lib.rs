@@ -56,7 +56,7 @@ pub mod kernel {
     pub use crate::net::link::RateSchedule;
     pub use crate::traffic::client::Client;
     pub use crate::traffic::member::{MemberDraft, MemberStreams, times};
-    pub use crate::traffic::udp::UdpSource;
+    pub use crate::traffic::timed::TimedSource;
 }
 
 pub use engine::simulation::{

@@ -1,8 +1,10 @@
 //! Links that lose, delay, reorder and mangle: what flows and queues see of it.
 
+use aqmlab_core::{Span, Time};
 use aqmlab_scenario::SchemeAssignment;
 use aqmlab_scenario::parse;
-use aqmlab_sim::{Options, RunResult, run};
+use aqmlab_sim::{Options, RunResult, Simulation, run, run_divided};
+use std::sync::Arc;
 
 /// A run of a scenario of which this is the end: links and flows.
 fn measure(duration: &str, text: &str) -> RunResult {
@@ -91,6 +93,35 @@ fn acks_that_cross_a_link_are_lost_there_too() {
     assert!(result.total.transfers > 300 && result.total.failed == 0, "{}", result.total.transfers);
 }
 
+/// A run of datagrams that come at twice the rate of the tokens, of which there are 1000 datagrams' at first.
+fn policed(duration: &str, keys: &str, action: &str, ecn: bool) -> RunResult {
+    let policer = format!("policer = {{ rate = \"4.112 Mbit/s\", burst = \"1028 kB\", action = \"{action}\" }}");
+    let flow = CBR.replace("ecn = true", &format!("ecn = {ecn}"));
+    measure(duration, &format!("{keys}\n{}{flow}", link("a", "10 Mbit/s", &policer)))
+}
+
+#[test]
+fn a_policer_lets_its_burst_pass_and_then_its_rate() {
+    // B/(2r - r) = 1028 kB / (514 kB/s) = 2 s.
+    let first = &policed("1.99 s", "", "drop", true).links[0].1;
+    assert!(first.departed > 1980 && first.lost == 0 && first.policed == 0, "{first:?}");
+    let result = policed("20 s", "warmup = \"2.1 s\"", "drop", true);
+    let link = &result.links[0].1;
+    assert!(link.departed == 17900 && link.lost == link.policed && link.drops == first.drops, "{link:?}");
+    assert!((link.lost as f64 / link.departed as f64 - 0.5).abs() < 0.001, "{} lost", link.lost);
+}
+
+#[test]
+fn a_policer_may_mark_what_can_be_marked() {
+    let result = policed("21 s", "", "ce", true);
+    let (link, total) = (&result.links[0].1, &result.total);
+    // 20000 datagrams, for 11000 of which there are tokens: 10000 come in 20 s.
+    assert!((link.policed as f64 - 9000.0).abs() <= 1.0 && (link.lost, total.received) == (0, 20000), "{link:?}");
+    assert!(total.marked == link.policed && link.marked == 0, "{total:?}");
+    let plain = &policed("21 s", "", "ce", false).links[0].1;
+    assert_eq!((plain.policed, plain.lost), (link.policed, link.policed), "what cannot be marked is dropped");
+}
+
 /// The first link marks, the second mangles, the third would mark what can be marked.
 #[test]
 fn a_node_that_mangles_ecn_hides_marks_or_makes_them() {
@@ -111,6 +142,46 @@ fn a_node_that_mangles_ecn_hides_marks_or_makes_them() {
     assert!(total.received - total.marked <= 10 + total.retransmits, "{total:?}");
     let (_, _, plain) = of("");
     assert!(total.goodput < plain.goodput / 2.0, "{} and {}", total.goodput, plain.goodput);
+}
+
+/// 1000 datagrams a second; 0.8224 ms to send each at 10 Mbit/s.
+#[test]
+fn an_aggregating_link_releases_what_waits_together() {
+    let total = |keys: &str| measure("21 s", &(link("a", "10 Mbit/s", keys) + CBR)).total;
+    let mean = |keys: &str| total(keys).packet_delay_mean.unwrap();
+    let plain = mean("");
+    // Sent each 1 ms at one phase of 10 ms: one wait in 0 to 1 ms, the next 1 ms longer, ...: 4.5 ms and that phase.
+    let every = mean("aggregation = { every = \"10 ms\" }") - plain;
+    assert!((0.0045..0.0055).contains(&every), "{every}");
+    // The first of ten waits for 9 ms, the last not at all; 20000 are two thousand times ten.
+    let gathered = total("aggregation = { packets = 10, hold = \"20 ms\" }");
+    assert!((gathered.packet_delay_mean.unwrap() - plain - 0.0045).abs() < 1e-9 && gathered.received == 20000);
+    // Held for 3.5 ms, four go at once: they have waited for 3.5, 2.5, 1.5 and 0.5 ms.
+    let held = mean("aggregation = { packets = 10, hold = \"3.5 ms\" }") - plain;
+    assert!((held - 0.002).abs() < 1e-9, "{held}");
+}
+
+#[test]
+fn an_aggregating_link_is_the_same_in_every_way_of_running() {
+    for aggregation in ["{ every = \"5 ms\" }", "{ packets = 6, hold = \"3 ms\" }"] {
+        let text = format!(
+            "schema = 1\nduration = \"4 s\"\n{}{}[[flows]]\ncount = 6\npath = [\"down\"]\nack_path = [\"up\"]\n\
+             rtt = {{ uniform = [\"20 ms\", \"40 ms\"] }}\ntcp = \"linux\"\n",
+            link("down", "20 Mbit/s", &format!("aggregation = {aggregation}")),
+            link("up", "20 Mbit/s", &format!("aggregation = {aggregation}")),
+        );
+        let scenario = Arc::new(parse(&text, "aggregation", &[]).unwrap());
+        let options = |threads| Options { seed: 1, threads, ..Options::default() };
+        let json = |mut output: aqmlab_sim::Output| {
+            output.result.engine.wall = 0.0;
+            output.result.json()
+        };
+        let at_once = json(run(scenario.clone(), options(1)).unwrap());
+        assert_eq!(json(run_divided(scenario.clone(), options(2)).unwrap().unwrap()), at_once, "{aggregation}");
+        let mut stepped = Simulation::new(scenario, options(1)).unwrap();
+        (1..400).for_each(|step| stepped.step_until(Time::ZERO + Span::from_millis(10 * step)).unwrap());
+        assert_eq!(json(stepped.finish().unwrap()), at_once, "{aggregation}");
+    }
 }
 
 /// Mathis et al. 1997: sqrt(3/2) / sqrt(p) packets a round trip, an ACK for each segment; without timeouts.

@@ -57,8 +57,20 @@ fn impairments() -> impl Strategy<Value = String> {
     let mangling = prop_oneof!["bleach", "ce-only", "continuous-ce"];
     let mangling = mangling.prop_map(|name| format!("ecn_mangling = \"{name}\"\n"));
     let some = |each: BoxedStrategy<String>| prop_oneof![3 => Just(String::new()), 1 => each];
-    let each = (some(loss.boxed()), some(jitter.boxed()), some(mangling.boxed()));
-    each.prop_map(|(loss, jitter, mangling)| loss + &jitter + &mangling)
+    let policer =
+        (20u32..20_000, 70u32..500, prop::sample::select(vec!["drop", "ce"])).prop_map(|(rate, burst, action)| {
+            format!("policer = {{ rate = \"{rate} kbit/s\", burst = \"{burst} kB\", action = \"{action}\" }}\n")
+        });
+    let aggregation = prop::option::of((2u32..40, 1u32..20_000));
+    let each = (some(loss.boxed()), some(jitter.boxed()), some(mangling.boxed()), some(policer.boxed()), aggregation);
+    each.prop_map(|(loss, jitter, mangling, policer, aggregation)| {
+        let aggregation = aggregation.map_or(String::new(), |(packets, us)| match (packets % 4, jitter.is_empty()) {
+            (0, true) => format!("aggregation = {{ packets = {packets}, hold = \"{us} us\" }}\n"),
+            (1, _) => format!("aggregation = {{ every = \"{us} us\" }}\n"),
+            _ => String::new(),
+        });
+        loss + &jitter + &mangling + &policer + &aggregation
+    })
 }
 
 /// A time law in TOML, no shorter than `least` ms where it is not drawn from zero.
@@ -107,6 +119,10 @@ fn traffic() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => tcp(),
         1 => (10u32..500).prop_map(|kbit| format!("kind = \"udp-cbr\"\nrate = \"{kbit} kbit/s\"\n")),
+        1 => (10u32..2000, 1u32..40, prop::option::of((law(0), law(0))), tcp()).prop_map(|(kbit, chunk, on_off, tcp)| {
+            let on_off = on_off.map_or(String::new(), |(on, off)| format!("on = {on}\noff = {off}\n"));
+            format!("kind = \"app-limited\"\nrate = \"{kbit} kbit/s\"\nchunk = \"{chunk} packets\"\n{on_off}{tcp}")
+        }),
         1 => (10u32..500, law(0), law(0)).prop_map(|(kbit, on, off)| {
             format!("kind = \"udp-onoff\"\nrate_on = \"{kbit} kbit/s\"\non = {on}\noff = {off}\n")
         }),
@@ -201,7 +217,8 @@ fn check_link(spec: &LinkSpec, longest: f64, warmed_up: bool, link: &LinkResult)
     prop_assert_eq!(link.drops.values().sum::<u64>(), link.dropped);
     prop_assert!(spec.ecn || link.marked == 0, "a queue that does not mark");
     prop_assert!(link.marked <= link.arrived);
-    prop_assert!(link.lost == 0 || spec.impairments.loss.is_some());
+    prop_assert!(link.lost == 0 || spec.impairments.loss.is_some() || link.policed > 0);
+    prop_assert!(link.policed == 0 || spec.impairments.policer.is_some());
     for ratio in [link.utilisation, link.drop_ratio, link.mark_ratio] {
         prop_assert!((0.0..=1.0).contains(&ratio), "{ratio}");
     }
@@ -276,7 +293,7 @@ fn check_whole(scenario: &Scenario, result: &RunResult) -> Result<(), TestCaseEr
     let acks_queue = scenario.flows.iter().any(|flows| !flows.ack_path.is_empty());
     prop_assert!(by_group == drops || acks_queue && by_group < drops, "{by_group} by group, {drops} by link");
     prop_assert_eq!(result.total.dropped, by_group);
-    let marks: u64 = result.links.iter().map(|(_, link)| link.marked).sum();
+    let marks: u64 = result.links.iter().map(|(_, link)| link.marked + link.policed).sum();
     let mangles = scenario.links.iter().any(|link| link.impairments.ecn_mangling == Some(Mangling::ContinuousCe));
     prop_assert!(mangles || result.total.marked <= marks, "more marks arrive than were made");
     // One mark may reduce a window twice: a receiver echoes it until it hears CWR, and that may be lost.
@@ -292,7 +309,7 @@ fn check_same(one: &RunResult, other: &RunResult, scenario: &Scenario) -> Result
     let (one, other) = (one.json(), other.json());
     let parting = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let there = |text: &str| text.chars().skip(parting.saturating_sub(100)).take(200).collect::<String>();
-    prop_assert!(one == other, "{}\n{}\n{}", there(&one), there(&other), scenario.to_toml(&[]));
+    prop_assert!(one == other, "{}\n{}\n{}", there(&one), there(&other), scenario.to_toml(&[], &[]));
     Ok(())
 }
 

@@ -61,6 +61,37 @@ fn a_name_stands_for_a_loss_recovery_or_a_congestion_control() {
     }
 }
 
+/// A flow whose application offers `rate` in this way, on a link of 20 Mbit/s and 40 ms.
+fn offered(rate: &str, keys: &str, tcp: &str) -> (LinkResult, FlowResult) {
+    let flow = format!("[[flows]]\nkind = \"app-limited\"\nrate = \"{rate}\"\nrtt = \"40 ms\"\n{keys}\ntcp = {tcp}\n");
+    let (link, flows) = measure("rate = \"20 Mbit/s\"\nbuffer = \"1 bdp\"", &flow);
+    (link, flows[0].clone())
+}
+
+#[test]
+fn an_application_gets_what_it_offers_if_the_network_carries_it() {
+    for tcp in ["\"linux\"", "\"rfc\"", "\"sack\"", "\"bbr\"", "\"bbr3\""] {
+        for keys in ["", "chunk = \"20 packets\""] {
+            let (link, flow) = offered("5 Mbit/s", keys, tcp);
+            assert!((flow.goodput / 5e6 - 1.0).abs() < 0.001 && link.dropped == 0, "{tcp}, {keys}: {}", flow.goodput);
+        }
+        let (link, flow) = offered("40 Mbit/s", "", tcp);
+        assert!(link.utilisation > 0.9 && flow.goodput > 17e6, "{tcp}: {}", flow.goodput);
+    }
+    // On for a quarter of the time.
+    let (_, flow) = offered("8 Mbit/s", "on = \"250 ms\"\noff = \"750 ms\"", "\"linux\"");
+    assert!((flow.goodput / 2e6 - 1.0).abs() < 0.02, "{}", flow.goodput);
+}
+
+#[test]
+fn a_chunk_waits_for_the_segments_before_it() {
+    // 20 segments of 1514 B at 20 Mbit/s come at once: 0.606 ms each, and half of 40 ms.
+    let (_, flow) = offered("5 Mbit/s", "chunk = \"20 packets\"", "\"linux\"");
+    let longest = 0.02 + 20.0 * 1514.0 * 8.0 / 20e6;
+    assert!(flow.packet_delay_p99.unwrap() < 1.002 * longest, "{:?}, at most {longest}", flow.packet_delay_p99);
+    assert!(flow.packet_delay_p50.unwrap() > 0.02 + 9.0 * 1514.0 * 8.0 / 20e6);
+}
+
 #[test]
 fn a_law_sets_constants_over_the_profile_and_the_scenario_over_the_law() {
     let window = |tcp: &str| {

@@ -141,6 +141,10 @@ params! {
         go_back_n: bool = "false", from "RFC 6675, section 5.1; true: RFC 2018, section 5";
         /// The treatment of a window that the application has not used for longer than the retransmission timeout.
         after_idle: IdleWindow = "restart", from "RFC 5681, section 4.1";
+        /// The window grows to twice the largest flight since it was last reduced (maxFS) at most, beyond slow start to a segment
+        /// more than that; in variant `rack` in place of Linux's rule, by which it grows where it was used up in the last round
+        /// trip, or in slow start by half.
+        rate_limited_increase: bool = "false", from "draft-ietf-ccwg-ratelimited-increase-11, section 3";
         /// The number of segments that leave the host at once (`gso`: variant `rack`).
         bursts: BurstLimit = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
         /// Begin with a SYN and wait for its ACK.

@@ -1,14 +1,16 @@
 //! The sending endpoint: window, sending, ECN and the retransmission timer, shared by every kind of recovery.
 
 mod ecn;
+mod growth;
 mod ns2;
 
 use crate::ack::Ack;
-use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure};
+use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure, SENDER_PHASES};
 use crate::params::{BurstLimit, EcnResponse, IdleWindow, TcpParams, TcpVariant};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
+use growth::WindowUse;
 use std::mem::offset_of;
 
 /// A segment as the sender hands it out.
@@ -87,6 +89,7 @@ pub struct Sender {
     retransmits: u32,
     pub(crate) timeouts: u32,
     pub(crate) ecn_reductions: u32,
+    window_use: WindowUse,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -124,22 +127,34 @@ impl Sender {
             retransmits: 0,
             timeouts: 0,
             ecn_reductions: 0,
+            window_use: WindowUse::default(),
         }
     }
 
     /// The application has `segments` of data from now on, without limit if `None`; they follow what it had before.
     pub fn open(&mut self, segments: Option<u32>, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let first = self.end.max(u32::from(params.syn));
-        if let Some(law) = self.cc.host()
-            && first > 1
-        {
-            law.note_app_limited(0); // there was a pause
+        let (has_sent_all, in_flight) = (self.next_seq >= self.end, self.in_network());
+        if has_sent_all && first > 1 && f64::from(in_flight) < self.cc.window.cwnd {
+            self.cc.host().into_iter().for_each(|law| law.note_app_limited(in_flight));
         }
         self.end = first.saturating_add(segments.unwrap_or(u32::MAX));
         match self.recovery {
             LossRecovery::Rack(_) => self.rack_send(now, params, net),
             _ => self.send_allowed(now, params, net, u32::MAX),
         }
+    }
+
+    /// The application has `segments` more of data, `pause` after those before: at the beginning, while others are outstanding, or
+    /// after a pause in which all had been acknowledged.
+    pub fn offer(&mut self, segments: u32, pause: Span, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        if self.has_failed {
+            return;
+        }
+        if self.is_done() {
+            self.resume(pause, now, params);
+        }
+        self.open(Some(segments), now, params, net);
     }
 
     /// The application has more data after a pause in which all had been acknowledged; `open` follows. What becomes of the
@@ -225,6 +240,18 @@ impl Sender {
         self.cc.failure()
     }
 
+    /// The phase that it is in: of its law, if that has phases of its own, or one of [`SENDER_PHASES`](crate::cc::SENDER_PHASES).
+    pub fn phase(&self) -> &'static str {
+        let [slow_start, avoidance, fast_recovery, rto_recovery] = SENDER_PHASES;
+        let window = self.cc.window;
+        self.cc.phase().unwrap_or(match self.state {
+            RecoveryState::FastRecovery => fast_recovery,
+            RecoveryState::RtoRecovery if self.hole < self.recover => rto_recovery,
+            _ if window.cwnd < window.ssthresh => slow_start,
+            _ => avoidance,
+        })
+    }
+
     /// Congestion window, segments. Below 1 it is closed until the timer expires ([`EcnResponse`]).
     pub fn cwnd(&self) -> f64 {
         self.cc.window.cwnd
@@ -259,6 +286,14 @@ impl Sender {
     /// Segments sent and not acknowledged.
     pub(crate) fn flight(&self) -> u32 {
         self.sent.saturating_sub(self.hole)
+    }
+
+    /// Segments in the network, as far as loss recovery knows.
+    fn in_network(&self) -> u32 {
+        match &self.recovery {
+            LossRecovery::Rack(rack) => rack.board.in_flight(),
+            _ => self.flight(),
+        }
     }
 
     /// Sends what the window allows, at most `burst` segments.
@@ -309,8 +344,9 @@ impl Sender {
             self.cc.leave_recovery();
         } else if !is_echo || self.is_answered(ack.next, params) {
             let (acked, flight, srtt) = (ack.next - hole - known, self.sent - hole, self.rtt.smoothed());
-            let is_app_limited = self.next_seq >= self.end;
+            let (is_app_limited, before) = (self.next_seq >= self.end, self.cc.window);
             self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay: ack.delay, srtt, now, ..Facts::default() });
+            self.limit_growth(before, flight, params);
         }
     }
 
@@ -397,10 +433,7 @@ impl Sender {
 
     /// Tells a law other than Reno's of a segment sent.
     fn tell_sent(&mut self, seq: u32, is_first: bool, now: Time) {
-        let in_flight = match &self.recovery {
-            LossRecovery::Rack(rack) => rack.board.in_flight(),
-            _ => self.flight(),
-        };
+        let in_flight = self.in_network();
         if let Some(law) = self.cc.host() {
             law.on_sent(seq, self.hole, is_first, in_flight, now);
         }

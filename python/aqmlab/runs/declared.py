@@ -103,6 +103,8 @@ class FlowResult(Measured):
     """95 % of the transfers take at most this long. Unit: s."""
     fct_p99: float | None
     """99 % of the transfers take at most this long. Unit: s."""
+    phases: Sequence[Sequence[tuple[float, str]]] | None = None
+    """For each flow, the phases that its sender entered: times from the start of the run, s, and names."""
     call: CallResult | None = None
     """The datagrams of the group, if it sends any."""
     video: VideoResult | None = None
@@ -151,6 +153,8 @@ class LinkResult(Measured):
     """Packets marked. Unit: packets."""
     lost: int
     """Packets sent and lost on the wire. Unit: packets."""
+    policed: int
+    """Packets for which the link's policer had too few tokens, dropped or marked. Unit: packets."""
     loss_synchronisation: float | None
     """Share of the long flows that lose a packet in the same loss event, on average."""
     update_rate: float | None

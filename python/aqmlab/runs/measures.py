@@ -14,6 +14,7 @@ ONLY_OF = {"call.": ("udp-cbr", "udp-onoff"), "video.": ("video",)}
 USUAL = {
     "ftp": ("goodput", "jain"),
     "quic": ("goodput", "jain"),
+    "app-limited": ("goodput", "packet_delay_p99"),
     "udp-cbr": ("packet_delay_p99", "call.loss_ratio"),
     "udp-onoff": ("packet_delay_p99", "call.loss_ratio"),
     "http": ("fct_p50", "fct_p95"),

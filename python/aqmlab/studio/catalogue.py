@@ -10,6 +10,7 @@ from aqmlab.study import paper
 
 KINDS = {
     "ftp": "long transfers: unlimited data",
+    "app-limited": "transfers limited by their applications, which offer data at a rate",
     "short": "short transfers that arrive at random",
     "http": "web pages, one after the other",
     "video": "adaptive video over HTTP",

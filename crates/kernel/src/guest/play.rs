@@ -11,7 +11,7 @@ use aqmlab_kernel::{GuestOrder, UDP_HEADER};
 use aqmlab_scenario::{Action, LinkSpec, Scenario};
 use aqmlab_sim::Output;
 use aqmlab_sim::kernel::{
-    Client, MemberDraft, MemberStreams, PcapngWriter, RateSchedule, SenderCounters, UdpSource, times,
+    Client, MemberDraft, MemberStreams, PcapngWriter, RateSchedule, SenderCounters, TimedSource, times,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
@@ -86,7 +86,7 @@ struct Receiver {
 
 struct Source {
     socket: OwnedFd,
-    source: UdpSource,
+    source: TimedSource,
     group: usize,
     /// Payload of a datagram, bytes.
     size: usize,
@@ -285,7 +285,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn add_source(&mut self, member: &MemberDraft, mut source: UdpSource, is_active: bool) -> io::Result<()> {
+    fn add_source(&mut self, member: &MemberDraft, mut source: TimedSource, is_active: bool) -> io::Result<()> {
         let host = &self.network.hosts[self.network.host(member.group, member.i)];
         let to = host.receiver;
         let socket = self.network.within(Namespace::Senders, || sockets::source(member.spec, to))?;

@@ -240,7 +240,53 @@ fn paths_and_rates_are_read_strictly() {
 }
 
 #[test]
+fn changes_that_wait_for_a_phase_are_read_strictly() {
+    let when = |when: &str| {
+        let change = format!("when = {when}\npath = \"links.uplink.rate\"\nvalue = \"9 Mbit/s\"\n");
+        format!("[[changes]]\n{change}\n[schemes.pi]")
+    };
+    let of_pi = "[schemes.pi]";
+    each_is_refused(&[
+        (
+            of_pi,
+            &when("\"drain\""),
+            "changes.0.when: expected a table, found text; write e.g. when = { flow = \"bulk\"",
+        ),
+        (of_pi, &when("{ flow = \"ftp\" }"), "changes.0.when.enters: missing; write e.g. enters = \"slow_start\""),
+        (of_pi, &when("{ flow = \"fpt\", enters = \"drain\" }"), "changes.0.when.flow: unknown group of flows \"fpt\""),
+        (
+            of_pi,
+            &when("{ flow = \"ftp\", enters = \"drain\" }"),
+            "changes.0.when.enters: unknown phase \"drain\"; known: slow_start, congestion_avoidance, fast_recovery, rto_recovery",
+        ),
+        (of_pi, &when("{ flow = \"ftp\", enters = \"slow_start\" }\nat = \"3 s\""), "changes.0.at: stands beside when"),
+        (
+            of_pi,
+            &when("{ flow = \"ftp\", enters = \"slow_start\", after = \"x\" }"),
+            "changes.0.when.after: \"x\" is not a",
+        ),
+        (
+            of_pi,
+            &when("{ flow = \"ftp\", enters = \"slow_start\" }").replace("uplink", "upling"),
+            "changes.0.links.upling.rate: unknown link \"upling\"",
+        ),
+        (
+            "kind = \"ftp\"",
+            "phases = true\nkind = \"udp-cbr\"\nrate = \"1 Mbit/s\"",
+            "flows.ftp.phases: \"true\" needs senders that last; expected kind = \"ftp\" or \"app-limited\"",
+        ),
+    ]);
+    let text = VALID.replace(of_pi, &when("{ flow = \"ftp\", enters = \"fast_recovery\", after = \"2 s\" }"));
+    let scenario = parse(&text, "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let awaited = &scenario.awaited[0];
+    assert_eq!((awaited.group, awaited.phase, awaited.after), (0, "fast_recovery", aqmlab_core::Span::from_secs(2)));
+    assert_eq!(parse(&scenario.to_toml(&[], &scenario.awaited), "test", &[]).unwrap().awaited, scenario.awaited);
+}
+
+#[test]
 fn impairments_are_read_strictly() {
+    let policer =
+        |rate, burst, action| format!("policer = {{ rate = \"{rate}\", burst = \"{burst}\", action = \"{action}\" }}");
     const TARGET: &str = "target = \"30 packets\"";
     each_is_refused(&[
         (TARGET, "loss = \"101%\"", "links.bottleneck.loss: \"101%\" is not a ratio: must lie in 0 ..= 1"),
@@ -250,6 +296,39 @@ fn impairments_are_read_strictly() {
         (TARGET, "loss = { p = \"1%\" }", "links.bottleneck.loss: r: missing; write e.g. { p = \"1%\", r = \"30%\" }"),
         (TARGET, "loss = { p = 0.1, r = 2 }", "links.bottleneck.loss: r: \"2\" is not a ratio"),
         (TARGET, "loss = { p = 0, r = 1, bda = 1 }", "loss: unknown key \"bda\"; did you mean \"bad\"?"),
+        (
+            TARGET,
+            "policer = \"1 Mbit/s\"",
+            "links.bottleneck.policer: expected a table, found text; write e.g. policer = {",
+        ),
+        (
+            TARGET,
+            "policer = { rate = \"1 Mbit/s\" }",
+            "links.bottleneck.policer.burst: missing; write e.g. burst = \"100 kB\"",
+        ),
+        (TARGET, &policer("0 bit/s", "9 kB", "drop"), "policer.rate: \"0 bit/s\" is out of range: must lie in 1 bit/s"),
+        (
+            TARGET,
+            &policer("1 Mbit/s", "1039 B", "drop"),
+            "policer.burst: \"1039 B\" holds no packet of 1040 B; expected",
+        ),
+        (TARGET, &policer("1 Mbit/s", "9 kB", "mark"), "policer.action: unknown choice \"mark\"; known: drop, ce"),
+        (TARGET, "policer = { rat = 1 }", "links.bottleneck.policer.rat: unknown key \"rat\"; did you mean \"rate\"?"),
+        (TARGET, "aggregation = \"5 ms\"", "links.bottleneck.aggregation: expected a table, found text; write e.g. "),
+        (TARGET, "aggregation = {}", "links.bottleneck.aggregation.every: missing; write e.g. every = \"10 ms\""),
+        (TARGET, "aggregation = { every = \"0 s\" }", "aggregation.every: \"0 s\" is out of range: must lie in 1 us"),
+        (TARGET, "aggregation = { packets = 1, hold = \"1 ms\" }", "aggregation.packets: \"1\" is out of range"),
+        (TARGET, "aggregation = { packets = 9 }", "aggregation.hold: missing; write e.g. hold = \"10 ms\""),
+        (
+            TARGET,
+            "aggregation = { packets = 9, every = \"1 ms\", hold = \"1 ms\" }",
+            "links.bottleneck.aggregation.every: unknown key \"every\"; known: hold, packets",
+        ),
+        (
+            TARGET,
+            "aggregation = { packets = 9, hold = \"1 ms\" }\njitter = \"1 ms\"",
+            "links.bottleneck.aggregation: of so many packets does not go with jitter; expected { every = TIME }",
+        ),
         (TARGET, "los = \"1%\"", "links.bottleneck.los: unknown key \"los\"; did you mean \"loss\"?"),
         (TARGET, "jitter = \"1\"", "links.bottleneck.jitter: \"1\" has no unit"),
         (TARGET, "jitter = \"-1 ms\"", "links.bottleneck.jitter: \"-1 ms\" is negative"),
@@ -261,6 +340,13 @@ fn impairments_are_read_strictly() {
         (TARGET, "ecn_mangling = true", "links.bottleneck.ecn_mangling: expected text, found true or false"),
     ]);
     assert_eq!(valid_with(&[]).links[0].impairments.keys(), [""; 0]);
+    let policer = valid_with(&[("links.bottleneck.policer", "{ rate = \"5 Mbit/s\", burst = \"1040 B\" }")]);
+    assert_eq!(policer.links[0].impairments.policer.unwrap().text(), "5 Mbit/s, burst 1040 B, drop");
+    assert_eq!(policer.links[0].impairments.keys(), ["policer"]);
+    let aggregation = |text| valid_with(&[("links.bottleneck.aggregation", text)]).links[0].impairments.aggregation;
+    assert_eq!(aggregation("{ every = \"9 ms\" }").unwrap().text(), "every 9 ms");
+    let packets = aggregation("{ packets = 8, hold = \"9 ms\" }").unwrap();
+    assert_eq!(packets.text(), "8 packets, held for 9 ms at most");
     let loss = |text| valid_with(&[("links.bottleneck.loss", text)]).links[0].impairments.loss.unwrap();
     assert_eq!(loss("0.1%").text(), "0.001");
     let Loss { p, r, bad, good } = loss("{ p = \"1%\", r = 0.3, good = 0.02 }");

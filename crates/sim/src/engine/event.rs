@@ -11,6 +11,8 @@ pub enum Event {
     Arrive(Packet),
     /// A link has sent a packet.
     Sent { link: u32 },
+    /// Packets may have waited long enough on a link's wire for others.
+    Release { link: u32 },
     /// A sender's retransmission timer may be due.
     Timer { flow: u32 },
     /// A receiver's delayed ACK may be due.
@@ -19,7 +21,7 @@ pub enum Event {
     Open { flow: u32 },
     /// A flow's application stops.
     Close { flow: u32 },
-    /// A UDP source may send.
+    /// A source may send a datagram, or offer data.
     Emit { source: u32 },
     /// A client asks for its next object.
     Request { client: u32 },

@@ -4,5 +4,6 @@ mod agenda;
 mod event;
 mod network;
 mod part;
+pub mod phases;
 pub mod simulation;
 pub mod watch;

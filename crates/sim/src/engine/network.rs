@@ -11,6 +11,7 @@ use crate::calendar::{Lane, Moment, Place};
 use crate::engine::agenda::Agenda;
 use crate::engine::event::Event;
 use crate::engine::part::Part;
+use crate::engine::phases::PhaseLog;
 use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::link::LinkUsage;
 use crate::measure::result::{Series, TransferTable};
@@ -20,7 +21,7 @@ use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::Packet;
 use crate::net::route::{Routes, Way};
 use crate::traffic::client::Client;
-use crate::traffic::udp::UdpSource;
+use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{LinkSpec, Scenario};
@@ -48,13 +49,15 @@ pub struct NetworkState {
     pub flows: Part<Flow>,
     /// Flows that were stopped by hand before they started.
     pub never_start: BTreeSet<u32>,
-    pub sources: Part<UdpSource>,
+    pub sources: Part<TimedSource>,
     pub clients: Vec<Client>,
     pub connections: Vec<Connection>,
     pub routes: Routes,
     pub groups: Vec<Group>,
     pub group_meters: Vec<GroupMeter>,
     pub transfer_table: Option<TransferTable>,
+    /// Phases of senders, if somebody asks for them.
+    pub phases: Option<Box<PhaseLog>>,
     /// Events handled.
     pub events: u64,
     /// Others run between its steps, so that its flows have left the caches.
@@ -126,6 +129,7 @@ impl NetworkState {
             groups: scenario.flows.iter().map(Group::new).collect(),
             group_meters: vec![meter; scenario.flows.len()],
             transfer_table: records.then(TransferTable::default),
+            phases: PhaseLog::new(scenario),
             events: 0,
             is_cold: false,
             scenario: scenario.clone(),
@@ -174,6 +178,7 @@ impl NetworkState {
         match event {
             Event::Arrive(_) => unreachable!("the loop takes packets itself"),
             Event::Sent { link } => self.sent(link),
+            Event::Release { link } => self.release_late(link),
             Event::Timer { flow } => self.timer(flow),
             Event::AckDue { flow } => self.delayed_ack(flow),
             Event::Open { flow } => self.open(flow),

@@ -170,10 +170,25 @@ impl Simulation {
 
     /// Handles the events up to and including `until`.
     fn advance(&mut self, until: Time) -> Result<(), RunError> {
-        while self.network.advance(until, EVENTS_PER_LOOK) {
+        while self.advance_some(until)? {
             self.look()?;
         }
         self.look_at_schemes()
+    }
+
+    /// Handles as many of them as come between two looks; one by one while a change waits for a phase. True if there may be more.
+    fn advance_some(&mut self, until: Time) -> Result<bool, RunError> {
+        for _ in 0..EVENTS_PER_LOOK {
+            if self.network.phases.as_ref().is_none_or(|phases| phases.awaited.is_empty()) {
+                return Ok(self.network.advance(until, EVENTS_PER_LOOK));
+            }
+            let goes_on = self.network.advance(until, 1);
+            self.apply_due()?;
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Lets everything happen on several threads.

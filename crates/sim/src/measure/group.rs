@@ -3,6 +3,7 @@
 use super::call::CallResult;
 use super::declared::measures;
 use super::spans::Spans;
+use crate::engine::phases::PhaseEntry;
 use crate::traffic::video::VideoResult;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Sender;
@@ -99,6 +100,11 @@ measures! {
         fct_p95: Option<f64>, "FCT p95" in DELAY = group.completions[1];
         /// 99 % of the transfers take at most this long.
         fct_p99: Option<f64>, "FCT p99" in DELAY, less = group.completions[2];
+        /// For each flow, the phases that its sender entered: times from the start of the run, s, and names.
+        ///
+        /// If `phases = true` asks for them ([phases of a law](phases.md)).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phases: Option<PhaseTable> = None;
         /// The datagrams of the group, if it sends any.
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<CallResult> = group.call.clone();
@@ -107,6 +113,9 @@ measures! {
         video: Option<VideoResult> = group.video.clone();
     }
 }
+
+/// The phases of each flow of a group.
+pub type PhaseTable = Vec<Vec<PhaseEntry>>;
 
 /// Goodput of one flow, bit/s, and its activity.
 pub struct FlowShare {

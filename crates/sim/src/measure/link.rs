@@ -76,6 +76,11 @@ measures! {
         ///
         /// By [impairments](impairments.md): they are in `departed` and in no drop.
         lost: u64, "Lost" in PACKETS = link.lost;
+        /// Packets for which the link's policer had too few tokens, dropped or marked.
+        ///
+        /// By a [policer](impairments.md#a-policer): those that it drops are in `lost`, those that it marks in no other count of the
+        /// link. 0 without a policer.
+        policed: u64, "Policed" in PACKETS = link.policed;
         /// Share of the long flows that lose a packet in the same loss event, on average.
         ///
         /// A loss event begins with the drop of a packet of a long flow and lasts a round trip: the mean propagation of the
@@ -111,6 +116,7 @@ pub struct LinkFacts<'a> {
     accounts: &'a Accounts,
     utilisation: f64,
     lost: u64,
+    policed: u64,
     /// Share of the long flows that lose together.
     synchronisation: Option<f64>,
     /// Mean and standard deviation of the packets waiting.
@@ -133,14 +139,15 @@ impl<'a> LinkFacts<'a> {
             accounts,
             utilisation,
             lost,
+            policed: 0,
             synchronisation: None,
             stages,
         }
     }
 
-    /// With the share of the long flows that lose together.
-    pub fn with(self, synchronisation: Option<f64>) -> Self {
-        Self { synchronisation, ..self }
+    /// With the share of the long flows that lose together, and the packets that did not conform to a policer.
+    pub fn with(self, synchronisation: Option<f64>, policed: u64) -> Self {
+        Self { synchronisation, policed, ..self }
     }
 
     fn per_arrival(&self, count: u64) -> f64 {

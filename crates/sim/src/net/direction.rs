@@ -3,6 +3,7 @@
 
 use crate::measure::link::LinkUsage;
 use crate::net::WirePacket;
+use crate::net::impairment::Gathering;
 use crate::net::lines::LineSpec;
 use crate::net::link::{Admission, DepartureMode, Link};
 use aqmlab_aqm::disciplines::Note;
@@ -50,6 +51,7 @@ pub struct PacketInFlight<P> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DirectionEvent {
     Sent,
+    Release,
     RateChange,
     Tick,
     WarmedUp,
@@ -83,6 +85,8 @@ pub struct Direction<P> {
     /// Rows of the time series: time, queue, utilisation, and what the scheme shows.
     pub series: Vec<Vec<f64>>,
     wire: VecDeque<PacketInFlight<P>>,
+    /// The start of the transmission of each packet that waits on the wire for others.
+    gathered: Vec<Time>,
     notes: Vec<Note<P>>,
     /// Packets that leave are among the decisions.
     pub logs: bool,
@@ -118,6 +122,7 @@ impl<P: WirePacket> Direction<P> {
             observables,
             series: Vec::new(),
             wire: VecDeque::new(),
+            gathered: Vec::new(),
             notes: Vec::new(),
             logs: false,
             decisions: Vec::new(),
@@ -148,6 +153,7 @@ impl<P: WirePacket> Direction<P> {
         while let Some((now, what)) = self.next().filter(|(time, _)| *time < until) {
             match what {
                 DirectionEvent::Sent => self.finish(now),
+                DirectionEvent::Release => self.release(now),
                 DirectionEvent::RateChange => self.link.change_rate(now),
                 DirectionEvent::Tick => {
                     self.link.tick(now);
@@ -169,7 +175,8 @@ impl<P: WirePacket> Direction<P> {
             Some(change) if change < sent => change, // of the delay, perhaps
             _ => sent + self.delay,
         });
-        self.wire.front().map(|flying| flying.due).into_iter().chain(leaves).min()
+        let released = self.release_at().map(|time| time + self.delay);
+        self.wire.front().map(|flying| flying.due).into_iter().chain(leaves).chain(released).min()
     }
 
     /// The next packet that is due before or at `now`, in order.
@@ -189,7 +196,7 @@ impl<P: WirePacket> Direction<P> {
 
     /// Packets on the wire.
     pub fn flying(&self) -> usize {
-        self.wire.len()
+        self.wire.len() + self.gathered.len()
     }
 
     /// The scheme's breakdown, if it has one.
@@ -200,6 +207,7 @@ impl<P: WirePacket> Direction<P> {
     fn next(&self) -> Option<(Time, DirectionEvent)> {
         let all = [
             (self.sent, DirectionEvent::Sent),
+            (self.release_at(), DirectionEvent::Release),
             (self.link.rate_changes_at(), DirectionEvent::RateChange),
             (self.tick, DirectionEvent::Tick),
             ((!self.is_warm).then_some(self.warmup), DirectionEvent::WarmedUp),
@@ -242,12 +250,37 @@ impl<P: WirePacket> Direction<P> {
                 None => Some(now),
                 Some(wire) => wire.cross(&mut packet, now, self.warmup..Time::NEVER),
             };
+            let gathers = self.link.impairment.as_ref().is_some_and(|wire| wire.gathers());
             match left {
+                Some(_) if gathers => self.gather(packet, now),
                 Some(left) => self.fly(PacketInFlight { due: left + self.delay, began: self.began, packet }),
                 None => self.decisions.push(Decision { time: now, packet, outcome: PacketOutcome::Lost }),
             }
         }
         self.start(now);
+    }
+
+    /// A packet waits on the wire for others, or is the last of them.
+    fn gather(&mut self, packet: P, now: Time) {
+        self.gathered.push(self.began);
+        let wire = self.link.impairment.as_mut().expect("packets wait where there is such a wire");
+        if wire.gather(packet, now) == Gathering::Complete {
+            self.release(now);
+        }
+    }
+
+    /// Packets that have waited for each other leave the wire.
+    fn release(&mut self, now: Time) {
+        let Some(mut packets) = self.link.impairment.as_mut().map(|wire| wire.release()) else { return };
+        for (i, packet) in packets.drain(..).enumerate() {
+            self.fly(PacketInFlight { due: now + self.delay, began: self.gathered[i], packet });
+        }
+        self.gathered.clear();
+        self.link.impairment.iter_mut().for_each(|wire| wire.keep_room(std::mem::take(&mut packets)));
+    }
+
+    fn release_at(&self) -> Option<Time> {
+        self.link.impairment.as_ref()?.release_at
     }
 
     /// Puts it behind all that arrive before it or with it.

@@ -4,7 +4,7 @@ use crate::calendar::{Moment, Place};
 use crate::measure::group::GroupMeter;
 use crate::net::packet::{AnnouncedRtt, Data, Label, Packet, PacketKind, Stamp};
 use crate::net::route::{Lanes, Leg, Route, Way};
-use crate::traffic::udp::UdpSource;
+use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{FlowSpec, Traffic};
@@ -311,13 +311,20 @@ impl Flow {
         goes_on
     }
 
-    /// A UDP source, whose number is `index`, sends a datagram and arranges for the next; false if it has stopped.
-    pub fn emit(&mut self, source: &mut UdpSource, index: u32, now: Time, path: Path<impl Schedule>) -> bool {
+    /// A source, whose number is `index`, sends a datagram or offers data, and arranges for the next; false if it has stopped.
+    pub fn emit(&mut self, source: &mut TimedSource, index: u32, now: Time, path: Path<impl Schedule>) -> bool {
         if source.is_stopped(now) {
             return false;
         }
         let Path { group, way, schedule } = path;
-        self.at_sender(source.flow, now, Path { group, way, schedule }).1.send_datagram();
+        if group.is_tcp {
+            let (chunk, pause) = (source.chunk, now.since(source.emitted));
+            self.act(source.flow, now, Path { group, way, schedule }, |sender, now, tcp, net| {
+                sender.offer(chunk, pause, now, tcp, net);
+            });
+        } else {
+            self.at_sender(source.flow, now, Path { group, way, schedule }).1.send_datagram();
+        }
         if let Some(next) = source.after(now) {
             schedule.emission(next, index, source.flow);
         }

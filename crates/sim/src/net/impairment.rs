@@ -1,44 +1,70 @@
-//! The wire of a link on which packets are lost, delayed, reordered or have their ECN field changed.
+//! The wire of a link on which packets are policed, lost, delayed, reordered, held together or have their ECN field changed.
 //!
 //! Each packet takes the same number of draws, lost or not: under one seed the n-th packet on a link meets the same fate,
 //! whatever its flow and whenever it is sent.
 
 use crate::net::WirePacket;
+use crate::net::packet::Packet;
+use crate::net::token_bucket::TokenBucket;
+use aqmlab_aqm::Ecn;
 use aqmlab_core::{Ratio, Span, Stream, Time};
-use aqmlab_scenario::{Impairments, LinkSpec, Loss};
+use aqmlab_scenario::{Aggregation, Impairments, LinkSpec, Loss, PolicerAction};
 use std::collections::VecDeque;
 use std::ops::Range;
 
+/// What follows from a packet that waits for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gathering {
+    /// It is the first: all go at this time, if they have not gone before.
+    Begun(Time),
+    /// Others follow.
+    Waits,
+    /// It is the last: all go now.
+    Complete,
+}
+
 /// The wire of a link.
 #[derive(Clone)]
-pub struct Impairment {
+pub struct Impairment<P = Packet> {
     keys: Impairments,
+    /// The bucket of the policer, if there is one, and what that does.
+    policer: Option<(TokenBucket, PolicerAction)>,
     /// State of the Gilbert-Elliott model.
     is_bad: bool,
     /// Packets so far.
     packets: usize,
     /// Departure time of the last packet that keeps the order, without propagation.
     last: Time,
-    /// Packets lost while metrics count.
+    /// Packets lost while metrics count, those dropped by the policer among them.
     pub lost: u64,
+    /// Packets for which the policer had too few tokens while metrics count.
+    pub policed: u64,
     /// Send times of the packets lost since the last probe, or about to be lost; `None` if nobody probes.
     pub losses: Option<VecDeque<Time>>,
+    /// Packets that wait for others.
+    gathered: Vec<P>,
+    /// Time until which they wait at most, if there are any.
+    pub release_at: Option<Time>,
     loss: Stream,
     jitter: Stream,
     reorder: Stream,
 }
 
-impl Impairment {
+impl<P: WirePacket> Impairment<P> {
     /// The wire before the first packet.
     pub fn new(spec: &LinkSpec, seed: u64) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
         Self {
             keys: spec.impairments.clone(),
+            policer: spec.impairments.policer.map(|policer| (TokenBucket::new(&policer), policer.action)),
             is_bad: false,
             packets: 0,
             last: Time::ZERO,
             lost: 0,
+            policed: 0,
             losses: Some(VecDeque::new()),
+            gathered: Vec::new(),
+            release_at: None,
             loss: stream("loss"),
             jitter: stream("jitter"),
             reorder: stream("reorder"),
@@ -65,11 +91,12 @@ impl Impairment {
     }
 
     /// Carries a packet sent at `sent`: the time at which it leaves the wire, without propagation; `None` if it is lost.
-    pub fn cross(&mut self, packet: &mut impl WirePacket, sent: Time, measured: Range<Time>) -> Option<Time> {
+    pub fn cross(&mut self, packet: &mut P, sent: Time, measured: Range<Time>) -> Option<Time> {
         let (is_lost, jitter, is_free) = (self.loses(), self.delays(), self.frees());
         self.packets += 1;
-        if is_lost {
-            self.lost += u64::from(sent > measured.start && sent <= measured.end);
+        let counts = u64::from(sent > measured.start && sent <= measured.end);
+        if self.polices(packet, sent, counts) || is_lost {
+            self.lost += counts;
             if let Some(losses) = &mut self.losses {
                 losses.push_back(sent);
             }
@@ -78,11 +105,58 @@ impl Impairment {
         if let Some(mangling) = self.keys.ecn_mangling {
             packet.set_ecn(mangling.apply(packet.ecn()));
         }
-        if is_free {
-            return Some(sent + jitter);
+        let left = if is_free { sent + jitter } else { self.last.max(sent + jitter) };
+        if !is_free {
+            self.last = left;
         }
-        self.last = self.last.max(sent + jitter);
-        Some(self.last)
+        match self.keys.aggregation {
+            Some(Aggregation::Every(time)) => Some(Time(left.0.next_multiple_of(time.0))),
+            _ => Some(left),
+        }
+    }
+
+    /// Packets wait until so many have come.
+    pub fn gathers(&self) -> bool {
+        matches!(self.keys.aggregation, Some(Aggregation::Packets { .. }))
+    }
+
+    /// A packet has come now that waits for others, if [`Impairment::gathers`].
+    pub fn gather(&mut self, packet: P, now: Time) -> Gathering {
+        let Some(Aggregation::Packets { most, hold }) = self.keys.aggregation else { return Gathering::Complete };
+        self.gathered.push(packet);
+        match self.gathered.len() {
+            count if count == most as usize => Gathering::Complete,
+            1 => {
+                self.release_at = Some(now + hold);
+                Gathering::Begun(now + hold)
+            }
+            _ => Gathering::Waits,
+        }
+    }
+
+    /// Takes the packets that wait; they come back empty to [`Impairment::keep_room`].
+    pub fn release(&mut self) -> Vec<P> {
+        self.release_at = None;
+        std::mem::take(&mut self.gathered)
+    }
+
+    /// Room for packets that wait, used again.
+    pub fn keep_room(&mut self, emptied: Vec<P>) {
+        self.gathered = emptied;
+    }
+
+    /// The policer, if there is one, lets the packet pass, marks it, or drops it: then true.
+    fn polices(&mut self, packet: &mut P, sent: Time, counts: u64) -> bool {
+        let Some((bucket, action)) = &mut self.policer else { return false };
+        if bucket.takes(packet.size(), sent) {
+            return false;
+        }
+        self.policed += counts;
+        let is_marked = *action == PolicerAction::Ce && packet.ecn().is_capable();
+        if is_marked {
+            packet.set_ecn(Ecn::Ce);
+        }
+        !is_marked
     }
 
     /// Draws whether the next packet is lost.
@@ -248,6 +322,25 @@ mod tests {
         assert!(first.contains(&None) && first[0] != first[1]);
         let lossless = fates(rest, || data(Ecn::NotEct), 1000, 1);
         assert!(first.iter().zip(&lossless).all(|(fate, other)| fate.is_none() || fate == other));
+    }
+
+    #[test]
+    fn packets_leave_at_the_next_multiple_of_a_time() {
+        let alone = left("aggregation = { every = \"3 ms\" }", 5);
+        assert_eq!(alone, [0, 3, 3, 3, 6].map(|at| Some(ms(at))), "sent at 0, 1, 2, 3 and 4 ms");
+        let with_jitter = "aggregation = { every = \"3 ms\" }\njitter = { values = [\"2 ms\", \"0 ms\"] }";
+        assert_eq!(left(with_jitter, 4), [3, 3, 6, 6].map(|at| Some(ms(at))), "at 2, 2, 4 and 4 ms without");
+    }
+
+    #[test]
+    fn packets_wait_until_so_many_have_come_or_one_has_waited_long_enough() {
+        let mut wire = wire("aggregation = { packets = 3, hold = \"5 ms\" }", 1);
+        let mut gather = |at| wire.gather(data(Ecn::NotEct), ms(at));
+        assert_eq!([gather(0), gather(1)], [Gathering::Begun(ms(5)), Gathering::Waits]);
+        assert_eq!(gather(2), Gathering::Complete);
+        assert_eq!((wire.release().len(), wire.release_at), (3, None));
+        assert_eq!(wire.gather(data(Ecn::NotEct), ms(4)), Gathering::Begun(ms(9)));
+        assert_eq!((wire.release_at, wire.release().len()), (Some(ms(9)), 1));
     }
 
     #[test]

@@ -66,6 +66,12 @@ fn directions(links: &[LinkSpec]) -> Option<(Option<&LinkSpec>, Option<&LinkSpec
 
 /// Changes, each with its time and link.
 fn changes(scenario: &Scenario) -> Result<Vec<(usize, Time, Action)>, Problems> {
+    if !scenario.awaited.is_empty() {
+        return Err(Problems::one(
+            "changes",
+            "waits for a phase of a flow, and a line has no flows; expected at = TIME",
+        ));
+    }
     let mut links = scenario.links.clone();
     let made = scenario.changes.iter().map(|change| {
         let action = change.action(scenario, &links)?;

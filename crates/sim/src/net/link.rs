@@ -35,7 +35,7 @@ pub struct Link<P = Packet> {
     /// The meter of its queue and transmitter.
     pub meter: LinkMeter,
     /// Impairments of the wire behind the transmitter, if there are any.
-    pub impairment: Option<Box<Impairment>>,
+    pub impairment: Option<Box<Impairment<P>>>,
     /// The way in which departures are computed.
     pub departures: DepartureMode,
     /// End of the transmission in progress.
@@ -141,14 +141,17 @@ impl<P: WirePacket> Link<P> {
         let stream = |what: &str| stream_of(seed, spec, what);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
         let queue: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
-        let are_known = queue.departures_known() && spec.changes == RateChanges::None;
+        let impairment: Option<Box<Impairment<P>>> =
+            (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed)));
+        let gathers = impairment.as_ref().is_some_and(|wire| wire.gathers());
+        let are_known = queue.departures_known() && spec.changes == RateChanges::None && !gathers;
         let mut changes = RateSchedule::new(spec, seed);
         Self {
             departures: if are_known { departures } else { DepartureMode::Events },
             upcoming: changes.next(spec.rate, Time::ZERO),
             queue,
             meter: LinkMeter::new(spec.buffer),
-            impairment: (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed))),
+            impairment,
             in_service: None,
             ready_at: None,
             sending: None,
@@ -368,12 +371,12 @@ impl<P: WirePacket> Link<P> {
 
     /// Result after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
-        let lost = self.impairment.as_ref().map_or(0, |wire| wire.lost);
+        let (lost, policed) = self.impairment.as_ref().map_or((0, 0), |wire| (wire.lost, wire.policed));
         let utilisation = self.usage(now).share_since(self.usage_before);
         let synchronisation = self.losses.as_ref().and_then(|losses| losses.synchronisation());
         let accounts = self.queue.accounts();
         let facts = LinkFacts::new(&self.meter, &accounts, utilisation, lost, stages);
-        LinkResult::of(&facts.with(synchronisation))
+        LinkResult::of(&facts.with(synchronisation, policed))
     }
 
     /// Transmission time of a packet of `size` bytes that begins now.

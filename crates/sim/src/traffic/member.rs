@@ -1,7 +1,7 @@
 //! The members of a group: flows, sources, clients, as they are drawn from the group's distributions.
 
 use crate::traffic::client::{Client, Peer};
-use crate::traffic::udp::UdpSource;
+use crate::traffic::timed::TimedSource;
 use aqmlab_core::{Span, Streams, Time};
 use aqmlab_scenario::{Distribution, FlowSpec};
 
@@ -17,7 +17,7 @@ pub struct Member {
 /// Kind of a member, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A flow with unlimited data.
+    /// A flow with unlimited data, or with those that its application offers.
     Flow(u32),
     /// A source of datagrams.
     Source(u32),
@@ -132,10 +132,10 @@ impl<'a> MemberDraft<'a> {
         Client::new(self.spec, self.i, self.peer(), self.stops_at(), warmup, self.streams.client.of(self.i as u64))
     }
 
-    /// It, as a source of datagrams of `flow`, if it is one.
-    pub fn source(&self, flow: u32) -> Option<UdpSource> {
-        let stream = self.streams.source.of(self.i as u64);
-        UdpSource::new(&self.spec.traffic, flow, self.spec.wire_size(), self.stops_at(), stream)
+    /// The source of the datagrams, or of the data, of `flow`, if it has one.
+    pub fn source(&self, flow: u32) -> Option<TimedSource> {
+        let size = if self.spec.traffic.is_tcp() { self.spec.payload } else { self.spec.wire_size() };
+        TimedSource::new(&self.spec.traffic, flow, size, self.stops_at(), self.streams.source.of(self.i as u64))
     }
 }
 

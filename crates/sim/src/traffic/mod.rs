@@ -2,5 +2,5 @@
 
 pub mod client;
 pub mod member;
-pub mod udp;
+pub mod timed;
 pub mod video;

@@ -109,6 +109,7 @@ impl CongestionControlLaw for Bbr {
     const INFO: LawInfo =
         LawInfo { name: "bbr", title: "BBR", year: 2016, source: "Cardwell et al., ACM Queue 14(5); Linux 6.1" };
     const NEEDS: Needs = Needs { rate_samples: true, pacing: true, owns_window: true, ..Needs::NONE };
+    const PHASES: &'static [&'static str] = &["startup", "drain", "probe_bw", "probe_rtt"];
     type Params = BbrParams;
 
     fn new(_: BbrParams) -> Self {
@@ -185,6 +186,16 @@ impl CongestionControl for Bbr {
             self.leave_probe_rtt(now);
             window.cwnd = self.control.cwnd;
         }
+    }
+
+    fn phase(&self) -> Option<&'static str> {
+        let [startup, drain, probe_bw, probe_rtt] = *Self::PHASES else { return None };
+        Some(match self.state {
+            State::Startup => startup,
+            State::Drain => drain,
+            State::ProbeBw(..) => probe_bw,
+            State::ProbeRtt => probe_rtt,
+        })
     }
 
     fn pacing_rate(&self) -> Option<f64> {

@@ -142,6 +142,8 @@ impl CongestionControlLaw for Bbr3 {
     const INFO: LawInfo = LawInfo { name: "bbr3", title: "BBRv3", year: 2023, source: "draft-ietf-ccwg-bbr-06" };
     const NEEDS: Needs =
         Needs { feedback: EcnFeedback::Counter, rate_samples: true, pacing: true, owns_window: true, ..Needs::NONE };
+    const PHASES: &'static [&'static str] =
+        &["startup", "drain", "probe_bw_down", "probe_bw_cruise", "probe_bw_refill", "probe_bw_up", "probe_rtt"];
     type Params = Bbr3Params;
 
     fn new(params: Bbr3Params) -> Self {
@@ -226,6 +228,19 @@ impl CongestionControl for Bbr3 {
             self.leave_probe_rtt(now);
             window.cwnd = self.control.cwnd;
         }
+    }
+
+    fn phase(&self) -> Option<&'static str> {
+        let [startup, drain, down, cruise, refill, up, probe_rtt] = *Self::PHASES else { return None };
+        Some(match self.state {
+            State::Startup => startup,
+            State::Drain(_) => drain,
+            State::Down => down,
+            State::Cruise => cruise,
+            State::Refill => refill,
+            State::Up => up,
+            State::ProbeRtt => probe_rtt,
+        })
     }
 
     fn pacing_rate(&self) -> Option<f64> {

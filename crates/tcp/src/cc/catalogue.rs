@@ -3,7 +3,7 @@
 use super::checked::CheckedLaw;
 use super::congestion::AnyLaw;
 use super::reno::{RenoLaw, RenoParams};
-use super::{CongestionControlLaw, LawInfo, Needs};
+use super::{CongestionControlLaw, LawInfo, Needs, SENDER_PHASES};
 use crate::params::Profile;
 use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::problem::unknown;
@@ -29,6 +29,8 @@ pub struct LawEntry {
     pub needs: Needs,
     /// Constants of TCP that it sets, over the profile.
     pub settings: &'static [(&'static str, &'static str)],
+    /// Phases of its own; none if it has those of every sender.
+    pub phases: &'static [&'static str],
     /// Its parameters.
     pub params: &'static (dyn Fn() -> Vec<ParamSpec> + Sync),
     pub(super) build: &'static LawBuilder,
@@ -48,6 +50,7 @@ impl LawEntry {
             page: L::Params::DOC,
             needs: L::NEEDS,
             settings: L::SETTINGS,
+            phases: L::PHASES,
             params: &L::Params::specs,
             build: &|path, pairs| {
                 let (values, law) = build::<L>(path, pairs)?;
@@ -118,6 +121,7 @@ pub struct LawChoice {
     needs: Needs,
     settings: &'static [(&'static str, &'static str)],
     is_checked: bool,
+    phases: &'static [&'static str],
     law: AnyLaw,
 }
 
@@ -130,6 +134,7 @@ impl Default for LawChoice {
             needs: Needs::NONE,
             settings: &[],
             is_checked: false,
+            phases: &[],
             law: AnyLaw::Reno(super::reno::Reno),
         }
     }
@@ -157,8 +162,8 @@ impl LawChoice {
         Ok(match is_plain_reno {
             true => Self::default(),
             false => {
-                let LawEntry { info, needs, settings, is_checked, .. } = entry;
-                Self { name: info.name, values, needs, settings, is_checked, law }
+                let LawEntry { info, needs, settings, phases, is_checked, .. } = entry;
+                Self { name: info.name, values, needs, settings, phases, is_checked, law }
             }
         })
     }
@@ -191,6 +196,11 @@ impl LawChoice {
     /// Constants of TCP that it sets, over the profile.
     pub fn settings(&self) -> &'static [(&'static str, &'static str)] {
         self.settings
+    }
+
+    /// The phases that its senders go through: its own, or those of every sender.
+    pub fn phases(&self) -> &'static [&'static str] {
+        if self.phases.is_empty() { &SENDER_PHASES } else { self.phases }
     }
 
     /// With every parameter, as [`LawChoice::parse`] reads it.

@@ -89,6 +89,15 @@ impl Congestion {
         }
     }
 
+    /// The law's phase, of a law that has phases of its own.
+    pub fn phase(&self) -> Option<&'static str> {
+        match &self.law {
+            AnyLaw::Reno(_) => None,
+            AnyLaw::Plain(law) => law.phase(),
+            AnyLaw::Other(host) => host.law.phase(),
+        }
+    }
+
     /// The law's breakdown, if it has one.
     pub fn failure(&self) -> Option<&LawFailure> {
         match &self.law {

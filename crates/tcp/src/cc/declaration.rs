@@ -39,6 +39,7 @@ pub fn declare(declaration: LawDeclaration) -> Result<(), Problem> {
         page: declared.page,
         needs: declared.needs,
         settings: &[],
+        phases: &[],
         params: Box::leak(Box::new(|| declared.params.iter().map(|param| param.spec).collect())),
         build: Box::leak(Box::new(|path: &str, pairs: &[(&str, &str)]| build(declared, path, pairs))),
         is_declared: true,

@@ -259,11 +259,19 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn send_quantum(&self) -> u32 {
         1
     }
+    /// The phase that it is in, of those in [`CongestionControlLaw::PHASES`]; `None` of a law that has none of its own.
+    fn phase(&self) -> Option<&'static str> {
+        None
+    }
     /// Its breakdown, if it has one; a law from elsewhere can.
     fn failure(&self) -> Option<&LawFailure> {
         None
     }
 }
+
+/// The phases of a sender whose law has none of its own (RFC 5681): below the threshold, above it, in fast recovery, and after a
+/// timeout until what was outstanding then is acknowledged.
+pub const SENDER_PHASES: [&str; 4] = ["slow_start", "congestion_avoidance", "fast_recovery", "rto_recovery"];
 
 /// The breakdown of a law; the run ends with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -300,6 +308,8 @@ pub trait CongestionControlLaw: CongestionControl + Clone + 'static {
     const NEEDS: Needs = Needs::NONE;
     /// Constants of TCP that it sets, over the profile: name and text.
     const SETTINGS: &'static [(&'static str, &'static str)] = &[];
+    /// Phases of its own, in the words of its draft, which take the place of those of every sender ([`SENDER_PHASES`]).
+    const PHASES: &'static [&'static str] = &[];
     /// Its declared parameters.
     type Params: ParamSet;
     /// The law before the first ACK.

@@ -394,6 +394,47 @@ fn without_a_syn_a_finite_transfer_begins_with_segment_0() {
 }
 
 #[test]
+fn data_that_are_offered_later_are_sent_as_they_come() {
+    let mut bench = reno(&[("initial_window", "4 packets")]);
+    let offer = |bench: &mut Bench, segments, pause| {
+        bench.sender.offer(segments, Span::from_millis(pause), bench.now, &bench.params, &mut bench.wire);
+        bench.sent()
+    };
+    assert_eq!(offer(&mut bench, 2, 0), [0]);
+    assert_eq!(offer(&mut bench, 1, 0), [], "the SYN is outstanding");
+    assert_eq!(bench.ack(0), [1, 2, 3]);
+    assert_eq!((offer(&mut bench, 3, 0), bench.ack(1)), (vec![4], vec![5, 6]), "the window of four, then six");
+    assert_eq!((bench.ack(6), bench.sender.is_done()), (vec![], true));
+    // A pause longer than a timeout brings the window down to the initial one.
+    assert_eq!(bench.sender.cwnd(), 6.0);
+    assert_eq!(offer(&mut bench, 9, 60_000), [7, 8, 9, 10]);
+}
+
+#[test]
+fn beyond_slow_start_a_rate_limited_sender_gets_one_segment_above_its_flight() {
+    let mut bench = rfc(&[("rate_limited_increase", "true"), ("initial_window", "4 packets")]);
+    bench.sender.offer(4, Span::ZERO, bench.now, &bench.params, &mut bench.wire);
+    (0..5).for_each(|seq| drop(bench.ack(seq)));
+    assert_eq!(bench.sender.cwnd(), 8.0, "slow start: twice the flight of four");
+    bench.sender.cc.window = crate::cc::Window { cwnd: 6.0, ssthresh: 6.0 };
+    let mut seq = 4;
+    for _ in 0..20 {
+        bench.sender.offer(1, Span::ZERO, bench.now, &bench.params, &mut bench.wire);
+        seq += 1;
+        bench.ack(seq);
+    }
+    assert_eq!(bench.sender.cwnd(), 6.0, "reduced to six, of which one has been used since");
+    for _ in 0..4 {
+        bench.sender.offer(6, Span::ZERO, bench.now, &bench.params, &mut bench.wire);
+        (0..6).for_each(|_| {
+            seq += 1;
+            drop(bench.ack(seq));
+        });
+    }
+    assert!((6.9..=7.0).contains(&bench.sender.cwnd()), "{}: a flight of six and one", bench.sender.cwnd());
+}
+
+#[test]
 fn unlimited_data_are_done_only_after_close() {
     let mut bench = reno(&[]).grown(6);
     bench.sender.close();

@@ -15,7 +15,7 @@ from aqmlab.present.labels import label
 from aqmlab.present.text import some
 from aqmlab.problems import InputError
 
-IMPAIRMENTS = ("loss", "jitter", "reorder", "ecn_mangling")
+IMPAIRMENTS = ("policer", "loss", "jitter", "reorder", "ecn_mangling", "aggregation")
 """What a wire does to packets, as scenarios write it."""
 
 

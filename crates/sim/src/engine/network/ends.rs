@@ -158,6 +158,19 @@ impl NetworkState {
         let flow = &mut self.flows[index as usize];
         let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
         flow.act(index, time, path, act);
+        if self.phases.is_some() {
+            self.note_phase(index, time);
+        }
+    }
+
+    /// A sender has acted, and may be in another phase.
+    #[cold]
+    #[inline(never)]
+    fn note_phase(&mut self, index: u32, time: Time) {
+        let flow = &self.flows[index as usize];
+        if let Some(phases) = &mut self.phases {
+            phases.note(index, flow.group, flow.sender.phase(), time);
+        }
     }
 
     /// A flow's application starts: with unlimited data, or with those of a transfer.
@@ -183,6 +196,9 @@ impl NetworkState {
         if flow.sender.has_failed() {
             self.fail_transfer(index);
         }
+        if self.phases.is_some() {
+            self.note_phase(index, self.now);
+        }
     }
 
     #[inline(never)]
@@ -199,8 +215,12 @@ impl NetworkState {
         let flow = &mut self.flows[source.flow as usize];
         let group = flow.group;
         let path = path(&self.groups, &self.routes.ways, group, &mut self.agenda);
+        let sender = source.flow;
         if flow.emit(source, index, self.now, path) {
             self.group_meters[group as usize].sent += 1;
+        }
+        if self.phases.is_some() && self.groups[group as usize].is_tcp {
+            self.note_phase(sender, self.now);
         }
     }
 

@@ -1,9 +1,10 @@
 //! What happens at queues: packets join, leave and go on to the next hop.
 
 use super::NetworkState;
-use crate::calendar::Place;
+use crate::calendar::{Lane, Place};
 use crate::engine::event::Event;
 use crate::net::flow::Schedule;
+use crate::net::impairment::Gathering;
 use crate::net::link::{Admission, DepartureMode};
 use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
 use crate::net::route::{Hop, NextHop, Way};
@@ -135,15 +136,57 @@ impl NetworkState {
         }
     }
 
-    /// The same, out of line, over any wire. Where packets may pass others, the receiver acts when they arrive.
+    /// The same, out of line, over any wire.
     #[inline(never)]
     fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
-        let Hop { link, onward, next } = self.hop(&packet);
-        let (left, reorders) = match &mut self.links[link].impairment {
-            None => (Some(sent), false),
-            Some(wire) => (wire.cross(&mut packet, sent, self.measured.clone()), wire.reorders()),
-        };
-        let Some(left) = left else { return self.lose_on_wire(link, &packet, sent) };
+        let hop = self.hop(&packet);
+        let Some(wire) = &mut self.links[hop.link].impairment else { return self.leave_wire(packet, hop, sent, false) };
+        match wire.cross(&mut packet, sent, self.measured.clone()) {
+            None => self.lose_on_wire(hop.link, &packet, sent),
+            Some(left) if wire.gathers() => self.gather(packet, hop.link, left),
+            Some(left) => {
+                let reorders = wire.reorders();
+                self.leave_wire(packet, hop, left, reorders);
+            }
+        }
+    }
+
+    /// A packet waits on a wire for others, or is the last of them.
+    fn gather(&mut self, packet: Packet, index: usize, now: Time) {
+        let Some(wire) = &mut self.links[index].impairment else { return };
+        match wire.gather(packet, now) {
+            Gathering::Waits => {}
+            Gathering::Complete => self.release(index, now),
+            Gathering::Begun(until) => {
+                let link = index as u32;
+                self.agenda.push(Lane::ANY, until, Place::link(link), Event::Release { link });
+            }
+        }
+    }
+
+    /// Packets may have waited long enough, unless they have gone and others have come.
+    pub(super) fn release_late(&mut self, link: u32) {
+        let release_at = self.links[link as usize].impairment.as_ref().and_then(|wire| wire.release_at);
+        if release_at == Some(self.now) {
+            self.release(link as usize, self.now);
+        }
+    }
+
+    /// Packets that have waited for each other leave a wire.
+    fn release(&mut self, index: usize, now: Time) {
+        let Some(wire) = &mut self.links[index].impairment else { return };
+        let mut packets = wire.release();
+        for packet in packets.drain(..) {
+            self.leave_wire(packet, self.hop(&packet), now, false);
+        }
+        if let Some(wire) = &mut self.links[index].impairment {
+            wire.keep_room(packets);
+        }
+    }
+
+    /// A packet leaves a wire at `left`. Where packets may pass others, the receiver acts when they arrive.
+    #[inline]
+    fn leave_wire(&mut self, mut packet: Packet, Hop { link, onward, next }: Hop, left: Time, reorders: bool) {
         let (time, place) = (left + onward.delay, Place::wire(link as u32));
         match next {
             NextHop::Receiver if !reorders => self.receive_late(&packet, time),

@@ -56,6 +56,7 @@ impl Plan {
             && network.flows.len() > 1
             && network.clients.is_empty()
             && scenario.changes.is_empty()
+            && network.phases.is_none()
             && scenario.links.iter().all(|link| matches!(link.changes, RateChanges::None | RateChanges::Trace(_)));
         if !is_fit {
             return None;
@@ -241,6 +242,7 @@ impl NetworkState {
             groups: self.groups.clone(),
             group_meters: vec![GroupMeter::default(); self.groups.len()],
             transfer_table: self.transfer_table.clone(),
+            phases: None,
             measured: self.measured.clone(),
             agenda: Default::default(),
             now: self.now,

@@ -3,6 +3,8 @@
 use super::goal::Goal;
 use super::probe::observables;
 use super::{RunError, Simulation};
+use crate::calendar::Moment;
+use crate::net::flow::Schedule;
 use crate::net::link::DepartureMode;
 use crate::net::packet::Packet;
 use crate::traffic::member::{MemberKind, MemberStreams};
@@ -47,7 +49,8 @@ impl Simulation {
     /// The scenario with everything that has been changed as `[[changes]]`: run under the same scheme and seed it gives the
     /// same result.
     pub fn to_toml(&self) -> String {
-        self.scenario.to_toml(&self.changes())
+        let awaited = self.network.phases.as_ref().map_or(&[][..], |phases| &phases.awaited);
+        self.scenario.to_toml(&self.changes(), awaited)
     }
 
     /// A copy that goes its own way from now on.
@@ -88,6 +91,17 @@ impl Simulation {
         }
         self.note_goals(&action);
         self.applied.push(change);
+        Ok(())
+    }
+
+    /// Makes the changes that have waited for the phase that a flow has just entered.
+    pub(super) fn apply_due(&mut self) -> Result<(), Problems> {
+        let now = self.network.now;
+        let due = self.network.phases.as_mut().map_or(Vec::new(), |phases| std::mem::take(&mut phases.due));
+        for change in due {
+            self.network.agenda.as_of(Moment::at(now));
+            self.apply(change.at(Span(now.0)))?;
+        }
         Ok(())
     }
 
@@ -161,6 +175,8 @@ impl Simulation {
                 if never_starts {
                     self.network.never_start.insert(flow);
                 }
+                let mut sources = self.network.sources.iter_mut();
+                sources.find(|source| source.flow == flow).into_iter().for_each(|source| source.stop_at(time));
                 self.network.schedule_close(flow, time);
             }
             MemberKind::Source(source) => self.network.sources[source as usize].stop_at(time),
@@ -211,7 +227,8 @@ pub(super) fn changing_links(scenario: &Scenario, schemes: &[AqmChoice]) -> Resu
     let (mut specs, mut schemes) = (scenario.links.clone(), schemes.to_vec());
     let rates = (0..specs.len()).filter(|link| specs[*link].changes != aqmlab_scenario::RateChanges::None);
     let mut changing: Vec<usize> = rates.flat_map(|link| scenario.together_with(link)).collect();
-    for (i, change) in scenario.changes.iter().enumerate() {
+    let awaited = scenario.awaited.iter().map(|change| change.at(Span::ZERO));
+    for (i, change) in scenario.changes.iter().cloned().chain(awaited).enumerate() {
         let refused = |problem: Problem| problem.within(&format!("changes.{i}"));
         let action = change.action(scenario, &specs).map_err(|problem| Problems(vec![refused(problem)]))?;
         if let Action::Scheme(link, choice) = &action {

@@ -246,6 +246,7 @@ impl Simulation {
             let arrives = self.foreign.arrivals.peek().map_or(Time::NEVER, |Reverse(first)| first.time);
             let changes = self.pending.front().map_or(Time::NEVER, |change| Time::ZERO + change.at);
             if self.network.advance(until.min(arrives).min(changes), 1) {
+                self.apply_due()?;
                 self.collect_foreign();
                 self.foreign.unseen += 1;
                 if self.foreign.unseen == EVENTS_PER_LOOK {

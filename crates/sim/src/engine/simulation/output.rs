@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::engine::agenda::Agenda;
 use crate::engine::network::NetworkState;
 use crate::measure::flows::{GroupOutcome, flow_results};
-use crate::measure::group::{FlowShare, SenderCounters};
+use crate::measure::group::{FlowShare, PhaseTable, SenderCounters};
 use crate::measure::link::LinkResult;
 use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
@@ -22,7 +22,10 @@ impl Simulation {
         let named =
             options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.to_string(), SchemeAssignment::to_string);
         let groups: Vec<GroupOutcome> = (0..self.network.groups.len()).map(|group| self.outcome(group)).collect();
-        let (flows, total) = flow_results(&self.scenario, &groups, &self.network.clients, self.network.now);
+        let (mut flows, total) = flow_results(&self.scenario, &groups, &self.network.clients, self.network.now);
+        for (group, (_, result)) in flows.iter_mut().enumerate() {
+            result.phases = self.scenario.flows[group].phases.then(|| self.phases(group));
+        }
         let flow_table = options.series.then(|| FlowTable::of(&groups));
         let result = RunResult {
             schema: 1,
@@ -41,6 +44,15 @@ impl Simulation {
         let NetworkState { series, transfer_table, .. } = self.network;
         let series = series.into_iter().map(|link| link.series).collect();
         Output { result, delays, flow_table, series, transfer_table, trace }
+    }
+
+    /// The phases of each flow of a group.
+    fn phases(&self, group: usize) -> PhaseTable {
+        let flows = self.members[group].iter().filter_map(|member| match member.kind {
+            MemberKind::Flow(flow) => Some(flow),
+            _ => None,
+        });
+        flows.map(|flow| self.network.phases.as_ref().map_or(Vec::new(), |phases| phases.of(flow))).collect()
     }
 
     fn outcome(&self, group: usize) -> GroupOutcome<'_> {

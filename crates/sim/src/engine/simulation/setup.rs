@@ -14,10 +14,10 @@ use crate::measure::result::Series;
 use crate::net::flow::Flow;
 use crate::net::link::{DepartureMode, Link};
 use crate::traffic::member::{self, Member, MemberDraft, MemberKind, MemberStreams};
-use crate::traffic::udp::UdpSource;
+use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problem, Problems, Span, Time};
-use aqmlab_scenario::{FlowSpec, Scenario};
+use aqmlab_scenario::{FlowSpec, Scenario, Traffic};
 use std::sync::Arc;
 
 impl Simulation {
@@ -66,7 +66,7 @@ impl Simulation {
             simulation.add_group(group);
         }
         simulation.assign_lanes();
-        if departures == DepartureMode::Foreseen && scenario.changes.is_empty() {
+        if departures == DepartureMode::Foreseen && scenario.changes.is_empty() && scenario.awaited.is_empty() {
             simulation.network.let_senders_run_ahead();
         }
         simulation.count_losses();
@@ -144,9 +144,12 @@ impl Simulation {
             return MemberKind::Foreign(flow);
         }
         if let Some(source) = draft.source(flow) {
-            return MemberKind::Source(self.add_source(source, start, active));
-        }
-        if active {
+            let source = self.add_source(source, start, active);
+            if !draft.spec.traffic.is_tcp() {
+                return MemberKind::Source(source);
+            }
+            self.network.flows[flow as usize].acks_until = Time::NEVER; // its data may come before an ACK
+        } else if active {
             self.network.agenda.calendar.push_timer(start, Place::application(flow));
         }
         if let Some(stop) = stop {
@@ -155,7 +158,7 @@ impl Simulation {
         MemberKind::Flow(flow)
     }
 
-    fn add_source(&mut self, mut source: UdpSource, start: Time, active: bool) -> u32 {
+    fn add_source(&mut self, mut source: TimedSource, start: Time, active: bool) -> u32 {
         if let Some(first) = source.first(start).filter(|_| active) {
             let event = Event::Emit { source: self.network.sources.len() as u32 };
             self.network.agenda.push(Lane::ANY, first, Place::sender(source.flow), event);
@@ -182,7 +185,8 @@ impl Simulation {
             MemberKind::Source(_) | MemberKind::Foreign(_) | MemberKind::Client(_) => None,
         };
         for (i, link) in self.network.links.iter_mut().enumerate() {
-            let crossing = self.scenario.flows.iter().zip(&self.members).filter(|(spec, _)| spec.path.contains(&i));
+            let is_crossing = |spec: &FlowSpec| matches!(spec.traffic, Traffic::Ftp) && spec.path.contains(&i);
+            let crossing = self.scenario.flows.iter().zip(&self.members).filter(|(spec, _)| is_crossing(spec));
             let long: Vec<_> = crossing.flat_map(|(_, of)| of.iter().filter(is_long).filter_map(flow)).collect();
             link.count_losses(LossMeter::new(&long));
         }

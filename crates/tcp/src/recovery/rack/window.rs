@@ -76,7 +76,7 @@ impl Sender {
     /// counts as later on (`tcp_slow_start`).
     fn rack_grow_window(&mut self, news: &News, now: Time, params: &TcpParams) {
         let window = self.cc.window;
-        if !self.rack().usage.lets_grow(&window) {
+        if !params.rate_limited_increase && !self.rack().usage.lets_grow(&window) {
             return;
         }
         let left = (window.ssthresh - window.cwnd).ceil();
@@ -85,6 +85,7 @@ impl Sender {
             self.rack_grow_by(left as u32, news, now);
         }
         self.rack_grow_by(news.delivered - if is_last { left as u32 } else { 0 }, news, now);
+        self.limit_growth(window, news.was_in_flight, params);
     }
 
     fn rack_grow_by(&mut self, acked: u32, news: &News, now: Time) {

@@ -38,6 +38,55 @@ impl Bench {
 }
 
 #[test]
+fn a_window_that_is_not_used_up_does_not_grow() {
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    let offer = |bench: &mut Bench, segments| {
+        bench.sender.offer(segments, Span::ZERO, bench.now, &bench.params, &mut bench.wire);
+    };
+    offer(&mut bench, 4);
+    for (round, seq) in [(1, 0), (2, 4), (3, 8)] {
+        bench.now = ms(100 * round);
+        bench.ack(seq);
+        assert_eq!(bench.sender.cwnd(), 10.0, "four of ten segments in round {round}");
+        if seq > 0 {
+            offer(&mut bench, 4);
+        }
+    }
+    offer(&mut bench, 40);
+    bench.now = ms(400);
+    bench.ack(18);
+    assert_eq!(bench.sender.cwnd(), 20.0, "ten of ten");
+}
+
+#[test]
+fn a_sender_that_is_rate_limited_grows_as_in_the_example_of_its_draft() {
+    // draft-ietf-ccwg-ratelimited-increase-11, appendix A: rounds of 4, 8, 4 and 20 segments, an ACK for each two; the window
+    // after each ACK.
+    let keys = [("clock", "1 ms"), ("rate_limited_increase", "true")];
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &keys);
+    bench.sender.offer(4, Span::ZERO, bench.now, &bench.params, &mut bench.wire);
+    bench.now = ms(100);
+    bench.ack(0);
+    let mut windows = Vec::new();
+    let mut acked = 1;
+    for (round, segments) in [(2, 4), (3, 8), (4, 4), (5, 20)] {
+        if round > 2 {
+            bench.sender.offer(segments, Span::ZERO, bench.now, &bench.params, &mut bench.wire);
+        }
+        bench.now = ms(100 * round);
+        for _ in 0..segments / 2 {
+            acked += 2;
+            bench.ack(acked - 1);
+            windows.push(bench.sender.cwnd());
+        }
+    }
+    assert_eq!(windows[..2], [12.0, 14.0]);
+    assert_eq!(windows[2..6], [16.0, 18.0, 20.0, 20.0]);
+    assert_eq!(windows[6..8], [20.0, 20.0]);
+    assert_eq!(windows[8..], [22.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0, 36.0, 38.0, 40.0]);
+}
+
+#[test]
 fn the_window_grows_by_the_segments_that_an_ack_acknowledges() {
     let mut bench = open();
     bench.now = ms(200);

@@ -1,14 +1,18 @@
-//! Sources of datagrams: a constant rate, or a constant rate that goes on and off.
+//! Sources of datagrams, or of data for TCP: a constant rate, or a constant rate that goes on and off.
 
 use aqmlab_core::{Rate, Span, Stream, Time};
-use aqmlab_scenario::{Distribution, Traffic};
+use aqmlab_scenario::{Distribution, OfferedData, Traffic};
 
 /// One source.
 #[derive(Clone)]
-pub struct UdpSource {
+pub struct TimedSource {
     /// Its flow.
     pub flow: u32,
-    /// Between two packets while on.
+    /// Segments that it offers at once; 1 of datagrams.
+    pub chunk: u32,
+    /// Time at which it last sent or offered something.
+    pub emitted: Time,
+    /// Between two times while on.
     interval: Span,
     /// Distributions of its on and off times; `None`: always on.
     on_off: Option<(Distribution<Span>, Distribution<Span>)>,
@@ -19,16 +23,17 @@ pub struct UdpSource {
     rng: Stream,
 }
 
-impl UdpSource {
-    /// The source of `flow`, at rest, whose packets take `size` bytes on the wire; `None` where the traffic is not UDP.
+impl TimedSource {
+    /// The source of `flow`, at rest; `None` where the traffic has none. `size`: bytes that each packet counts in its rate.
     pub fn new(traffic: &Traffic, flow: u32, size: u32, stop: Time, rng: Stream) -> Option<Self> {
-        let (rate, on_off): (Rate, _) = match traffic {
-            Traffic::UdpCbr { rate } => (*rate, None),
-            Traffic::UdpOnOff { rate, on, off } => (*rate, Some((on.clone(), off.clone()))),
+        let (rate, chunk, on_off): (Rate, u32, _) = match traffic {
+            Traffic::UdpCbr { rate } => (*rate, 1, None),
+            Traffic::UdpOnOff { rate, on, off } => (*rate, 1, Some((on.clone(), off.clone()))),
+            Traffic::AppLimited(OfferedData { rate, chunk, on_off }) => (*rate, *chunk, on_off.clone()),
             _ => return None,
         };
-        let interval = rate.transmission(size).max(Span(1));
-        Some(Self { flow, interval, on_off, left: 0, bursts: 0, stop, rng })
+        let interval = Span::from_seconds(8.0 * f64::from(size) * f64::from(chunk) / rate.0).max(Span(1));
+        Some(Self { flow, chunk, emitted: Time::ZERO, interval, on_off, left: 0, bursts: 0, stop, rng })
     }
 
     /// Time of its first packet. An on-off source begins with an off time, so that sources do not begin together.
@@ -41,6 +46,7 @@ impl UdpSource {
 
     /// A packet has left now: when the next one does, if it does.
     pub fn after(&mut self, now: Time) -> Option<Time> {
+        self.emitted = now;
         let mut next = now + self.interval;
         if let Some((on, off)) = &self.on_off {
             if self.left == 0 {
@@ -79,7 +85,7 @@ mod tests {
 
     fn times(traffic: &Traffic, stop: f64) -> Vec<f64> {
         let stop = Time::ZERO + seconds(stop);
-        let mut source = UdpSource::new(traffic, 0, 500, stop, Stream::new(1, "udp", 0)).unwrap();
+        let mut source = TimedSource::new(traffic, 0, 500, stop, Stream::new(1, "udp", 0)).unwrap();
         let first = source.first(Time::ZERO);
         std::iter::successors(first, |time| source.after(*time)).map(Time::seconds).collect()
     }
@@ -88,6 +94,16 @@ mod tests {
     fn a_constant_rate_sends_at_equal_intervals_until_it_stops() {
         // 500 B at 64 kbit/s: one packet every 62.5 ms.
         assert_eq!(times(&Traffic::UdpCbr { rate: Rate(64e3) }, 0.25), [0.0, 0.0625, 0.125, 0.1875]);
+    }
+
+    #[test]
+    fn data_are_offered_in_chunks() {
+        let offered = OfferedData { rate: Rate(64e3), chunk: 4, on_off: None };
+        // 4 segments of 500 B at 64 kbit/s: a chunk every 250 ms.
+        assert_eq!(times(&Traffic::AppLimited(offered.clone()), 1.0), [0.0, 0.25, 0.5, 0.75]);
+        let always = Distribution::Fixed(seconds(0.5));
+        let offered = OfferedData { on_off: Some((always, Distribution::Fixed(seconds(1.0)))), ..offered };
+        assert_eq!(times(&Traffic::AppLimited(offered), 3.0), [1.25, 1.5, 2.75], "two chunks a burst");
     }
 
     #[test]

@@ -58,6 +58,7 @@ laws! {
     reno::RenoLaw
     cubic::Cubic
     ledbat::Ledbat
+    ledbat_plus_plus::LedbatPlusPlus
     dctcp::Dctcp
     prague::Prague
     vegas::Vegas

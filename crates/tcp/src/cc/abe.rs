@@ -1,3 +1,4 @@
+use super::slow_start::{SlowStart, SlowStartChoice};
 use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Reno, Window};
 use aqmlab_core::params;
 
@@ -23,13 +24,16 @@ params! {
     pub struct AbeParams {
         /// Share of the window that a mark leaves.
         beta_ecn: f64 = "0.8" in "0.5" ..= "0.95", from "RFC 8511, section 3.1";
+        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        slow_start: SlowStartChoice = "classic", from "RFC 5681, section 3.1";
     }
 }
 
 /// See [`AbeParams`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Abe {
     params: AbeParams,
+    slow_start: SlowStart,
 }
 
 impl CongestionControlLaw for Abe {
@@ -37,13 +41,23 @@ impl CongestionControlLaw for Abe {
     type Params = AbeParams;
 
     fn new(params: AbeParams) -> Self {
-        Self { params }
+        Self { params, slow_start: SlowStart::new(params.slow_start) }
     }
 }
 
 impl CongestionControl for Abe {
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        Reno.on_ack(window, ack);
+        if !self.slow_start.on_ack(window, ack, true) {
+            Reno.on_ack(window, ack);
+        }
+    }
+
+    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
+        self.slow_start.on_congestion();
+    }
+
+    fn on_timeout(&mut self) {
+        self.slow_start.on_timeout();
     }
 
     fn kept(&self, event: CongestionEvent) -> f64 {

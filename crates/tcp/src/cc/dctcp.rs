@@ -1,3 +1,4 @@
+use super::slow_start::{SlowStart, SlowStartChoice};
 use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{choice, params};
@@ -71,6 +72,8 @@ params! {
         g: f64 = "0.0625" in "0.001" ..= "1", from "RFC 8257, section 4.2 (1/16)";
         /// The implementation whose details apply.
         flavour: DctcpFlavour = "rfc8257", from "RFC 8257";
+        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        slow_start: SlowStartChoice = "classic", from "RFC 8257, section 3.4";
     }
 }
 
@@ -86,6 +89,7 @@ pub struct Dctcp {
     marked: u32,
     /// DCTCP.WindowEnd; `None` before the first ACK.
     window_end: Option<u32>,
+    slow_start: SlowStart,
 }
 
 impl CongestionControlLaw for Dctcp {
@@ -96,7 +100,14 @@ impl CongestionControlLaw for Dctcp {
     type Params = DctcpParams;
 
     fn new(params: DctcpParams) -> Self {
-        Self { params, alpha: 1.0, acked: 0, marked: 0, window_end: None }
+        Self {
+            params,
+            alpha: 1.0,
+            acked: 0,
+            marked: 0,
+            window_end: None,
+            slow_start: SlowStart::new(params.slow_start),
+        }
     }
 }
 
@@ -121,7 +132,17 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        Reno.on_ack(window, ack);
+        if !self.slow_start.on_ack(window, ack, true) {
+            Reno.on_ack(window, ack);
+        }
+    }
+
+    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
+        self.slow_start.on_congestion();
+    }
+
+    fn on_timeout(&mut self) {
+        self.slow_start.on_timeout();
     }
 
     /// `dctcp_react_to_loss`.

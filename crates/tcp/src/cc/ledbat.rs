@@ -124,9 +124,9 @@ impl DelayHistory {
         least(&self.base)
     }
 
-    /// The delay that the path adds to its base delay; there is a sample.
+    /// The delay that the path adds to its base delay; there is a sample. None where one of the last is from before the base.
     pub fn queueing(&self) -> Span {
-        Span(least(&self.current).0 - self.base().0)
+        Span(least(&self.current).0.saturating_sub(self.base().0))
     }
 }
 
@@ -206,6 +206,9 @@ mod tests {
             close(after(&mut ledbat, 10.0, &ack(120, 60 * minute)), 10.0);
         }
         close(after(&mut ledbat, 10.0, &ack(120, 600)), 10.1);
+        // The last samples of a sender that was silent for as long may be below the base that it now has.
+        let mut silent = at(20);
+        close(after(&mut silent, 10.0, &ack(120, 6000)), 10.1);
         let mut idle = at(120);
         close(after(&mut idle, 10.0, &ack(120, 100_000)), 10.1);
     }

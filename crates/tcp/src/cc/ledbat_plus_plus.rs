@@ -29,6 +29,14 @@ params! {
     /// Alone it keeps the queue near the target, with dips. Flows that start later measure the true base delay in a slowdown and
     /// get their share. Beside Reno or CUBIC, which fill a buffer beyond the target, it falls to two segments. Where the buffer is
     /// shorter than the target, losses are the signal, and the gain alone makes it the humbler one: 1/6 of Reno's growth at 20 ms.
+    /// Goodput on 10 Mbit/s over 40 ms in profile `linux` (100 s, of which 20 s do not count), in Mbit/s:
+    ///
+    /// | flows | buffer 200 packets | buffer 40 packets |
+    /// | --- | --- | --- |
+    /// | alone | 9.1 | 9.0 |
+    /// | beside CUBIC | 0.1 and 9.5 | 2.3 and 7.3 |
+    /// | two, the second 10 s later | 5.1 and 4.3 | 5.0 and 4.4 |
+    /// | two of LEDBAT at the same target | 0.6 and 8.9 | 5.0 and 4.6 |
     ///
     /// ## Readings
     /// The ramp after a slowdown is slow start with the gain of 4.1, as in Apple's implementation (`tcp_ledbat.c` of XNU), and no

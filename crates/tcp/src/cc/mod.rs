@@ -7,6 +7,7 @@
 //!   checked            such a law, whose answers are looked at
 //!   congestion         window and threshold of a sender under its law
 //!   law_host           the state that a sender keeps for a law other than Reno's
+//!   slow_start         the slow starts that a law can choose from: hystart, hystart_plus_plus, search
 //!   path               the model of a path that BBR has
 //!   arrivals           segments that have arrived, where loss recovery does not tell
 //!   rate               samples of the delivery rate, for the laws that ask for them
@@ -28,6 +29,8 @@ mod hystart_plus_plus;
 mod law_host;
 mod path;
 pub mod rate;
+mod search;
+pub mod slow_start;
 
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{ParamSet, Span, Time};

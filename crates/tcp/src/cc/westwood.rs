@@ -1,3 +1,4 @@
+use super::slow_start::{SlowStart, SlowStartChoice};
 use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
 use aqmlab_core::{Span, Time, params};
 
@@ -33,6 +34,8 @@ params! {
     pub struct WestwoodParams {
         /// Least time over which a rate is taken.
         min_interval: Span = "50 ms" in "1 us" ..= "10 s", from "Linux, tcp_westwood.c (TCP_WESTWOOD_RTT_MIN)";
+        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        slow_start: SlowStartChoice = "classic", from "Mascolo et al. 2001, section 3: as Reno";
     }
 }
 
@@ -47,6 +50,7 @@ pub struct Westwood {
     since: Option<Time>,
     rtt: Span,
     rtt_min: Option<Span>,
+    slow_start: SlowStart,
 }
 
 impl CongestionControlLaw for Westwood {
@@ -60,7 +64,8 @@ impl CongestionControlLaw for Westwood {
     type Params = WestwoodParams;
 
     fn new(params: WestwoodParams) -> Self {
-        Self { params, rates: None, arrived: 0, since: None, rtt: Span::ZERO, rtt_min: None }
+        let slow_start = SlowStart::new(params.slow_start);
+        Self { params, rates: None, arrived: 0, since: None, rtt: Span::ZERO, rtt_min: None, slow_start }
     }
 }
 
@@ -81,7 +86,9 @@ impl CongestionControl for Westwood {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        Reno.on_ack(window, ack);
+        if !self.slow_start.on_ack(window, ack, true) {
+            Reno.on_ack(window, ack);
+        }
     }
 
     fn threshold(&self, _: CongestionEvent, window: &Window) -> Option<f64> {
@@ -91,6 +98,11 @@ impl CongestionControl for Westwood {
 
     fn on_timeout(&mut self) {
         self.rtt_min = None;
+        self.slow_start.on_timeout();
+    }
+
+    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
+        self.slow_start.on_congestion();
     }
 }
 

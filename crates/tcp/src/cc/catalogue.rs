@@ -35,8 +35,8 @@ pub struct LawEntry {
     pub(super) is_declared: bool,
 }
 
-/// Reads parameters, named and as text, and builds a law; the errors carry the path.
-pub(super) type LawBuilder = dyn Fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> + Sync;
+/// Reads parameters, named and as text, and builds a law, with its needs; the errors carry the path.
+pub(super) type LawBuilder = dyn Fn(&str, &[(&str, &str)]) -> Result<(Values, Needs, AnyLaw), Problems> + Sync;
 
 impl LawEntry {
     const fn of<L: CongestionControlLaw>() -> Self {
@@ -52,13 +52,14 @@ impl LawEntry {
     }
 }
 
-fn build<L: CongestionControlLaw>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> {
+fn build<L: CongestionControlLaw>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, Needs, AnyLaw), Problems> {
     let (mut params, mut problems) = (L::Params::defaults(), Vec::new());
     params.read(path, pairs.iter().copied(), &mut problems);
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    Ok((params.values(), AnyLaw::new(L::new(params), L::NEEDS)))
+    let (values, needs) = (params.values(), L::needs(&params));
+    Ok((values, needs, AnyLaw::new(L::new(params), needs)))
 }
 
 /// The parameter of every law that has a choice of slow starts.
@@ -158,12 +159,12 @@ impl LawChoice {
         if (entry.params)().iter().any(|spec| spec.name == SLOW_START) {
             pairs = pairs.into_iter().filter_map(of_today).collect();
         }
-        let (values, law) = (entry.build)(path, &pairs)?;
+        let (values, needs, law) = (entry.build)(path, &pairs)?;
         let is_plain_reno = entry.info.name == RenoLaw::INFO.name && values == RenoParams::defaults().values();
         Ok(match is_plain_reno {
             true => Self::default(),
             false => {
-                let LawEntry { info, needs, settings, is_declared, .. } = entry;
+                let LawEntry { info, settings, is_declared, .. } = entry;
                 Self { name: info.name, values, needs, settings, is_declared, law }
             }
         })

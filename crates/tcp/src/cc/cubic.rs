@@ -1,7 +1,7 @@
 mod linux;
 
 use super::slow_start::{SlowStart, SlowStartChoice};
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Window};
 use aqmlab_core::{Span, Time, choice, params};
 use linux::LinuxState;
 use std::sync::Arc;
@@ -106,6 +106,10 @@ impl CongestionControlLaw for Cubic {
         let linux = has_linux.then(|| Box::new(LinuxState { slow_start, ..LinuxState::default() }));
         Self { params: Arc::new(params), cwnd_prior: 0.0, w_max: 0.0, stage: None, linux }
     }
+
+    fn needs(params: &CubicParams) -> Needs {
+        params.slow_start.needs(Self::NEEDS)
+    }
 }
 
 impl CongestionControl for Cubic {
@@ -146,8 +150,32 @@ impl CongestionControl for Cubic {
         self.params.beta
     }
 
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        if let Some(linux) = &mut self.linux {
+            linux.slow_start.on_feedback(window, ack);
+        }
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        if let Some(linux) = &mut self.linux {
+            linux.slow_start.on_lost(lost);
+        }
+    }
+
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
+        self.linux.as_ref()?.slow_start.threshold(event, self.params.beta, window)
+    }
+
+    /// Rapid Start leaves beta of what the path holds: the plateau is where slow start would have been (its section on CUBIC).
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        if self.linux.as_mut().is_some_and(|linux| linux.slow_start.on_recovered()) {
+            self.w_max = window.cwnd / self.params.beta * if self.params.fast_convergence { 2.0 } else { 1.0 };
+        }
+    }
+
     /// 4.6 and 4.7.
-    fn on_congestion(&mut self, _: CongestionEvent, window: &Window) {
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
         let cwnd = window.cwnd;
         self.cwnd_prior = cwnd;
         let gives_up_more = self.params.fast_convergence && cwnd < self.w_max;
@@ -158,7 +186,7 @@ impl CongestionControl for Cubic {
         self.stage = None;
         if let Some(linux) = &mut self.linux {
             linux.end_epoch();
-            linux.slow_start.on_congestion();
+            linux.slow_start.on_congestion(event, self.params.beta, window);
         }
     }
 

@@ -1,5 +1,7 @@
 use super::slow_start::{SlowStart, SlowStartChoice};
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
+use super::{
+    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Reno, Window,
+};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{choice, params};
 
@@ -109,11 +111,16 @@ impl CongestionControlLaw for Dctcp {
             slow_start: SlowStart::new(params.slow_start),
         }
     }
+
+    fn needs(params: &DctcpParams) -> Needs {
+        params.slow_start.needs(Self::NEEDS)
+    }
 }
 
 impl CongestionControl for Dctcp {
     /// 3.3: alpha is brought up to date before the window is reduced.
-    fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        self.slow_start.on_feedback(window, ack);
         let Some(end) = self.window_end else {
             // The ACK of the handshake is of no window of data in Linux (`dctcp_init`).
             self.acked = if self.params.flavour == DctcpFlavour::Linux { 0 } else { ack.acked };
@@ -137,8 +144,17 @@ impl CongestionControl for Dctcp {
         }
     }
 
-    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
-        self.slow_start.on_congestion();
+    fn on_lost(&mut self, lost: &LostSegment) {
+        self.slow_start.on_lost(lost);
+    }
+
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
+        self.slow_start.on_congestion(event, self.kept(event), window);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        self.slow_start.on_recovered();
     }
 
     fn on_timeout(&mut self) {
@@ -152,7 +168,9 @@ impl CongestionControl for Dctcp {
 
     fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
         let cwnd = window.cwnd;
+        let of_slow_start = self.slow_start.threshold(event, self.kept(event), window);
         match self.params.flavour {
+            _ if of_slow_start.is_some() => of_slow_start,
             _ if event != CongestionEvent::Echo => None,
             DctcpFlavour::Rfc8257 => Some(cwnd * (1.0 - self.alpha / 2.0)),
             DctcpFlavour::Linux => Some(cwnd.floor() - (cwnd.floor() * self.alpha / 2.0).floor()),

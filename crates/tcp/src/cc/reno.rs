@@ -1,5 +1,5 @@
 use super::slow_start::{SlowStart, SlowStartChoice};
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Window};
 use aqmlab_core::params;
 
 params! {
@@ -52,6 +52,10 @@ impl CongestionControlLaw for RenoLaw {
     fn new(params: RenoParams) -> Self {
         Self { slow_start: SlowStart::new(params.slow_start) }
     }
+
+    fn needs(params: &RenoParams) -> Needs {
+        params.slow_start.needs(Self::NEEDS)
+    }
 }
 
 impl CongestionControl for RenoLaw {
@@ -61,8 +65,25 @@ impl CongestionControl for RenoLaw {
         }
     }
 
-    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
-        self.slow_start.on_congestion();
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        self.slow_start.on_feedback(window, ack);
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        self.slow_start.on_lost(lost);
+    }
+
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
+        self.slow_start.threshold(event, self.kept(event), window)
+    }
+
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
+        self.slow_start.on_congestion(event, self.kept(event), window);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        self.slow_start.on_recovered();
     }
 
     fn on_timeout(&mut self) {

@@ -2,8 +2,9 @@
 
 use super::hystart::HyStart;
 use super::hystart_plus_plus::HyStartPlusPlus;
+use super::rapid_start::RapidStart;
 use super::search::{Search, SearchStep};
-use super::{Facts, Window};
+use super::{CongestionEvent, Facts, LostSegment, Needs, Window};
 use aqmlab_core::choice;
 
 choice! {
@@ -17,6 +18,15 @@ choice! {
         HyStartPlusPlus = "hystart++",
         /// It ends when less arrives than was sent a round trip before (draft-chung-ccwg-search-09).
         Search = "search",
+        /// It triples while no queue is to be seen, and gives back what it has overshot by (draft-kazuho-ccwg-rapid-start).
+        Rapid = "rapid",
+    }
+}
+
+impl SlowStartChoice {
+    /// The needs of a law that has these without it.
+    pub fn needs(self, of_law: Needs) -> Needs {
+        Needs { rate_samples: of_law.rate_samples || self == Self::Rapid, ..of_law }
     }
 }
 
@@ -28,6 +38,7 @@ pub(super) enum SlowStart {
     HyStart(HyStart),
     HyStartPlusPlus(HyStartPlusPlus),
     Search(Box<Search>),
+    Rapid(Box<RapidStart>),
 }
 
 impl SlowStart {
@@ -37,6 +48,7 @@ impl SlowStart {
             SlowStartChoice::HyStart => Self::HyStart(HyStart::default()),
             SlowStartChoice::HyStartPlusPlus => Self::HyStartPlusPlus(HyStartPlusPlus::default()),
             SlowStartChoice::Search => Self::Search(Box::default()),
+            SlowStartChoice::Rapid => Self::Rapid(Box::default()),
         }
     }
 
@@ -56,7 +68,7 @@ impl SlowStart {
                 hystart.on_ack(window, ack, is_used);
                 return true;
             }
-            Self::HyStartPlusPlus(_) => {}
+            Self::HyStartPlusPlus(_) | Self::Rapid(_) => {}
             Self::Search(search) => match search.on_ack(window, ack) {
                 SearchStep::Grows => {}
                 SearchStep::Drains => return true,
@@ -66,6 +78,15 @@ impl SlowStart {
                 }
             },
         }
+        if let Self::Rapid(rapid) = self {
+            if !rapid.is_recovering() && window.cwnd < window.ssthresh {
+                rapid.on_ack(window, ack, is_used);
+                return true;
+            }
+            if rapid.is_recovering() {
+                *self = Self::Classic;
+            }
+        }
         let is_slow = window.cwnd < window.ssthresh;
         if is_slow && is_used {
             window.cwnd += ack.credit();
@@ -73,11 +94,44 @@ impl SlowStart {
         is_slow
     }
 
-    /// HyStart++ and SEARCH look for the end of the first slow start only; HyStart looks at each.
-    pub fn on_congestion(&mut self) {
-        if !matches!(self, Self::HyStart(_)) {
+    /// Any ACK, to a law that asks for rate samples.
+    pub fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        if let Self::Rapid(rapid) = self {
+            rapid.on_feedback(window, ack);
+        }
+    }
+
+    /// A segment is found lost.
+    pub fn on_lost(&mut self, lost: &LostSegment) {
+        if let Self::Rapid(rapid) = self {
+            rapid.on_lost(lost);
+        }
+    }
+
+    /// The threshold after a congestion event that leaves `beta`, if slow start sets it.
+    pub fn threshold(&self, event: CongestionEvent, beta: f64, window: &Window) -> Option<f64> {
+        match self {
+            Self::Rapid(rapid) if begins_recovery(rapid, event, window) => Some(RapidStart::threshold(beta, window)),
+            _ => None,
+        }
+    }
+
+    /// All but HyStart are for the first slow start only; Rapid Start sets the window in the recovery after it, too.
+    pub fn on_congestion(&mut self, event: CongestionEvent, beta: f64, window: &Window) {
+        match self {
+            Self::HyStart(_) => {}
+            Self::Rapid(rapid) if begins_recovery(rapid, event, window) => rapid.begin_recovery(beta, window),
+            _ => *self = Self::Classic,
+        }
+    }
+
+    /// Recovery is over. True if it was Rapid Start's, whose window says what the path holds.
+    pub fn on_recovered(&mut self) -> bool {
+        let is_rapid = matches!(self, Self::Rapid(rapid) if rapid.is_recovering());
+        if is_rapid {
             *self = Self::Classic;
         }
+        is_rapid
     }
 
     /// HyStart forgets what it has measured, as Linux does (`bictcp_hystart_reset`).
@@ -86,6 +140,11 @@ impl SlowStart {
             *hystart = HyStart::default();
         }
     }
+}
+
+/// It is the event that ends the first slow start.
+fn begins_recovery(rapid: &RapidStart, event: CongestionEvent, window: &Window) -> bool {
+    event != CongestionEvent::Timeout && !rapid.is_recovering() && window.cwnd < window.ssthresh
 }
 
 #[cfg(test)]
@@ -114,10 +173,10 @@ mod tests {
     fn a_congestion_event_ends_the_search_but_for_hystart() {
         let after = |word| {
             let mut slow_start = SlowStart::new(SlowStartChoice::parse(word).unwrap());
-            slow_start.on_congestion();
+            slow_start.on_congestion(CongestionEvent::Loss, 0.5, &Window { cwnd: 9.0, ssthresh: 9.0 });
             matches!(slow_start, SlowStart::Classic)
         };
-        assert_eq!(["classic", "hystart", "hystart++", "search"].map(after), [true, false, true, true]);
+        assert_eq!(["classic", "hystart", "hystart++", "search", "rapid"].map(after), [true, false, true, true, true]);
     }
 
     #[test]

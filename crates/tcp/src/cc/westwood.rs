@@ -1,5 +1,7 @@
 use super::slow_start::{SlowStart, SlowStartChoice};
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
+use super::{
+    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Reno, Window,
+};
 use aqmlab_core::{Span, Time, params};
 
 params! {
@@ -70,7 +72,8 @@ impl CongestionControlLaw for Westwood {
 }
 
 impl CongestionControl for Westwood {
-    fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        self.slow_start.on_feedback(window, ack);
         let Some(sample) = ack.sample else { return };
         let since = *self.since.get_or_insert(ack.now);
         let time = ack.now.since(since);
@@ -91,9 +94,12 @@ impl CongestionControl for Westwood {
         }
     }
 
-    fn threshold(&self, _: CongestionEvent, window: &Window) -> Option<f64> {
-        let ((_, rate), rtt_min) = (self.rates?, self.rtt_min?);
-        Some((rate * rtt_min.seconds()).min(window.cwnd))
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
+        let of_slow_start = self.slow_start.threshold(event, self.kept(event), window);
+        of_slow_start.or_else(|| {
+            let ((_, rate), rtt_min) = (self.rates?, self.rtt_min?);
+            Some((rate * rtt_min.seconds()).min(window.cwnd))
+        })
     }
 
     fn on_timeout(&mut self) {
@@ -101,8 +107,17 @@ impl CongestionControl for Westwood {
         self.slow_start.on_timeout();
     }
 
-    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
-        self.slow_start.on_congestion();
+    fn on_lost(&mut self, lost: &LostSegment) {
+        self.slow_start.on_lost(lost);
+    }
+
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
+        self.slow_start.on_congestion(event, self.kept(event), window);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        self.slow_start.on_recovered();
     }
 }
 

@@ -145,6 +145,59 @@ def tcp() -> str:
         'tcp = "sack"                 # Reno\'s law with SACK, by the RFCs\n'
         'tcp = { congestion_control = "cubic", profile = "rfc" }\n'
         'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
+        "## Slow starts",
+        "Reno, CUBIC, DCTCP, Westwood+ and ABE can leave the first slow start in more than one way, by the parameter\n"
+        '`slow_start`: `tcp = "cubic:slow_start=search"`. CUBIC in profile `linux` has `hystart`, all else `classic`.\n'
+        "The others, LEDBAT++, Prague, Vegas and BBR, have a start of their own. All but `classic` look at the\n"
+        "round-trip times of every ACK, which `rack` alone measures; `hystart` is `classic` in other variants.",
+        table(
+            ("slow_start", "source", "what it does"),
+            (
+                ("`classic`", "RFC 5681, section 3.1", "The window doubles in a round trip, until a loss or mark."),
+                (
+                    "`hystart`",
+                    "Ha & Rhee, Computer Networks 55(9), 2011; Linux",
+                    "It ends when the ACKs of a round come for longer than half of the least round trip, or when "
+                    "round trips are longer by an eighth of it, 4 to 16 ms.",
+                ),
+                (
+                    "`hystart++`",
+                    "RFC 9406",
+                    "Where round trips are longer by as much, it goes on at a quarter of its pace, and ends after five "
+                    "rounds of that; if they are short again, it goes on as before.",
+                ),
+                (
+                    "`search`",
+                    "draft-chung-ccwg-search-09",
+                    "It ends when a share of 0.26 of what was sent a round trip before does not arrive, in a window of "
+                    "3.5 times the first round trip; then the window falls to what arrives in one, by a segment for "
+                    "every three acknowledged.",
+                ),
+                (
+                    "`rapid`",
+                    "draft-kazuho-ccwg-rapid-start, editor's copy at 00e5ea1",
+                    "The window triples in a round trip while its least round-trip time is within a tenth and 4 ms of "
+                    "the least ever, else it doubles. The recovery that ends it leaves beta times what has arrived.",
+                ),
+            ),
+        ),
+        "Of SEARCH, the text at hand is that of revision 00. What 09 has changed is taken from what its\n"
+        "implementations say: it compares with what was sent, the threshold is 0.26 (was 0.35), and the drain is\n"
+        "gradual. A sender of which nothing is heard for a whole window begins to measure anew.",
+        "Segments lost by one flow of Reno in its first 5 s, on 20 Mbit/s over 50 ms with a buffer of so many\n"
+        "bandwidth-delay products, in profile `linux`. SEARCH sees the missing quarter once some 4.3 products are in\n"
+        "the queue. Rapid Start is at the rate of the link in two thirds of the round trips, and loses more; its pacing over\n"
+        "the round trip and larger initial window are left out.",
+        table(
+            ("slow_start", "1", "2", "3", "4", "5", "6"),
+            (
+                ("`classic`", "168", "251", "337", "417", "499", "584"),
+                ("`hystart`", "1", "0", "0", "0", "0", "0"),
+                ("`hystart++`", "128", "85", "84", "104", "125", "146"),
+                ("`search`", "168", "220", "136", "53", "0", "0"),
+                ("`rapid`", "322", "480", "521", "564", "604", "645"),
+            ),
+        ),
         "## Files of 0.1",
         "Until version 0.1 the default profile was `rfc`. A group of flows that names neither a profile nor one of\n"
         "the loss recoveries above has other results since 0.2, and aqmlab says so in one line. Name a profile and\n"

@@ -83,7 +83,7 @@ def test_laws_are_listed_and_shown() -> None:
     listed = json.loads(command("list", "tcps", "--json").stdout)
     parameters = {law["name"]: {item["name"] for item in law["parameters"]} for law in listed}
     assert listed[0]["name"] == "reno"
-    assert parameters["cubic"] == {"c", "beta", "fast_convergence", "hystart", "hystart_plus_plus", "flavour"}
+    assert parameters["cubic"] == {"c", "beta", "fast_convergence", "slow_start", "flavour"}
     facts = {law.name: dict(law.facts()) for law in catalogue.laws()}
     assert facts["reno"] == {"Asks for": "nothing special", "Sets": "nothing"}
     assert facts["ledbat"] == {"Asks for": "one-way delays", "Sets": "initial_window = 2 packets"}
@@ -128,7 +128,7 @@ def test_the_parameters_of_a_law_are_set_with_its_name(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert (
         resolved["congestion_control"]
-        == "cubic:c=0.4,beta=0.5,fast_convergence=true,hystart=true,hystart_plus_plus=false,flavour=linux"
+        == "cubic:c=0.4,beta=0.5,fast_convergence=true,slow_start=hystart,flavour=linux"
     )
     assert "target" not in resolved
     old = run(tmp_path, 'tcp = { congestion_control = "ledbat", target = "5 ms" }\n')

@@ -97,9 +97,11 @@ fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
             format!("\"{found}\" is not for \"{name}\", which sets the window in recovery too; expected \"rack\""),
         );
     }
-    if control.has_hystart_plus_plus() && variant != TcpVariant::Rack {
-        let reason = "\"hystart_plus_plus\" needs a round-trip time at every ACK; expected variant = \"rack\"";
-        tcp.refuse(CONTROL, reason);
+    if let Some(slow_start) = control.slow_start_that_needs_rtts()
+        && variant != TcpVariant::Rack
+    {
+        let reason = "needs a round-trip time at every ACK; expected variant = \"rack\"";
+        tcp.refuse(CONTROL, format!("\"slow_start={slow_start}\" {reason}"));
     }
     if variant == TcpVariant::Rack {
         refuse_what_rack_ignores(&mut tcp);

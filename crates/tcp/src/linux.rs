@@ -19,7 +19,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// Parameters that it sets of CUBIC.
-pub const CUBIC: &[(&str, &str)] = &[("flavour", "linux"), ("hystart", "true")];
+pub const CUBIC: &[(&str, &str)] = &[("flavour", "linux"), ("slow_start", "hystart")];
 /// Parameters that it sets of DCTCP.
 pub const DCTCP: &[(&str, &str)] = &[("flavour", "linux")];
 

@@ -143,6 +143,7 @@ fn case() -> impl Strategy<Value = Case> {
         Just((Profile::Ns2, "reno")),
         Just((Profile::Rfc, "cubic")),
         Just((Profile::Rfc, "ledbat")),
+        Just((Profile::Rfc, "ledbat-plus-plus")),
         Just((Profile::Linux, "reno")),
         Just((Profile::Linux, "cubic")),
         Just((Profile::Rfc, "dctcp")),

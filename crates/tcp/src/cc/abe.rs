@@ -1,4 +1,7 @@
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Reno, Window};
+use super::slow_start::{SlowStart, SlowStartChoice};
+use super::{
+    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Reno, Window,
+};
 use aqmlab_core::params;
 
 params! {
@@ -23,13 +26,16 @@ params! {
     pub struct AbeParams {
         /// Share of the window that a mark leaves.
         beta_ecn: f64 = "0.8" in "0.5" ..= "0.95", from "RFC 8511, section 3.1";
+        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        slow_start: SlowStartChoice = "classic", from "RFC 5681, section 3.1";
     }
 }
 
 /// See [`AbeParams`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Abe {
     params: AbeParams,
+    slow_start: SlowStart,
 }
 
 impl CongestionControlLaw for Abe {
@@ -37,13 +43,44 @@ impl CongestionControlLaw for Abe {
     type Params = AbeParams;
 
     fn new(params: AbeParams) -> Self {
-        Self { params }
+        Self { params, slow_start: SlowStart::new(params.slow_start) }
+    }
+
+    fn needs(params: &AbeParams) -> Needs {
+        params.slow_start.needs(Self::NEEDS)
     }
 }
 
 impl CongestionControl for Abe {
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        Reno.on_ack(window, ack);
+        if !self.slow_start.on_ack(window, ack, true) {
+            Reno.on_ack(window, ack);
+        }
+    }
+
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        self.slow_start.on_feedback(window, ack);
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        self.slow_start.on_lost(lost);
+    }
+
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
+        self.slow_start.threshold(event, self.kept(event), window)
+    }
+
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
+        self.slow_start.on_congestion(event, self.kept(event), window);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        self.slow_start.on_recovered();
+    }
+
+    fn on_timeout(&mut self) {
+        self.slow_start.on_timeout();
     }
 
     fn kept(&self, event: CongestionEvent) -> f64 {

@@ -40,8 +40,8 @@ pub struct LawEntry {
     pub(super) is_checked: bool,
 }
 
-/// Reads parameters, named and as text, and builds a law; the errors carry the path.
-pub(super) type LawBuilder = dyn Fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> + Sync;
+/// Reads parameters, named and as text, and builds a law, with its needs; the errors carry the path.
+pub(super) type LawBuilder = dyn Fn(&str, &[(&str, &str)]) -> Result<(Values, Needs, AnyLaw), Problems> + Sync;
 
 impl LawEntry {
     const fn of<L: CongestionControlLaw>() -> Self {
@@ -53,8 +53,8 @@ impl LawEntry {
             phases: L::PHASES,
             params: &L::Params::specs,
             build: &|path, pairs| {
-                let (values, law) = build::<L>(path, pairs)?;
-                Ok((values, AnyLaw::new(law, L::NEEDS)))
+                let (values, needs, law) = build::<L>(path, pairs)?;
+                Ok((values, needs, AnyLaw::new(law, needs)))
             },
             is_declared: false,
             is_checked: false,
@@ -62,13 +62,28 @@ impl LawEntry {
     }
 }
 
-fn build<L: CongestionControlLaw>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, L), Problems> {
+fn build<L: CongestionControlLaw>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, Needs, L), Problems> {
     let (mut params, mut problems) = (L::Params::defaults(), Vec::new());
     params.read(path, pairs.iter().copied(), &mut problems);
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    Ok((params.values(), L::new(params)))
+    let (values, needs) = (params.values(), L::needs(&params));
+    Ok((values, needs, L::new(params)))
+}
+
+/// The parameter of every law that has a choice of slow starts.
+const SLOW_START: &str = "slow_start";
+
+/// A parameter under its name of today: before there was a choice, HyStart and HyStart++ were switches.
+fn of_today<'a>(pair: (&'a str, &'a str)) -> Option<(&'a str, &'a str)> {
+    match pair {
+        ("hystart", "true") => Some((SLOW_START, "hystart")),
+        ("hystart", "false") => Some((SLOW_START, "classic")),
+        ("hystart_plus_plus", "true") => Some((SLOW_START, "hystart++")),
+        ("hystart_plus_plus", "false") => None,
+        other => Some(other),
+    }
 }
 
 /// Laws from elsewhere.
@@ -99,8 +114,8 @@ pub fn register<L: CongestionControlLaw>() -> Result<(), String> {
         return Err(format!("there is a congestion-control law called \"{}\" already", L::INFO.name));
     }
     let checked: &LawBuilder = &|path, pairs| {
-        let (values, law) = build::<L>(path, pairs)?;
-        Ok((values, AnyLaw::new(CheckedLaw::new(Box::new(law)), L::NEEDS)))
+        let (values, needs, law) = build::<L>(path, pairs)?;
+        Ok((values, needs, AnyLaw::new(CheckedLaw::new(Box::new(law)), needs)))
     };
     add(LawEntry { build: checked, is_checked: true, ..LawEntry::of::<L>() });
     Ok(())
@@ -156,13 +171,16 @@ impl LawChoice {
     pub fn parse_in(path: &str, text: &str, profile: Profile) -> Result<Self, Problems> {
         let (name, own) = split_choice(text).map_err(|why| Problems::one(path, why))?;
         let entry = entry(name).map_err(|why| Problems::one(path, why))?;
-        let pairs = [profile.settings_of(entry.info.name), &own[..]].concat();
-        let (values, law) = (entry.build)(path, &pairs)?;
+        let mut pairs = [profile.settings_of(entry.info.name), &own[..]].concat();
+        if (entry.params)().iter().any(|spec| spec.name == SLOW_START) {
+            pairs = pairs.into_iter().filter_map(of_today).collect();
+        }
+        let (values, needs, law) = (entry.build)(path, &pairs)?;
         let is_plain_reno = entry.info.name == RenoLaw::INFO.name && values == RenoParams::defaults().values();
         Ok(match is_plain_reno {
             true => Self::default(),
             false => {
-                let LawEntry { info, needs, settings, phases, is_checked, .. } = entry;
+                let LawEntry { info, settings, phases, is_checked, .. } = entry;
                 Self { name: info.name, values, needs, settings, phases, is_checked, law }
             }
         })
@@ -178,9 +196,11 @@ impl LawChoice {
         matches!(self.law, AnyLaw::Reno(_))
     }
 
-    /// It is to leave slow start by the round-trip times that variant `rack` measures (RFC 9406).
-    pub fn has_hystart_plus_plus(&self) -> bool {
-        self.values.iter().any(|(name, value)| *name == "hystart_plus_plus" && value == "true")
+    /// Its slow start, if that can do nothing without the round-trip times that variant `rack` measures. HyStart is left out,
+    /// which Linux's CUBIC has in any variant.
+    pub fn slow_start_that_needs_rtts(&self) -> Option<&str> {
+        let (_, word) = self.values.iter().find(|(name, _)| *name == SLOW_START)?;
+        (word != "classic" && word != "hystart").then_some(word)
     }
 
     /// It comes from elsewhere, and may break down.
@@ -222,11 +242,14 @@ mod tests {
     fn a_choice_is_written_as_it_is_read() {
         for (text, full) in [
             ("reno", "reno"),
-            ("reno:hystart_plus_plus=true", "reno:hystart_plus_plus=true"),
+            ("reno:slow_start=hystart++", "reno:slow_start=hystart++"),
+            ("reno:hystart_plus_plus=true", "reno:slow_start=hystart++"),
+            ("cubic", "cubic:c=0.4,beta=0.7,fast_convergence=true,slow_start=classic,flavour=rfc9438"),
             (
-                "cubic",
-                "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,hystart_plus_plus=false,flavour=rfc9438",
+                "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=true,hystart_plus_plus=false,flavour=linux",
+                "cubic:c=0.4,beta=0.7,fast_convergence=true,slow_start=hystart,flavour=linux",
             ),
+            ("abe:hystart=true,hystart_plus_plus=true", "abe:beta_ecn=0.8,slow_start=hystart++"),
             ("ledbat: gain=2, target=5ms", "ledbat:target=5 ms,gain=2"),
         ] {
             let control = LawChoice::parse("tcp", text).unwrap();
@@ -248,10 +271,7 @@ mod tests {
     #[test]
     fn a_parameter_of_reno_makes_it_more_than_plain_reno() {
         let is_reno = |text| LawChoice::parse("tcp", text).unwrap().is_reno();
-        assert_eq!(
-            ["reno", "reno:hystart_plus_plus=false", "reno:hystart_plus_plus=true"].map(is_reno),
-            [true, true, false]
-        );
+        assert_eq!(["reno", "reno:slow_start=classic", "reno:slow_start=hystart++"].map(is_reno), [true, true, false]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 mod linux;
 
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Window};
+use super::slow_start::{SlowStart, SlowStartChoice};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Window};
 use aqmlab_core::{Span, Time, choice, params};
 use linux::LinuxState;
 use std::sync::Arc;
@@ -45,9 +46,8 @@ params! {
     /// application leaves unused neither grows nor lets its clock run (5.8).
     ///
     /// ## Departures
-    /// HyStart is Linux's (Ha & Rhee 2011); `hystart_plus_plus` has that of RFC 9406 in its place, in the first slow start of a
-    /// connection. Both need the round-trip times that variant `rack` measures at every ACK. Under other variants slow start is
-    /// RFC 5681's: it ends in losses or marks as Reno's does, and gives up 0.3 of the window there, not half. Where
+    /// HyStart is Linux's (Ha & Rhee 2011), which `flavour = "linux"` has from its profile. A classic slow start ends in losses or
+    /// marks as Reno's does, and gives up 0.3 of the window there, not half. Where
     /// variant `rack` undoes a needless reduction, W_max stays, as in Linux (4.9 restores it).
     pub struct CubicParams {
         /// C, how fast the window grows: segments per second cubed.
@@ -56,11 +56,8 @@ params! {
         beta: f64 = "0.7" in "0.1" ..= "0.95", from "RFC 9438, section 4.6";
         /// A flow whose window shrinks from loss to loss gives up more.
         fast_convergence: bool = "true", from "RFC 9438, section 4.7";
-        /// Slow start ends when round trips get longer or ACKs come for longer than half of one (variant `rack`).
-        hystart: bool = "false", from "Linux, tcp_cubic.c (true there)";
-        /// Slow start goes on at a quarter of its pace where round trips get longer, for five of them (HyStart++, in place of
-        /// HyStart; variant `rack`).
-        hystart_plus_plus: bool = "false", from "RFC 9406 (Linux has none)";
+        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        slow_start: SlowStartChoice = "classic", from "RFC 9438, section 4.10; Linux: hystart";
         /// The implementation whose details apply.
         flavour: CubicFlavour = "rfc9438", from "RFC 9438";
     }
@@ -77,7 +74,7 @@ pub struct Cubic {
     w_max: f64,
     /// The present congestion avoidance stage; `None` in slow start and until the first ACK after a reduction.
     stage: Option<Stage>,
-    /// Of the flavour linux, and where HyStart is on.
+    /// Of the flavour linux, and where slow start is not the classic one.
     linux: Option<Box<LinuxState>>,
 }
 
@@ -104,34 +101,30 @@ impl CongestionControlLaw for Cubic {
     type Params = CubicParams;
 
     fn new(params: CubicParams) -> Self {
-        let has_linux = params.flavour == CubicFlavour::Linux || params.hystart || params.hystart_plus_plus;
-        let hystart_plus_plus = params.hystart_plus_plus.then(Default::default);
-        let linux = has_linux.then(|| Box::new(LinuxState { hystart_plus_plus, ..LinuxState::default() }));
+        let has_linux = params.flavour == CubicFlavour::Linux || params.slow_start != SlowStartChoice::Classic;
+        let slow_start = SlowStart::new(params.slow_start);
+        let linux = has_linux.then(|| Box::new(LinuxState { slow_start, ..LinuxState::default() }));
         Self { params: Arc::new(params), cwnd_prior: 0.0, w_max: 0.0, stage: None, linux }
+    }
+
+    fn needs(params: &CubicParams) -> Needs {
+        params.slow_start.needs(Self::NEEDS)
     }
 }
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
         let cwnd = window.cwnd;
-        if let Some(linux) = &mut self.linux {
-            linux.hystart.measure(ack);
-            // Before the window grows: `cubictcp_acked` comes before `cubictcp_cong_avoid`.
-            let looks = self.params.hystart && !self.params.hystart_plus_plus && cwnd < window.ssthresh;
-            if looks && linux.hystart.ends_slow_start(cwnd, ack) {
-                window.ssthresh = cwnd;
-            }
-        }
         // 5.8: a window that the application leaves unused does not grow, and its time does not count. Linux asks the sender only,
         // whether it was used up in the last round trip (`tcp_is_cwnd_limited`).
         let is_linux = self.params.flavour == CubicFlavour::Linux && ack.byte_counting;
         let is_used = is_linux || f64::from(ack.flight) + 1.0 > cwnd;
-        if cwnd < window.ssthresh {
+        let is_slow = match &mut self.linux {
+            Some(linux) => linux.slow_start(window, ack, is_used),
+            None => SlowStart::Classic.on_ack(window, ack, is_used),
+        };
+        if is_slow {
             self.stage = None;
-            if let Some(hystart) = self.linux.as_mut().and_then(|linux| linux.hystart_plus_plus.as_mut()) {
-                return hystart.on_ack(window, ack, is_used);
-            }
-            window.cwnd = if is_used { cwnd + ack.credit() } else { cwnd };
             return;
         }
         if self.params.flavour == CubicFlavour::Linux
@@ -157,8 +150,32 @@ impl CongestionControl for Cubic {
         self.params.beta
     }
 
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        if let Some(linux) = &mut self.linux {
+            linux.slow_start.on_feedback(window, ack);
+        }
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        if let Some(linux) = &mut self.linux {
+            linux.slow_start.on_lost(lost);
+        }
+    }
+
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
+        self.linux.as_ref()?.slow_start.threshold(event, self.params.beta, window)
+    }
+
+    /// Rapid Start leaves beta of what the path holds: the plateau is where slow start would have been (its section on CUBIC).
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        if self.linux.as_mut().is_some_and(|linux| linux.slow_start.on_recovered()) {
+            self.w_max = window.cwnd / self.params.beta * if self.params.fast_convergence { 2.0 } else { 1.0 };
+        }
+    }
+
     /// 4.6 and 4.7.
-    fn on_congestion(&mut self, _: CongestionEvent, window: &Window) {
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
         let cwnd = window.cwnd;
         self.cwnd_prior = cwnd;
         let gives_up_more = self.params.fast_convergence && cwnd < self.w_max;
@@ -169,7 +186,7 @@ impl CongestionControl for Cubic {
         self.stage = None;
         if let Some(linux) = &mut self.linux {
             linux.end_epoch();
-            linux.hystart_plus_plus = None; // RFC 9406, section 4.2: only in the first slow start
+            linux.slow_start.on_congestion(event, self.params.beta, window);
         }
     }
 
@@ -178,7 +195,9 @@ impl CongestionControl for Cubic {
         self.w_max = 0.0;
         self.stage = None;
         if let Some(linux) = &mut self.linux {
-            **linux = LinuxState { hystart_plus_plus: linux.hystart_plus_plus.take(), ..LinuxState::default() };
+            linux.slow_start.on_timeout();
+            let slow_start = std::mem::take(&mut linux.slow_start);
+            **linux = LinuxState { slow_start, ..LinuxState::default() };
         }
     }
 

@@ -1,4 +1,7 @@
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
+use super::slow_start::{SlowStart, SlowStartChoice};
+use super::{
+    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Reno, Window,
+};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{choice, params};
 
@@ -71,6 +74,8 @@ params! {
         g: f64 = "0.0625" in "0.001" ..= "1", from "RFC 8257, section 4.2 (1/16)";
         /// The implementation whose details apply.
         flavour: DctcpFlavour = "rfc8257", from "RFC 8257";
+        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        slow_start: SlowStartChoice = "classic", from "RFC 8257, section 3.4";
     }
 }
 
@@ -86,6 +91,7 @@ pub struct Dctcp {
     marked: u32,
     /// DCTCP.WindowEnd; `None` before the first ACK.
     window_end: Option<u32>,
+    slow_start: SlowStart,
 }
 
 impl CongestionControlLaw for Dctcp {
@@ -96,13 +102,25 @@ impl CongestionControlLaw for Dctcp {
     type Params = DctcpParams;
 
     fn new(params: DctcpParams) -> Self {
-        Self { params, alpha: 1.0, acked: 0, marked: 0, window_end: None }
+        Self {
+            params,
+            alpha: 1.0,
+            acked: 0,
+            marked: 0,
+            window_end: None,
+            slow_start: SlowStart::new(params.slow_start),
+        }
+    }
+
+    fn needs(params: &DctcpParams) -> Needs {
+        params.slow_start.needs(Self::NEEDS)
     }
 }
 
 impl CongestionControl for Dctcp {
     /// 3.3: alpha is brought up to date before the window is reduced.
-    fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        self.slow_start.on_feedback(window, ack);
         let Some(end) = self.window_end else {
             // The ACK of the handshake is of no window of data in Linux (`dctcp_init`).
             self.acked = if self.params.flavour == DctcpFlavour::Linux { 0 } else { ack.acked };
@@ -121,7 +139,26 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        Reno.on_ack(window, ack);
+        if !self.slow_start.on_ack(window, ack, true) {
+            Reno.on_ack(window, ack);
+        }
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        self.slow_start.on_lost(lost);
+    }
+
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
+        self.slow_start.on_congestion(event, self.kept(event), window);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        self.slow_start.on_recovered();
+    }
+
+    fn on_timeout(&mut self) {
+        self.slow_start.on_timeout();
     }
 
     /// `dctcp_react_to_loss`.
@@ -131,7 +168,9 @@ impl CongestionControl for Dctcp {
 
     fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
         let cwnd = window.cwnd;
+        let of_slow_start = self.slow_start.threshold(event, self.kept(event), window);
         match self.params.flavour {
+            _ if of_slow_start.is_some() => of_slow_start,
             _ if event != CongestionEvent::Echo => None,
             DctcpFlavour::Rfc8257 => Some(cwnd * (1.0 - self.alpha / 2.0)),
             DctcpFlavour::Linux => Some(cwnd.floor() - (cwnd.floor() * self.alpha / 2.0).floor()),

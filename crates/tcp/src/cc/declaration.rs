@@ -48,7 +48,7 @@ pub fn declare(declaration: LawDeclaration) -> Result<(), Problem> {
     Ok(())
 }
 
-fn build(declared: &LawDeclaration, path: &str, pairs: &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> {
+fn build(declared: &LawDeclaration, path: &str, pairs: &[(&str, &str)]) -> Result<(Values, Needs, AnyLaw), Problems> {
     let mut problems = Vec::new();
     let (_, texts) = read_all(&declared.params, path, pairs, &mut problems);
     if !problems.is_empty() {
@@ -56,7 +56,7 @@ fn build(declared: &LawDeclaration, path: &str, pairs: &[(&str, &str)]) -> Resul
     }
     let all: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let law = (declared.make)(&all).map_err(|why| Problems::one(path, why))?;
-    Ok((texts, AnyLaw::new(CheckedLaw::new(law), declared.needs)))
+    Ok((texts, declared.needs, AnyLaw::new(CheckedLaw::new(law), declared.needs)))
 }
 
 fn check(declared: &LawDeclaration) -> Result<(), Problem> {

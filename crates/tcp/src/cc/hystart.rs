@@ -28,11 +28,6 @@ pub struct HyStart {
 }
 
 impl HyStart {
-    /// Least round-trip time so far, if any has been measured.
-    pub fn delay_min(&self) -> Option<Span> {
-        self.delay_min
-    }
-
     /// Takes the round-trip time of an ACK.
     pub fn measure(&mut self, ack: &Facts) {
         if let Some(rtt) = ack.rtt {

@@ -45,22 +45,16 @@ const CURRENT_FILTER: usize = 4;
 /// ALLOWED_INCREASE: the window is no more than this above the data in flight, segments.
 const ALLOWED_INCREASE: f64 = 1.0;
 /// MIN_CWND, segments.
-const MIN_CWND: f64 = 2.0;
+pub(super) const MIN_CWND: f64 = 2.0;
 
 const MINUTE: Span = Span::from_secs(60);
 const NO_SAMPLE: Span = Span(u64::MAX);
 
-/// The delays that LEDBAT remembers. See [`LedbatParams`].
+/// LEDBAT's window and the delays that it follows. See [`LedbatParams`].
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     params: LedbatParams,
-    /// Least one-way delay of each of the last minutes.
-    base: [Span; BASE_HISTORY],
-    /// The minute that `base` is at, from the start of the run on.
-    minute: u64,
-    /// The last samples.
-    current: [Span; CURRENT_FILTER],
-    samples: usize,
+    delays: DelayHistory,
 }
 
 impl CongestionControlLaw for Ledbat {
@@ -70,8 +64,7 @@ impl CongestionControlLaw for Ledbat {
     type Params = LedbatParams;
 
     fn new(params: LedbatParams) -> Self {
-        let (base, current) = ([NO_SAMPLE; BASE_HISTORY], [NO_SAMPLE; CURRENT_FILTER]);
-        Self { params, base, minute: 0, current, samples: 0 }
+        Self { params, delays: DelayHistory::default() }
     }
 }
 
@@ -81,17 +74,40 @@ impl CongestionControl for Ledbat {
         if ack.delay == Span::ZERO {
             return;
         }
-        self.update_base(ack.delay, ack.now);
-        self.current[self.samples % CURRENT_FILTER] = ack.delay;
-        self.samples += 1;
+        self.delays.note(ack.delay, ack.now);
         let target = self.params.target.seconds();
-        let off_target = (target - self.queueing_delay().seconds()) / target;
+        let off_target = (target - self.delays.queueing().seconds()) / target;
         let moved = window.cwnd + self.params.gain * off_target * f64::from(ack.acked) / window.cwnd;
         window.cwnd = moved.min(f64::from(ack.flight) + ALLOWED_INCREASE).max(MIN_CWND);
     }
 }
 
-impl Ledbat {
+/// The delays that LEDBAT remembers, and LEDBAT++.
+#[derive(Clone, Debug)]
+pub(super) struct DelayHistory {
+    /// Least delay of each of the last minutes.
+    base: [Span; BASE_HISTORY],
+    /// The minute that `base` is at, from the start of the run on.
+    minute: u64,
+    /// The last samples.
+    current: [Span; CURRENT_FILTER],
+    samples: usize,
+}
+
+impl Default for DelayHistory {
+    fn default() -> Self {
+        Self { base: [NO_SAMPLE; BASE_HISTORY], minute: 0, current: [NO_SAMPLE; CURRENT_FILTER], samples: 0 }
+    }
+}
+
+impl DelayHistory {
+    /// Takes a sample.
+    pub fn note(&mut self, delay: Span, now: Time) {
+        self.update_base(delay, now);
+        self.current[self.samples % CURRENT_FILTER] = delay;
+        self.samples += 1;
+    }
+
     /// The least of each minute, so that a route that has become longer is noticed (4.1).
     fn update_base(&mut self, delay: Span, now: Time) {
         let minute = now.0 / MINUTE.0;
@@ -103,11 +119,19 @@ impl Ledbat {
         *least = delay.min(*least);
     }
 
-    /// The delay that the path adds to its base delay; there is a sample.
-    fn queueing_delay(&self) -> Span {
-        let least = |spans: &[Span]| spans.iter().fold(NO_SAMPLE, |least, span| least.min(*span));
-        Span(least(&self.current).0 - least(&self.base).0)
+    /// The least delay of the last ten minutes; there is a sample.
+    pub fn base(&self) -> Span {
+        least(&self.base)
     }
+
+    /// The delay that the path adds to its base delay; there is a sample. None where one of the last is from before the base.
+    pub fn queueing(&self) -> Span {
+        Span(least(&self.current).0.saturating_sub(self.base().0))
+    }
+}
+
+fn least(spans: &[Span]) -> Span {
+    spans.iter().fold(NO_SAMPLE, |least, span| least.min(*span))
 }
 
 #[cfg(test)]
@@ -182,6 +206,9 @@ mod tests {
             close(after(&mut ledbat, 10.0, &ack(120, 60 * minute)), 10.0);
         }
         close(after(&mut ledbat, 10.0, &ack(120, 600)), 10.1);
+        // The last samples of a sender that was silent for as long may be below the base that it now has.
+        let mut silent = at(20);
+        close(after(&mut silent, 10.0, &ack(120, 6000)), 10.1);
         let mut idle = at(120);
         close(after(&mut idle, 10.0, &ack(120, 100_000)), 10.1);
     }

@@ -7,6 +7,8 @@
 //!   checked            such a law, whose answers are looked at
 //!   congestion         window and threshold of a sender under its law
 //!   law_host           the state that a sender keeps for a law other than Reno's
+//!   slow_start         the slow starts that a law can choose from: hystart, hystart_plus_plus, search,
+//!                      rapid_start
 //!   path               the model of a path that BBR has
 //!   arrivals           segments that have arrived, where loss recovery does not tell
 //!   rate               samples of the delivery rate, for the laws that ask for them
@@ -27,7 +29,10 @@ mod hystart;
 mod hystart_plus_plus;
 mod law_host;
 mod path;
+mod rapid_start;
 pub mod rate;
+mod search;
+pub mod slow_start;
 
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{ParamSet, Span, Time};
@@ -58,6 +63,7 @@ laws! {
     reno::RenoLaw
     cubic::Cubic
     ledbat::Ledbat
+    ledbat_plus_plus::LedbatPlusPlus
     dctcp::Dctcp
     prague::Prague
     vegas::Vegas
@@ -306,6 +312,10 @@ pub trait CongestionControlLaw: CongestionControl + Clone + 'static {
     const INFO: LawInfo;
     /// Its needs.
     const NEEDS: Needs = Needs::NONE;
+    /// Its needs with these parameters.
+    fn needs(_: &Self::Params) -> Needs {
+        Self::NEEDS
+    }
     /// Constants of TCP that it sets, over the profile: name and text.
     const SETTINGS: &'static [(&'static str, &'static str)] = &[];
     /// Phases of its own, in the words of its draft, which take the place of those of every sender ([`SENDER_PHASES`]).

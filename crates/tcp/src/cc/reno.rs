@@ -1,5 +1,5 @@
-use super::hystart_plus_plus::HyStartPlusPlus;
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Window};
+use super::slow_start::{SlowStart, SlowStartChoice};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Window};
 use aqmlab_core::params;
 
 params! {
@@ -26,9 +26,8 @@ params! {
     /// window grows half as fast. Under variant `rack` the segments count, and as many as the window has whole ones add
     /// one (RFC 3465, section 2.1; `tcp_cong_avoid_ai` in Linux). The profile `ns2` halves the window instead of the flight.
     pub struct RenoParams {
-        /// Slow start goes on at a quarter of its pace where round trips get longer, for five of them (HyStart++; variant
-        /// `rack`).
-        hystart_plus_plus: bool = "false", from "RFC 9406 (Linux has none)";
+        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        slow_start: SlowStartChoice = "classic", from "RFC 5681, section 3.1";
     }
 }
 
@@ -39,10 +38,10 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Clone, Copy, Debug)]
 pub struct Reno;
 
-/// Reno, with HyStart++ until the first congestion event if that is asked for.
+/// Reno with any slow start.
 #[derive(Clone, Debug)]
 pub struct RenoLaw {
-    hystart: Option<HyStartPlusPlus>,
+    slow_start: SlowStart,
 }
 
 impl CongestionControlLaw for RenoLaw {
@@ -51,20 +50,44 @@ impl CongestionControlLaw for RenoLaw {
     type Params = RenoParams;
 
     fn new(params: RenoParams) -> Self {
-        Self { hystart: params.hystart_plus_plus.then(HyStartPlusPlus::default) }
+        Self { slow_start: SlowStart::new(params.slow_start) }
+    }
+
+    fn needs(params: &RenoParams) -> Needs {
+        params.slow_start.needs(Self::NEEDS)
     }
 }
 
 impl CongestionControl for RenoLaw {
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        match &mut self.hystart {
-            Some(hystart) if window.cwnd < window.ssthresh => hystart.on_ack(window, ack, true),
-            _ => Reno.on_ack(window, ack),
+        if !self.slow_start.on_ack(window, ack, true) {
+            Reno.on_ack(window, ack);
         }
     }
 
-    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
-        self.hystart = None; // RFC 9406, section 4.2: only in the first slow start
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        self.slow_start.on_feedback(window, ack);
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        self.slow_start.on_lost(lost);
+    }
+
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
+        self.slow_start.threshold(event, self.kept(event), window)
+    }
+
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
+        self.slow_start.on_congestion(event, self.kept(event), window);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        self.slow_start.on_recovered();
+    }
+
+    fn on_timeout(&mut self) {
+        self.slow_start.on_timeout();
     }
 }
 
@@ -107,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn hystart_lasts_until_the_first_congestion_event() {
-        let mut reno = RenoLaw::new(RenoParams { hystart_plus_plus: true });
+    fn hystart_plus_plus_lasts_until_the_first_congestion_event() {
+        let mut reno = RenoLaw::new(RenoParams { slow_start: SlowStartChoice::HyStartPlusPlus });
         let grown = |reno: &mut RenoLaw| {
             let mut window = Window { cwnd: 20.0, ssthresh: 100.0 };
             reno.on_ack(&mut window, &Facts { acked: 12, byte_counting: true, ..Facts::default() });

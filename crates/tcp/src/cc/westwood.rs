@@ -1,4 +1,7 @@
-use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
+use super::slow_start::{SlowStart, SlowStartChoice};
+use super::{
+    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Reno, Window,
+};
 use aqmlab_core::{Span, Time, params};
 
 params! {
@@ -33,6 +36,8 @@ params! {
     pub struct WestwoodParams {
         /// Least time over which a rate is taken.
         min_interval: Span = "50 ms" in "1 us" ..= "10 s", from "Linux, tcp_westwood.c (TCP_WESTWOOD_RTT_MIN)";
+        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        slow_start: SlowStartChoice = "classic", from "Mascolo et al. 2001, section 3: as Reno";
     }
 }
 
@@ -47,6 +52,7 @@ pub struct Westwood {
     since: Option<Time>,
     rtt: Span,
     rtt_min: Option<Span>,
+    slow_start: SlowStart,
 }
 
 impl CongestionControlLaw for Westwood {
@@ -60,12 +66,14 @@ impl CongestionControlLaw for Westwood {
     type Params = WestwoodParams;
 
     fn new(params: WestwoodParams) -> Self {
-        Self { params, rates: None, arrived: 0, since: None, rtt: Span::ZERO, rtt_min: None }
+        let slow_start = SlowStart::new(params.slow_start);
+        Self { params, rates: None, arrived: 0, since: None, rtt: Span::ZERO, rtt_min: None, slow_start }
     }
 }
 
 impl CongestionControl for Westwood {
-    fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        self.slow_start.on_feedback(window, ack);
         let Some(sample) = ack.sample else { return };
         let since = *self.since.get_or_insert(ack.now);
         let time = ack.now.since(since);
@@ -81,16 +89,35 @@ impl CongestionControl for Westwood {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        Reno.on_ack(window, ack);
+        if !self.slow_start.on_ack(window, ack, true) {
+            Reno.on_ack(window, ack);
+        }
     }
 
-    fn threshold(&self, _: CongestionEvent, window: &Window) -> Option<f64> {
-        let ((_, rate), rtt_min) = (self.rates?, self.rtt_min?);
-        Some((rate * rtt_min.seconds()).min(window.cwnd))
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
+        let of_slow_start = self.slow_start.threshold(event, self.kept(event), window);
+        of_slow_start.or_else(|| {
+            let ((_, rate), rtt_min) = (self.rates?, self.rtt_min?);
+            Some((rate * rtt_min.seconds()).min(window.cwnd))
+        })
     }
 
     fn on_timeout(&mut self) {
         self.rtt_min = None;
+        self.slow_start.on_timeout();
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        self.slow_start.on_lost(lost);
+    }
+
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
+        self.slow_start.on_congestion(event, self.kept(event), window);
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+        self.slow_start.on_recovered();
     }
 }
 

@@ -1,8 +1,7 @@
 //! Growth in whole segments, as `tcp_cubic.c` has it (net/ipv4, `bictcp_update` and `tcp_cong_avoid_ai`).
 
-use super::Facts;
-use crate::cc::hystart::HyStart;
-use crate::cc::hystart_plus_plus::HyStartPlusPlus;
+use super::{Facts, Window};
+use crate::cc::slow_start::SlowStart;
 use aqmlab_core::{Span, Time};
 
 /// For how long a count holds while the window stays, HZ/32.
@@ -10,12 +9,12 @@ const HOLDS: Span = Span::from_micros(31_250);
 /// ACKs that Reno's window takes for a segment, over the window: 8*(1 + beta)/(3*(1 - beta)) in eighths, rounded down, is 15.
 const RENO: f64 = 15.0 / 8.0;
 
-/// Linux's state beyond RFC 9438, and HyStart; few senders have it.
+/// Linux's state beyond RFC 9438, and the slow start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinuxState {
-    pub hystart: HyStart,
-    /// Until the first congestion event, if it is asked for.
-    pub hystart_plus_plus: Option<HyStartPlusPlus>,
+    pub slow_start: SlowStart,
+    /// Least round-trip time since the last timeout.
+    pub delay_min: Option<Span>,
     pub epoch: Epoch,
 }
 
@@ -37,6 +36,15 @@ pub(super) struct Epoch {
 }
 
 impl LinuxState {
+    /// Takes the round-trip time of an ACK, and lets slow start answer it: before the window grows, for `cubictcp_acked` comes before
+    /// `cubictcp_cong_avoid`. True if slow start has answered.
+    pub fn slow_start(&mut self, window: &mut Window, ack: &Facts, is_used: bool) -> bool {
+        if let Some(rtt) = ack.rtt {
+            self.delay_min = Some(self.delay_min.map_or(rtt, |least| least.min(rtt)));
+        }
+        self.slow_start.on_ack(window, ack, is_used)
+    }
+
     /// The window has been reduced: another stage begins.
     pub fn end_epoch(&mut self) {
         self.epoch = Epoch::default();
@@ -55,7 +63,7 @@ impl LinuxState {
 
     /// Computes the number of segments to be acknowledged for one more in the window.
     fn count(&mut self, cwnd: f64, w_max: f64, c: f64, ack: &Facts) {
-        let delay_min = self.hystart.delay_min().unwrap_or(ack.srtt);
+        let delay_min = self.delay_min.unwrap_or(ack.srtt);
         let epoch = &mut self.epoch;
         epoch.reno_acked += ack.credit();
         if epoch.last.is_some_and(|(window, at)| window == cwnd && ack.now.since(at) <= HOLDS) {

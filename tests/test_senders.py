@@ -127,8 +127,7 @@ def test_the_parameters_of_a_law_are_set_with_its_name(tmp_path: Path) -> None:
     resolved = aqmlab.load(str(tmp_path / "link.toml")).resolved()["flows"][0]["tcp"]
     assert done.returncode == 0
     assert (
-        resolved["congestion_control"]
-        == "cubic:c=0.4,beta=0.5,fast_convergence=true,slow_start=hystart,flavour=linux"
+        resolved["congestion_control"] == "cubic:c=0.4,beta=0.5,fast_convergence=true,slow_start=hystart,flavour=linux"
     )
     assert "target" not in resolved
     old = run(tmp_path, 'tcp = { congestion_control = "ledbat", target = "5 ms" }\n')

@@ -338,7 +338,7 @@ class Link:
         """Whether packets take more on its wire than their own bytes."""
     @property
     def impairments(self) -> list[str]:
-        """Keys of the impairments of its wire: "policer", "loss", "jitter", "reorder", "ecn_mangling", "aggregation"."""
+        """Keys of its wire's impairments: "policer", "loss", "jitter", "reorder", "ecn_mangling" or "aggregation"."""
 
 @final
 class Group:

@@ -94,9 +94,9 @@ impl<P: WirePacket> Impairment<P> {
     pub fn cross(&mut self, packet: &mut P, sent: Time, measured: Range<Time>) -> Option<Time> {
         let (is_lost, jitter, is_free) = (self.loses(), self.delays(), self.frees());
         self.packets += 1;
-        let counts = u64::from(sent > measured.start && sent <= measured.end);
-        if self.polices(packet, sent, counts) || is_lost {
-            self.lost += counts;
+        let is_policed = self.policer.is_some() && self.polices(packet, sent, &measured);
+        if is_policed || is_lost {
+            self.lost += u64::from(sent > measured.start && sent <= measured.end);
             if let Some(losses) = &mut self.losses {
                 losses.push_back(sent);
             }
@@ -145,13 +145,15 @@ impl<P: WirePacket> Impairment<P> {
         self.gathered = emptied;
     }
 
-    /// The policer, if there is one, lets the packet pass, marks it, or drops it: then true.
-    fn polices(&mut self, packet: &mut P, sent: Time, counts: u64) -> bool {
+    /// The policer lets the packet pass, marks it, or drops it: then true.
+    #[cold]
+    #[inline(never)]
+    fn polices(&mut self, packet: &mut P, sent: Time, measured: &Range<Time>) -> bool {
         let Some((bucket, action)) = &mut self.policer else { return false };
         if bucket.takes(packet.size(), sent) {
             return false;
         }
-        self.policed += counts;
+        self.policed += u64::from(sent > measured.start && sent <= measured.end);
         let is_marked = *action == PolicerAction::Ce && packet.ecn().is_capable();
         if is_marked {
             packet.set_ecn(Ecn::Ce);

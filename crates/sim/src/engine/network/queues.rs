@@ -140,18 +140,20 @@ impl NetworkState {
     #[inline(never)]
     fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
         let hop = self.hop(&packet);
-        let Some(wire) = &mut self.links[hop.link].impairment else { return self.leave_wire(packet, hop, sent, false) };
-        match wire.cross(&mut packet, sent, self.measured.clone()) {
-            None => self.lose_on_wire(hop.link, &packet, sent),
-            Some(left) if wire.gathers() => self.gather(packet, hop.link, left),
-            Some(left) => {
-                let reorders = wire.reorders();
-                self.leave_wire(packet, hop, left, reorders);
-            }
+        let (left, reorders, gathers) = match &mut self.links[hop.link].impairment {
+            None => (Some(sent), false, false),
+            Some(wire) => (wire.cross(&mut packet, sent, self.measured.clone()), wire.reorders(), wire.gathers()),
+        };
+        let Some(left) = left else { return self.lose_on_wire(hop.link, &packet, sent) };
+        if gathers {
+            return self.gather(packet, hop.link, left);
         }
+        self.leave_wire(packet, hop, left, reorders);
     }
 
     /// A packet waits on a wire for others, or is the last of them.
+    #[cold]
+    #[inline(never)]
     fn gather(&mut self, packet: Packet, index: usize, now: Time) {
         let Some(wire) = &mut self.links[index].impairment else { return };
         match wire.gather(packet, now) {
@@ -185,7 +187,7 @@ impl NetworkState {
     }
 
     /// A packet leaves a wire at `left`. Where packets may pass others, the receiver acts when they arrive.
-    #[inline]
+    #[inline(always)]
     fn leave_wire(&mut self, mut packet: Packet, Hop { link, onward, next }: Hop, left: Time, reorders: bool) {
         let (time, place) = (left + onward.delay, Place::wire(link as u32));
         match next {

@@ -186,8 +186,8 @@ def tcp() -> str:
         "gradual. A sender of which nothing is heard for a whole window begins to measure anew.",
         "Segments lost by one flow of Reno in its first 5 s, on 20 Mbit/s over 50 ms with a buffer of so many\n"
         "bandwidth-delay products, in profile `linux`. SEARCH sees the missing quarter once some 4.3 products are in\n"
-        "the queue. Rapid Start is at the rate of the link in two thirds of the round trips, and loses more; its pacing over\n"
-        "the round trip and larger initial window are left out.",
+        "the queue. Rapid Start is at the rate of the link in two thirds of the round trips, and loses more; its\n"
+        "pacing over the round trip and its larger initial window are left out.",
         table(
             ("slow_start", "1", "2", "3", "4", "5", "6"),
             (

@@ -183,11 +183,11 @@ def tcp() -> str:
         ),
         "Of SEARCH, the text at hand is that of revision 00. What 09 has changed is taken from what its\n"
         "implementations say: it compares with what was sent, the threshold is 0.26 (was 0.35), and the drain is\n"
-        "gradual. A sender of which nothing is heard for a whole window begins to measure anew.",
+        "gradual. A sender of which nothing is heard for a whole window measures again from its start.",
         "Segments lost by one flow of Reno in its first 5 s, on 20 Mbit/s over 50 ms with a buffer of so many\n"
         "bandwidth-delay products, in profile `linux`. SEARCH sees the missing quarter once some 4.3 products are in\n"
-        "the queue. Rapid Start is at the rate of the link in two thirds of the round trips, and loses more; its pacing\n"
-        "over the round trip and larger initial window are left out.",
+        "the queue. Rapid Start is at the rate of the link in two thirds of the round trips, and loses more; its\n"
+        "pacing over the round trip and its larger initial window are left out.",
         table(
             ("slow_start", "1", "2", "3", "4", "5", "6"),
             (

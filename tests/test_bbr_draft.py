@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from aqmlab.cli import app
 from aqmlab.present.figures.draft import phases
 from aqmlab.problems import InputError
-from aqmlab.study.draft import Cell, Change, Setup, judge
+from aqmlab.study.draft import CaseChange, CasePath, CaseRun, judge
 from aqmlab.study.draft_cases import BASE, CASES, UP, chosen, compare_draft
 
 OF_THE_DRAFT = {6}
@@ -43,7 +43,7 @@ def test_a_path_that_cannot_have_a_case_says_why() -> None:
 
 
 def test_a_change_waits_for_a_phase_and_some_time() -> None:
-    setup = Setup(9.0, changes=[Change("links.line.rate", "1 Mbit/s", UP, 2.0, 0.5)])
+    setup = CaseRun(9.0, changes=[CaseChange("links.line.rate", "1 Mbit/s", UP, 2.0, 0.5)])
     assert 'at = "3.500000000000 s"' in setup.text(BASE, "bbr3", [(1.0, UP), (3.0, UP)])
     assert 'after = "1000000' in setup.text(BASE, "bbr3"), "not before the phases are known"
 
@@ -75,4 +75,7 @@ def test_bad_input_is_refused(options: dict[str, str], said: str) -> None:
 def test_cases_are_chosen_by_number_and_a_cell_says_its_path() -> None:
     assert [case.number for case in chosen("9, 2")] == [9, 2]
     assert len(chosen(None)) == 22
-    assert [str(cell) for cell in (Cell(10e9, 1.0), Cell(64e3, 0.0005))] == ["10 Gbit/s, 1000 ms", "64 kbit/s, 0.5 ms"]
+    assert [str(place) for place in (CasePath(10e9, 1.0), CasePath(64e3, 0.0005))] == [
+        "10 Gbit/s, 1000 ms",
+        "64 kbit/s, 0.5 ms",
+    ]

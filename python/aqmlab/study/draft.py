@@ -2,7 +2,7 @@
 
 A case (`draft_cases.py`) is a scenario with the moments at which something changes, and a check of what was recorded:
 the phases of the sender (docs/phases.md), the variables of its law by the draft's names, and the link. Everything
-scales with a cell, the rate and the round trip of the path.
+scales with a place, the rate and the round trip of the path.
 """
 
 import json
@@ -35,7 +35,7 @@ FEWEST = 50
 
 
 @dataclass(frozen=True)
-class Cell:
+class CasePath:
     """A path: `rate` in bit/s, `rtt` in s."""
 
     rate: float
@@ -43,7 +43,7 @@ class Cell:
 
     @property
     def bdp(self) -> float:
-        """What the path holds, in segments."""
+        """Its bandwidth-delay product in segments."""
         return self.rate * self.rtt / 8 / PACKET
 
     @property
@@ -66,7 +66,7 @@ def _prefixed(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Change:
+class CaseChange:
     """A change of `path` to `value`, `later` seconds after the flow enters `phase` for the first time from `after` on.
 
     Without a phase the time is `after` itself.
@@ -80,7 +80,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Setup:
+class CaseRun:
     """One run of a case: keys of the link and the flow beyond the plain ones, changes, how long (s).
 
     `back` are keys of a link for ACKs, if they have one.
@@ -89,20 +89,20 @@ class Setup:
     duration: float
     link: Mapping[str, str] = field(default_factory=dict)
     flow: Mapping[str, str] = field(default_factory=dict)
-    changes: Sequence[Change] = ()
+    changes: Sequence[CaseChange] = ()
     back: Mapping[str, str] | None = None
 
-    def text(self, cell: Cell, law: str, phases: Sequence[tuple[float, str]] = ()) -> str:
+    def text(self, place: CasePath, law: str, phases: Sequence[tuple[float, str]] = ()) -> str:
         """Return the scenario; a change that waits for some time after a phase is there once the phases are known."""
-        link = {"rate": bits(cell.rate), "delay": seconds(cell.rtt / 4), "buffer": buffer(2, cell)} | dict(self.link)
+        link = {"rate": bits(place.rate), "delay": seconds(place.rtt / 4), "buffer": buffer(2, place)} | dict(self.link)
         tcp = f'{{ profile = "linux", congestion_control = "{law}" }}'
-        flow = {"rtt": seconds(cell.rtt), "tcp": tcp}
+        flow = {"rtt": seconds(place.rtt), "tcp": tcp}
         flow |= dict(self.flow)
         lines = ["schema = 1", f'duration = "{self.duration!r} s"']
         lines += ["[[links]]", f'name = "{LINK}"', *(f"{key} = {value}" for key, value in link.items())]
         if self.back is not None:
             flow |= {"path": f'["{LINK}"]', "ack_path": f'["{BACK}"]'}
-            back = {"rate": bits(cell.rate), "buffer": '"100000 packets"', "fixed": "true"} | dict(self.back)
+            back = {"rate": bits(place.rate), "buffer": '"100000 packets"', "fixed": "true"} | dict(self.back)
             lines += ["[[links]]", f'name = "{BACK}"', *(f"{key} = {value}" for key, value in back.items())]
         lines += [
             "[[flows]]",
@@ -116,7 +116,7 @@ class Setup:
         return "\n".join(lines)
 
 
-def _moment(change: Change, phases: Sequence[tuple[float, str]]) -> str:
+def _moment(change: CaseChange, phases: Sequence[tuple[float, str]]) -> str:
     if not change.phase:
         return f"at = {seconds(change.after)}"
     entered = next((time for time, name in phases if name == change.phase and time >= change.after), None)
@@ -127,9 +127,9 @@ def _moment(change: Change, phases: Sequence[tuple[float, str]]) -> str:
     return f'when = {{ flow = "{FLOW}", enters = "{change.phase}", after = {seconds(after)} }}'
 
 
-def buffer(products: float, cell: Cell) -> str:
+def buffer(products: float, place: CasePath) -> str:
     """Return so many times what the path holds as the value of a buffer, `FEWEST` packets at least."""
-    return f'"{max(FEWEST, round(products * cell.bdp))} packets"'
+    return f'"{max(FEWEST, round(products * place.bdp))} packets"'
 
 
 def bits(rate: float) -> str:
@@ -182,9 +182,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class Record:
-    """What a run of a case shows, in order of time."""
+    """The phases and samples of a run of a case, in order of time."""
 
-    cell: Cell
+    place: CasePath
     spells: Sequence[Spell]
     samples: Sequence[Sample]
     scenario: str
@@ -208,11 +208,11 @@ class Record:
     def utilisation(self, start: float, end: float) -> float:
         """Return the share of the path's rate that was sent from `start` to `end`."""
         found = self.between(start, end)
-        return sum(sample.bits for sample in found[1:]) / (found[-1].time - found[0].time) / self.cell.rate
+        return sum(sample.bits for sample in found[1:]) / (found[-1].time - found[0].time) / self.place.rate
 
 
 @dataclass(frozen=True)
-class Finding:
+class Fact:
     """One thing that a case asks for: in words, whether it was so, and what was measured."""
 
     asks: str
@@ -224,8 +224,8 @@ class Finding:
 class DraftCase:
     """A test case: its number and heading in the draft, what it asks for in our words, its runs and their check.
 
-    `check` gets the records of the runs, in order. `limits` answers why the case cannot be had in a cell, or nothing.
-    `own` is the cell of its base run, if that of all the others is not what it is about.
+    `check` gets the records of the runs, in order. `limits` answers why the case cannot be had in a place, or nothing.
+    `own` is the place of its base run, if that of all the others is not what it is about.
     `whose` is whose fault a failure is known to be ("draft"), and `why` says so by the draft's text, or says what of
     the steps had to be different.
     """
@@ -233,12 +233,12 @@ class DraftCase:
     number: int
     title: str
     asks: str
-    runs: Callable[[Cell], Sequence[Setup]]
-    check: Callable[..., Iterable[Finding]]
-    limits: Callable[[Cell], str] = lambda _: ""
+    runs: Callable[[CasePath], Sequence[CaseRun]]
+    check: Callable[..., Iterable[Fact]]
+    limits: Callable[[CasePath], str] = lambda _: ""
     whose: str = ""
     why: str = ""
-    own: Cell | None = None
+    own: CasePath | None = None
 
 
 class UnreachedError(Exception):
@@ -251,24 +251,24 @@ class CutShortError(Exception):
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """A case in a cell under a law: "holds", "fails" or "not applicable", with what was found and the records."""
+    """A case in a place under a law: "holds", "fails" or "not applicable", with what was found and the records."""
 
     case: DraftCase
-    cell: Cell
+    place: CasePath
     law: str
     verdict: str
-    findings: Sequence[Finding] = ()
+    findings: Sequence[Fact] = ()
     reason: str = ""
     records: Sequence[Record] = ()
 
     @property
     def whose(self) -> str:
-        """Whose failure it is, if it fails: the draft's where its text shows it, else the law's."""
+        """The one to blame, if it fails: the draft's where its text shows it, else the law's."""
         return (self.case.whose or self.law) if self.verdict == "fails" else ""
 
     @property
     def told(self) -> str:
-        """What was measured, and the reason."""
+        """The measured values, and the reason."""
         failed = [f"not so: {finding.asks} ({finding.measured})" for finding in self.findings if not finding.holds]
         measured = [finding.measured for finding in self.findings if finding.holds]
         return ". ".join(part for part in [*failed, "; ".join(measured), self.reason] if part)
@@ -280,8 +280,8 @@ class JudgedCase:
             "title": self.case.title,
             "asks": self.case.asks,
             "law": self.law,
-            "rate": self.cell.rate,
-            "rtt": self.cell.rtt,
+            "rate": self.place.rate,
+            "rtt": self.place.rtt,
             "verdict": self.verdict,
             "whose": self.whose or None,
             "reason": self.reason or None,
@@ -291,14 +291,14 @@ class JudgedCase:
         }
 
 
-def record(setup: Setup, cell: Cell, law: str) -> Record:
+def record(setup: CaseRun, place: CasePath, law: str) -> Record:
     """Run a case twice: once to know when its phases are, once to look at it then."""
     phases: Sequence[tuple[float, str]] = ()
     for _ in range(1 + sum(bool(change.later) for change in setup.changes)):
-        text = setup.text(cell, law, phases)
+        text = setup.text(place, law, phases)
         scenario = Scenario.parse(text, "case")
         phases = json.loads(_core.run(scenario).json())["flows"][FLOW]["phases"][0]
-    return Record(cell, _spells(phases, setup.duration), _samples(scenario, phases, cell, setup.duration), text)
+    return Record(place, _spells(phases, setup.duration), _samples(scenario, phases, place, setup.duration), text)
 
 
 def _spells(phases: Sequence[tuple[float, str]], end: float) -> list[Spell]:
@@ -306,8 +306,8 @@ def _spells(phases: Sequence[tuple[float, str]], end: float) -> list[Spell]:
     return [Spell(name, time, until, then) for (time, name), (until, then) in zip(phases, following, strict=True)]
 
 
-def _samples(scenario: Scenario, phases: Sequence[tuple[float, str]], cell: Cell, end: float) -> list[Sample]:
-    count = min(MOST_SAMPLES, max(1, round(STEPS * end / cell.rtt)))
+def _samples(scenario: Scenario, phases: Sequence[tuple[float, str]], place: CasePath, end: float) -> list[Sample]:
+    count = min(MOST_SAMPLES, max(1, round(STEPS * end / place.rtt)))
     edges = [time + shift for time, _ in phases for shift in (-INSTANT, 0.0) if time + shift > 0]
     times = sorted({end * i / count for i in range(1, count + 1)} | set(edges))
     simulation = _core.Simulation(scenario)
@@ -332,28 +332,28 @@ def _samples(scenario: Scenario, phases: Sequence[tuple[float, str]], cell: Cell
     return found
 
 
-def judge(case: DraftCase, cell: Cell, law: str) -> JudgedCase:
-    """Run a case in a cell and judge it."""
-    if limit := case.limits(cell):
-        return JudgedCase(case, cell, law, "not applicable", reason=limit)
-    records = [record(setup, cell, law) for setup in case.runs(cell)]
+def judge(case: DraftCase, place: CasePath, law: str) -> JudgedCase:
+    """Run a case in a place and judge it."""
+    if limit := case.limits(place):
+        return JudgedCase(case, place, law, "not applicable", reason=limit)
+    records = [record(setup, place, law) for setup in case.runs(place)]
     try:
         findings = list(case.check(*records))
     except CutShortError as error:
-        return JudgedCase(case, cell, law, "not applicable", reason=str(error), records=records)
+        return JudgedCase(case, place, law, "not applicable", reason=str(error), records=records)
     except UnreachedError as error:
-        findings = [Finding("the phase is reached", False, str(error))]
+        findings = [Fact("the phase is reached", False, str(error))]
     verdict = "holds" if all(finding.holds for finding in findings) else "fails"
-    return JudgedCase(case, cell, law, verdict, findings, case.why, records)
+    return JudgedCase(case, place, law, verdict, findings, case.why, records)
 
 
 def judge_all(
-    wanted: Sequence[tuple[DraftCase, Cell]],
+    wanted: Sequence[tuple[DraftCase, CasePath]],
     law: str = "bbr3",
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[JudgedCase]:
-    """Judge cases in cells, `jobs` at a time (default: one a core); `progress` hears how many are done, of how many."""
+    """Judge cases, each in its place, `jobs` at a time (default: one a core); `progress` hears how many are done."""
     done = []
     with ThreadPoolExecutor(jobs or cpu_count() or 1) as pool:
         for i, judged in enumerate(pool.map(lambda pair: judge(pair[0], pair[1], law), wanted), 1):

@@ -17,14 +17,14 @@ from aqmlab.study.draft import (
     INSTANT,
     LINK,
     PACKET,
-    Cell,
-    Change,
+    CaseChange,
+    CasePath,
+    CaseRun,
     CutShortError,
     DraftCase,
-    Finding,
+    Fact,
     JudgedCase,
     Record,
-    Setup,
     Spell,
     UnreachedError,
     bits,
@@ -51,34 +51,37 @@ LOSS_THRESH, BETA, HEADROOM, LEAST_WINDOW = 0.02, 0.7, 0.15, 4
 PROBE_RTT_INTERVAL, PROBE_RTT_DURATION = 5.0, 0.2
 STARTUP_LOSSES = 6
 
+CUTS = (0.9, 0.4)
+"""Shares of the rate that case 4 leaves: as written, and so that what is in flight does not end DRAIN."""
+
 RATE, LOSS, OFFERED = f"links.{LINK}.rate", f"links.{LINK}.loss", f"flows.{FLOW}.rate"
 DELAY = f"links.{LINK}.delay"
 
 
-def settled(cell: Cell) -> float:
+def settled(place: CasePath) -> float:
     """Return a time (s) at which a flow has long left startup, which takes some log2(BDP) round trips of 8 segments."""
-    return max(3.0, 40 * max(cell.rtt, 8 / cell.segments))
+    return max(3.0, 40 * max(place.rtt, 8 / place.segments))
 
 
-def late(cell: Cell) -> float:
+def late(place: CasePath) -> float:
     """Return a time (s) after the first PROBE_RTT, so that the next one is some seconds off."""
-    return max(5.5, settled(cell))
+    return max(5.5, settled(place))
 
 
-def cycle(cell: Cell) -> float:
+def cycle(place: CasePath) -> float:
     """Return the longest time (s) between two probes for bandwidth: 3 s, and the round trips of refill, up and down."""
-    return 3.0 + 16 * cell.rtt
+    return 3.0 + 16 * place.rtt
 
 
-def offered(rate: float, cell: Cell) -> dict[str, str]:
+def offered(rate: float, place: CasePath) -> dict[str, str]:
     """Return the keys of a flow whose application offers data at a rate, at most 1000 times a round trip."""
-    chunk = max(1, round(rate * cell.rtt / 8 / 1448 / 1000))
+    chunk = max(1, round(rate * place.rtt / 8 / 1448 / 1000))
     return {"kind": '"app-limited"', "rate": bits(rate), "chunk": f'"{chunk} packets"'}
 
 
-def scaled(share: float, cell: Cell) -> str:
+def scaled(share: float, place: CasePath) -> str:
     """Return a share of the path's rate, as the value of a change."""
-    return bits(share * cell.rate).strip('"')
+    return bits(share * place.rate).strip('"')
 
 
 def text(time: float) -> str:
@@ -115,26 +118,26 @@ def changed(record: Record, name: str, after: float) -> Spell:
     return spell
 
 
-def goes(spell: Spell, *names: str) -> Finding:
+def goes(spell: Spell, *names: str) -> Fact:
     """Find what follows a phase."""
     asks = f"{spell.name} is followed by {' or '.join(names)}"
-    return Finding(asks, spell.then in names, f"{spell.name} at {spell.start:.3f} s, {spell.then} at {spell.end:.3f} s")
+    return Fact(asks, spell.then in names, f"{spell.name} at {spell.start:.3f} s, {spell.then} at {spell.end:.3f} s")
 
 
-def passes(record: Record, spell: Spell, name: str) -> Finding:
+def passes(record: Record, spell: Spell, name: str) -> Fact:
     """Find whether a phase is followed by another, which the same ACK ends if no more is in flight than it ends at."""
     then = record.at(spell.end)
     most = then["inflight_bdp"] if name == DRAIN else min(then["inflight_bdp"], then["inflight_with_headroom"])
-    at_once = spell.then in (DOWN, CRUISE) and then.in_flight <= most + record.cell.bundle
+    at_once = spell.then in (DOWN, CRUISE) and then.in_flight <= most + record.place.bundle
     ended = f", {name} passed with the same ACK: {then.in_flight} <= {most:.1f} in flight" if spell.then != name else ""
     told = f"{spell.name} at {spell.start:.3f} s, {spell.then} at {spell.end:.3f} s{ended}"
-    return Finding(f"{spell.name} is followed by {name}", spell.then == name or at_once, told)
+    return Fact(f"{spell.name} is followed by {name}", spell.then == name or at_once, told)
 
 
-def gain(record: Record, spell: Spell, name: str, wanted: float) -> Finding:
+def gain(record: Record, spell: Spell, name: str, wanted: float) -> Fact:
     """Find a gain right after a phase has been entered."""
     found = record.at(spell.start)[name]
-    return Finding(f"{name} is {wanted:g} in {spell.name}", found == wanted, f"{name} {found:g}")
+    return Fact(f"{name} is {wanted:g} in {spell.name}", found == wanted, f"{name} {found:g}")
 
 
 def rounds(record: Record, spell: Spell) -> float:
@@ -142,111 +145,109 @@ def rounds(record: Record, spell: Spell) -> float:
     return record.before(spell.end)["round_count"] - record.at(spell.start)["round_count"]
 
 
-def bandwidth(record: Record, time: float, rate: float) -> Finding:
+def bandwidth(record: Record, time: float, rate: float) -> Fact:
     """Find whether the estimate is within 2 % of a rate (bit/s)."""
-    share = record.at(time)["max_bw"] / Cell(rate, record.cell.rtt).segments
-    return Finding("max_bw is within 2 % of the link", abs(share - 1) <= 0.02, f"max_bw {share:.2%} of the link")
+    share = record.at(time)["max_bw"] / CasePath(rate, record.place.rtt).segments
+    return Fact("max_bw is within 2 % of the link", abs(share - 1) <= 0.02, f"max_bw {share:.2%} of the link")
 
 
-def plateau(record: Record) -> Iterator[Finding]:
+def plateau(record: Record) -> Iterator[Fact]:
     """Case 1."""
     startup = first(record, STARTUP)
     yield goes(startup, DRAIN)
-    yield bandwidth(record, startup.end, record.cell.rate)
+    yield bandwidth(record, startup.end, record.place.rate)
     then = record.at(startup.end)
     counted = then["full_bw_count"] == 3 and then["full_bw_now"] == then["full_bw_reached"] == 1
-    yield Finding("full_bw_count 3 sets full_bw_now and full_bw_reached", counted, f"count {then['full_bw_count']:g}")
+    yield Fact("full_bw_count 3 sets full_bw_now and full_bw_reached", counted, f"count {then['full_bw_count']:g}")
 
 
-def startup_loss(record: Record) -> Iterator[Finding]:
+def startup_loss(record: Record) -> Iterator[Fact]:
     """Case 2."""
     startup = first(record, STARTUP)
     yield passes(record, startup, DRAIN)
     _before, then = record.before(startup.end), record.at(startup.end)
-    loss = settled(record.cell)
+    loss = settled(record.place)
     counts = {each["full_bw_count"] for each in record.between(loss / 2, loss)}
     passed = record.before(loss)["round_count"] - record.at(loss / 2)["round_count"]
     told = f"in {passed:g} round trips before the loss no sample counts for a plateau"
-    yield Finding("samples are application-limited", len(counts) == 1 and startup.end > loss, told)
-    yield Finding("it is the loss", then.retransmits > 0, f"{then.retransmits} segments sent again")
+    yield Fact("samples are application-limited", len(counts) == 1 and startup.end > loss, told)
+    yield Fact("it is the loss", then.retransmits > 0, f"{then.retransmits} segments sent again")
     flags = then["full_bw_now"] == then["full_bw_reached"] == 1 and then["full_bw_count"] < 3
-    yield Finding("loss sets full_bw_now and full_bw_reached", flags, f"full_bw_count {then['full_bw_count']:g}")
+    yield Fact("loss sets full_bw_now and full_bw_reached", flags, f"full_bw_count {then['full_bw_count']:g}")
 
 
-def drain_inflight(record: Record) -> Iterator[Finding]:
+def drain_inflight(record: Record) -> Iterator[Fact]:
     """Case 3."""
     yield from drained(record, first(record, DRAIN))
 
 
-def drained(record: Record, drain: Spell) -> Iterator[Finding]:
+def drained(record: Record, drain: Spell) -> Iterator[Fact]:
     """Find how a drain ends."""
     yield goes(drain, DOWN, CRUISE)
     yield gain(record, drain, "pacing_gain", 0.5)
     then = record.at(drain.end)
-    fits = then.in_flight <= then["inflight_bdp"] + record.cell.bundle
-    yield Finding("it ends with BBRInflight(1.0) in flight", fits, f"{then.in_flight} <= {then['inflight_bdp']:.1f}")
+    fits = then.in_flight <= then["inflight_bdp"] + record.place.bundle
+    yield Fact("it ends with BBRInflight(1.0) in flight", fits, f"{then.in_flight} <= {then['inflight_bdp']:.1f}")
     above = all(
-        each.in_flight > each["inflight_bdp"] - record.cell.bundle for each in record.between(drain.start, drain.end)
+        each.in_flight > each["inflight_bdp"] - record.place.bundle for each in record.between(drain.start, drain.end)
     )
-    yield Finding("more is in flight until then", above, f"{rounds(record, drain):g} round trips")
+    yield Fact("more is in flight until then", above, f"{rounds(record, drain):g} round trips")
 
 
-def drain_time(written: Record, record: Record) -> Iterator[Finding]:
+def drain_time(written: Record, record: Record) -> Iterator[Fact]:
     """Case 4: the first run takes the draft's 10 %."""
     drain = changed(record, DRAIN, 0.0)
     yield goes(drain, DOWN, CRUISE)
     then = record.at(drain.end)
     above = all(each.in_flight > each["inflight_bdp"] for each in record.between(drain.start, drain.end))
-    yield Finding("more than the BDP is in flight", above, f"{then.in_flight} > {then['inflight_bdp']:.1f} at its end")
+    yield Fact("more than the BDP is in flight", above, f"{then.in_flight} > {then['inflight_bdp']:.1f} at its end")
     lasted = then["round_count"] - record.at(drain.start)["round_count"]
-    yield Finding("it ends after 3 round trips", lasted == 4, f"round_count has grown by {lasted:g}, more than 3")
+    yield Fact("it ends after 3 round trips", lasted == 4, f"round_count has grown by {lasted:g}, more than 3")
     other = first(written, DRAIN)
-    yield Finding("", True, f"with 10 % less it ends by what is in flight after {rounds(written, other):g} round trips")
+    yield Fact("", True, f"with 10 % less it ends by what is in flight after {rounds(written, other):g} round trips")
 
 
-def up_plateau(record: Record) -> Iterator[Finding]:
+def up_plateau(record: Record) -> Iterator[Fact]:
     """Case 5."""
     up = first(record, UP)
     yield goes(up, DOWN)
     lost = sum(each.lost for each in record.between(up.start, up.end))
-    yield Finding("nothing is lost", lost == 0, f"{lost} lost")
+    yield Fact("nothing is lost", lost == 0, f"{lost} lost")
     before, then = record.before(up.end), record.at(up.end)
     full = then["full_bw_now"] == 1 and then["full_bw_count"] == 3
-    yield Finding("full_bw_count 3 sets full_bw_now", full, f"full_bw_count {then['full_bw_count']:g}")
+    yield Fact("full_bw_count 3 sets full_bw_now", full, f"full_bw_count {then['full_bw_count']:g}")
     took = then["round_count"] - record.at(up.start)["round_count"]
-    yield Finding("it takes 3 round trips", took >= 3, f"{took:g} round trips")
+    yield Fact("it takes 3 round trips", took >= 3, f"{took:g} round trips")
     used = max(each.in_flight / each.cwnd for each in record.between(up.start, up.end)) if up.lasted else 0
-    yield Finding(
-        "the window is used", used > 0.9 or before["inflight_longterm"] > 1e9, f"{used:.0%} of cwnd in flight"
-    )
+    yield Fact("the window is used", used > 0.9 or before["inflight_longterm"] > 1e9, f"{used:.0%} of cwnd in flight")
 
 
-def up_loss(record: Record) -> Iterator[Finding]:
+def up_loss(record: Record) -> Iterator[Fact]:
     """Case 6."""
-    up = changed(record, UP, settled(record.cell))
+    up = changed(record, UP, settled(record.place))
     yield passes(record, up, DOWN)
     before, then = record.before(up.end), record.at(up.end)
-    yield Finding("no plateau ends it", then["full_bw_now"] == 0, f"full_bw_count {before['full_bw_count']:g}")
+    yield Fact("no plateau ends it", then["full_bw_now"] == 0, f"full_bw_count {before['full_bw_count']:g}")
     bound = then["inflight_longterm"]
-    yield Finding("inflight_longterm is updated all the same", bound < 1e9, f"inflight_longterm {bound:g}")
+    yield Fact("inflight_longterm is updated all the same", bound < 1e9, f"inflight_longterm {bound:g}")
 
 
-def stays(startup: Record, up: Record) -> Iterator[Finding]:
+def stays(startup: Record, up: Record) -> Iterator[Fact]:
     """Case 7: what the application could not send in PROBE_RTT, it sends afterwards without a limit."""
     spells = startup.spells[:3]
     names = [spell.name for spell in spells]
     told = f"{' '.join(names)} in {spells[-1].start:.2f} s"
-    yield Finding("it leaves startup for probe_rtt only, and comes back", names == [STARTUP, PROBE_RTT, STARTUP], told)
-    spell = next(iter(up.of(UP, settled(up.cell))), None)
+    yield Fact("it leaves startup for probe_rtt only, and comes back", names == [STARTUP, PROBE_RTT, STARTUP], told)
+    spell = next(iter(up.of(UP, settled(up.place))), None)
     if spell is None:
         raise UnreachedError(f"no {UP}")
     lost = sum(each.lost for each in [*startup.between(0, spells[-1].start), *up.between(spell.start, spell.end)])
-    yield Finding("nothing is lost", lost == 0, f"{lost} lost")
+    yield Fact("nothing is lost", lost == 0, f"{lost} lost")
     ends = spell.then or "the end of the run"
-    yield Finding("it stays in probe_up", spell.then in ("", PROBE_RTT), f"up for {spell.lasted:.2f} s, then {ends}")
+    yield Fact("it stays in probe_up", spell.then in ("", PROBE_RTT), f"up for {spell.lasted:.2f} s, then {ends}")
 
 
-def down_inflight(record: Record) -> Iterator[Finding]:
+def down_inflight(record: Record) -> Iterator[Fact]:
     """Case 8."""
     down = next((each for each in record.of(DOWN) if record.at(each.start)["inflight_longterm"] < 1e9), None)
     if down is None:
@@ -255,37 +256,37 @@ def down_inflight(record: Record) -> Iterator[Finding]:
     yield gain(record, down, "pacing_gain", 0.9)
     then = record.at(down.end)
     most = min(then["inflight_with_headroom"], then["inflight_bdp"])
-    yield Finding(
-        "both bounds hold at its end", then.in_flight <= most + record.cell.bundle, f"{then.in_flight} <= {most:.1f}"
+    yield Fact(
+        "both bounds hold at its end", then.in_flight <= most + record.place.bundle, f"{then.in_flight} <= {most:.1f}"
     )
     above = all(
-        each.in_flight > min(each["inflight_with_headroom"], each["inflight_bdp"]) - record.cell.bundle
+        each.in_flight > min(each["inflight_with_headroom"], each["inflight_bdp"]) - record.place.bundle
         for each in record.between(down.start, down.end)
     )
-    yield Finding("not before", above, f"{rounds(record, down):g} round trips")
+    yield Fact("not before", above, f"{rounds(record, down):g} round trips")
 
 
-def down_time(*records: Record) -> Iterator[Finding]:
+def down_time(*records: Record) -> Iterator[Fact]:
     """Case 9: the first try that PROBE_RTT does not cut short."""
     tries = [
-        (record, nearest(record, DOWN, after)) for record, after in zip(records, moments(records[0].cell), strict=True)
+        (record, nearest(record, DOWN, after)) for record, after in zip(records, moments(records[0].place), strict=True)
     ]
     whole = [(record, down) for record, down in tries if down.then != PROBE_RTT]
     if not whole:
         raise CutShortError(f"PROBE_RTT, due each 5 s, cuts all of {len(tries)} tries short")
     record, down = whole[0]
     yield goes(down, REFILL)
-    yield Finding("", True, f"PROBE_RTT cuts {len(tries) - len(whole)} of {len(tries)} tries short")
+    yield Fact("", True, f"PROBE_RTT cuts {len(tries) - len(whole)} of {len(tries)} tries short")
     wait = record.at(down.start)["bw_probe_wait"]
-    yield Finding("after bw_probe_wait", down.lasted >= wait, f"{down.lasted:.3f} s of {wait:.3f} s")
+    yield Fact("after bw_probe_wait", down.lasted >= wait, f"{down.lasted:.3f} s of {wait:.3f} s")
 
 
-def moments(cell: Cell) -> list[float]:
+def moments(place: CasePath) -> list[float]:
     """Return times (s) from which on the first PROBE_DOWN has its rate cut."""
-    return [settled(cell) + 2.5 * i for i in range(8)]
+    return [settled(place) + 2.5 * i for i in range(8)]
 
 
-def probe_rtt(record: Record) -> Iterator[Finding]:
+def probe_rtt(record: Record) -> Iterator[Fact]:
     """Case 10."""
     probes = [each for each in record.of(PROBE_RTT) if each.then and record.before(each.start)["full_bw_reached"] == 1]
     if not probes:
@@ -293,119 +294,115 @@ def probe_rtt(record: Record) -> Iterator[Finding]:
     probe = probes[0]
     before, then = record.before(probe.start), record.at(probe.start)
     age = probe.start - before["probe_rtt_min_stamp"]
-    yield Finding("it begins 5 s after the last minimum", age >= PROBE_RTT_INTERVAL - 2 * INSTANT, f"after {age:.3f} s")
+    yield Fact("it begins 5 s after the last minimum", age >= PROBE_RTT_INTERVAL - 2 * INSTANT, f"after {age:.3f} s")
     came = record.at(probe.start - 2 * INSTANT).phase
-    yield Finding("it comes from probe_bw", came in PROBE_BW, f"from {came}")
+    yield Fact("it comes from probe_bw", came in PROBE_BW, f"from {came}")
     yield gain(record, probe, "cwnd_gain", 0.5)
-    least = probe.lasted >= PROBE_RTT_DURATION + record.cell.rtt * 0.99
-    yield Finding(
+    least = probe.lasted >= PROBE_RTT_DURATION + record.place.rtt * 0.99
+    yield Fact(
         "200 ms and a round trip",
         least or (probe.lasted >= PROBE_RTT_DURATION and rounds(record, probe) >= 1),
         f"{probe.lasted * 1e3:.0f} ms, {rounds(record, probe):g} round trips",
     )
     yield goes(probe, *PROBE_BW)
     few = record.before(probe.end)
-    yield Finding(
+    yield Fact(
         "few are in flight",
-        few.in_flight <= max(4, 0.5 * few["bdp"]) + record.cell.bundle,
+        few.in_flight <= max(4, 0.5 * few["bdp"]) + record.place.bundle,
         f"{few.in_flight} in flight",
     )
-    after = record.between(probe.end, probe.end + max(1.0, 4 * record.cell.rtt))
-    yield Finding(
+    after = record.between(probe.end, probe.end + max(1.0, 4 * record.place.rtt))
+    yield Fact(
         "it resumes",
         max(each.in_flight for each in after) >= 0.9 * min(few["bdp"], then["bdp"]),
         f"{max(each.in_flight for each in after)} in flight afterwards",
     )
 
 
-def idle(record: Record) -> Iterator[Finding]:
+def idle(record: Record) -> Iterator[Fact]:
     """Case 11."""
-    pause, again = settled(record.cell), settled(record.cell) + 6.0
+    pause, again = settled(record.place), settled(record.place) + 6.0
     at = record.at(again - 0.1)
-    yield Finding("it is idle", at.in_flight == 0 and at.phase in PROBE_BW, f"{at.in_flight} in flight in {at.phase}")
+    yield Fact("it is idle", at.in_flight == 0 and at.phase in PROBE_BW, f"{at.in_flight} in flight in {at.phase}")
     sent = next((each for each in record.between(again, again + 1) if each.in_flight), None)
     told = sent is not None and sent["idle_restart"] == 1
-    yield Finding("idle_restart is set", told, "idle_restart " + ("1" if told else "0"))
+    yield Fact("idle_restart is set", told, "idle_restart " + ("1" if told else "0"))
     age = again - at["probe_rtt_min_stamp"]
-    yield Finding("the interval has passed", age > PROBE_RTT_INTERVAL, f"minimum {age:.2f} s old")
+    yield Fact("the interval has passed", age > PROBE_RTT_INTERVAL, f"minimum {age:.2f} s old")
     probes = [spell for spell in record.of(PROBE_RTT) if pause < spell.start < again + 4.5]
-    yield Finding("no probe_rtt follows", not probes, f"{len(probes)} in 4.5 s")
+    yield Fact("no probe_rtt follows", not probes, f"{len(probes)} in 4.5 s")
 
 
-def aggregated_startup(record: Record) -> Iterator[Finding]:
+def aggregated_startup(record: Record) -> Iterator[Fact]:
     """Case 12."""
     startup = first(record, STARTUP)
     yield goes(startup, DRAIN)
-    found = record.at(startup.end)["max_bw"] / record.cell.segments
-    yield Finding("the full bandwidth is found", found >= 0.98, f"max_bw {found:.0%} of the link")
+    found = record.at(startup.end)["max_bw"] / record.place.segments
+    yield Fact("the full bandwidth is found", found >= 0.98, f"max_bw {found:.0%} of the link")
     before = record.before(startup.end)
-    burst = record.cell.segments * aggregation(record.cell)
-    extra = max(each["extra_acked"] for each in record.between(startup.end - 4 * record.cell.rtt, startup.end))
-    yield Finding(
-        "extra_acked is what a burst brings", 0.5 <= extra / burst <= 2, f"{extra:.0f} of bursts of {burst:.0f}"
-    )
-    yield Finding("cwnd > 2 BDP", before.cwnd > 2 * before["bdp"], f"{before.cwnd:.0f} > {2 * before['bdp']:.0f}")
+    burst = record.place.segments * aggregation(record.place)
+    extra = max(each["extra_acked"] for each in record.between(startup.end - 4 * record.place.rtt, startup.end))
+    yield Fact("extra_acked is what a burst brings", 0.5 <= extra / burst <= 2, f"{extra:.0f} of bursts of {burst:.0f}")
+    yield Fact("cwnd > 2 BDP", before.cwnd > 2 * before["bdp"], f"{before.cwnd:.0f} > {2 * before['bdp']:.0f}")
 
 
-def aggregated_cruise(record: Record) -> Iterator[Finding]:
+def aggregated_cruise(record: Record) -> Iterator[Fact]:
     """Case 13."""
-    spells = [each for each in record.of(CRUISE, settled(record.cell)) if each.lasted > 8 * record.cell.rtt]
+    spells = [each for each in record.of(CRUISE, settled(record.place)) if each.lasted > 8 * record.place.rtt]
     if not spells:
         raise UnreachedError(f"no {CRUISE} that lasts")
     cruise = spells[0]
     sample = record.at((cruise.start + cruise.end) / 2)
-    burst = record.cell.segments * aggregation(record.cell)
+    burst = record.place.segments * aggregation(record.place)
     extra = sample["extra_acked"]
-    yield Finding(
-        "extra_acked is what a burst brings", 0.5 <= extra / burst <= 2, f"{extra:.0f} of bursts of {burst:.0f}"
-    )
+    yield Fact("extra_acked is what a burst brings", 0.5 <= extra / burst <= 2, f"{extra:.0f} of bursts of {burst:.0f}")
     least = 2 * sample["bdp"] + 0.9 * extra
     bound = min(sample["inflight_with_headroom"], sample["inflight_shortterm"])
-    yield Finding(
+    yield Fact(
         "cwnd has it on top", sample.cwnd >= min(least, bound), f"cwnd {sample.cwnd:.0f}, 2 BDP {2 * sample['bdp']:.0f}"
     )
-    used = record.utilisation(cruise.start + 2 * record.cell.rtt, cruise.end)
-    yield Finding("the link is used", used >= 0.97, f"{used:.1%} of the link")
+    used = record.utilisation(cruise.start + 2 * record.place.rtt, cruise.end)
+    yield Fact("the link is used", used >= 0.97, f"{used:.1%} of the link")
 
 
-def aggregation(cell: Cell) -> float:
+def aggregation(place: CasePath) -> float:
     """Return the time (s) between two releases of ACKs: half a round trip."""
-    return cell.rtt / 2
+    return place.rtt / 2
 
 
-def sub_packet(record: Record) -> Iterator[Finding]:
+def sub_packet(record: Record) -> Iterator[Fact]:
     """Case 14."""
     spell = first(record, CRUISE)
     found = [each for each in record.between(spell.start, record.samples[-1].time) if each.phase in PROBE_BW]
-    least = min(each.cwnd for each in found)
-    yield Finding("cwnd is 4 at least", least >= LEAST_WINDOW, f"cwnd {least:g} at least")
-    cruising = [each.pacing_rate / record.cell.segments for each in found if each.phase == CRUISE]
+    least = min(each.cwnd for each in record.between(spell.start, record.samples[-1].time))
+    yield Fact("cwnd is 4 at least", least >= LEAST_WINDOW, f"cwnd {least:g} at least, PROBE_RTT included")
+    cruising = [each.pacing_rate / record.place.segments for each in found if each.phase == CRUISE]
     mean = sum(cruising) / len(cruising)
-    yield Finding("the pace is that of the link", abs(mean - 1) <= 0.05, f"{mean:.1%} of the link in cruise")
+    yield Fact("the pace is that of the link", abs(mean - 1) <= 0.05, f"{mean:.1%} of the link in cruise")
     used = record.utilisation(found[0].time, record.samples[-1].time)
-    yield Finding("the pipe does not stall", used >= 0.97, f"{used:.1%} of the link")
+    yield Fact("the pipe does not stall", used >= 0.97, f"{used:.1%} of the link")
 
 
-def faster(record: Record) -> Iterator[Finding]:
+def faster(record: Record) -> Iterator[Fact]:
     """Case 15: from a tenth of the rate."""
-    rise = settled(record.cell)
-    reached = next((each for each in record.samples if each["max_bw"] >= 0.98 * record.cell.segments), None)
+    rise = settled(record.place)
+    reached = next((each for each in record.samples if each["max_bw"] >= 0.98 * record.place.segments), None)
     if reached is None:
         raise UnreachedError(
-            f"max_bw {record.samples[-1]['max_bw'] / record.cell.segments:.0%} of the new rate at the end"
+            f"max_bw {record.samples[-1]['max_bw'] / record.place.segments:.0%} of the new rate at the end"
         )
     up = next(each for each in reversed(record.of(UP)) if each.start <= reached.time)
     steps = up_steps(record, up)
     bound = [(step, grown) for step, grown in steps if 0.75 * step <= grown <= 1.6 * step]
     doubles = len({step for step, _ in bound}) >= 2 and max(step for step, _ in steps) >= 16
     told = ", ".join(f"{grown:.0f} of {step:.0f}" for step, grown in bound)
-    yield Finding("the step doubles", doubles, f"round trips that the bound limits throughout grow it by {told}")
+    yield Fact("the step doubles", doubles, f"round trips that the bound limits throughout grow it by {told}")
     most = max(grown / step for step, grown in steps)
-    yield Finding("it grows by no more", most <= 1.6, f"by {most:.2f} steps at most")
+    yield Fact("it grows by no more", most <= 1.6, f"by {most:.2f} steps at most")
     begun = next(each for each in record.of(UP) if each.end > rise)
     took = reached["round_count"] - record.at(max(begun.start, rise))["round_count"]
-    most = 8 * log2(max(2.0, record.cell.bdp))
-    yield Finding(
+    most = 8 * log2(max(2.0, record.place.bdp))
+    yield Fact(
         "O(log BDP) round trips", took <= most, f"{took:g} round trips of probing and between, {most:.0f} allowed"
     )
 
@@ -419,45 +416,45 @@ def up_steps(record: Record, up: Spell) -> list[tuple[float, float]]:
     return [(2.0 ** (b["bw_probe_up_rounds"] - 1), b["inflight_longterm"] - a["inflight_longterm"]) for a, b in pairs]
 
 
-def slower(record: Record) -> Iterator[Finding]:
+def slower(record: Record) -> Iterator[Fact]:
     """Case 16."""
-    fall, cell = settled(record.cell), record.cell
+    fall, place = settled(record.place), record.place
     reduced = [each for each in record.samples if each.time > fall and each["bw_shortterm"] < 1e9]
     lowest = min((each["bw_shortterm"] for each in reduced), default=float("inf"))
-    quick = bool(reduced) and reduced[0].time - fall < 2.0 + 40 * cell.rtt
-    yield Finding(
+    quick = bool(reduced) and reduced[0].time - fall < 2.0 + 40 * place.rtt
+    yield Fact(
         "bw_shortterm falls with the losses",
-        quick and lowest < 0.5 * cell.segments,
-        f"after {reduced[0].time - fall:.2f} s, to {lowest / cell.segments:.0%} of the old rate"
+        quick and lowest < 0.5 * place.segments,
+        f"after {reduced[0].time - fall:.2f} s, to {lowest / place.segments:.0%} of the old rate"
         if reduced
         else "never",
     )
     low = next(
-        (each for each in record.samples if each.time > fall and each["max_bw"] <= 1.02 * 0.1 * cell.segments), None
+        (each for each in record.samples if each.time > fall and each["max_bw"] <= 1.02 * 0.1 * place.segments), None
     )
     if low is None:
-        raise UnreachedError(f"max_bw {record.samples[-1]['max_bw'] / cell.segments:.0%} of the old rate at the end")
+        raise UnreachedError(f"max_bw {record.samples[-1]['max_bw'] / place.segments:.0%} of the old rate at the end")
     cycles = len([each for each in record.of(UP, fall) if each.start < low.time])
-    yield Finding("max_bw follows after 2 cycles", cycles <= 2, f"after {low.time - fall:.2f} s, {cycles} probes")
+    yield Fact("max_bw follows after 2 cycles", cycles <= 2, f"after {low.time - fall:.2f} s, {cycles} probes")
 
 
-def policed(record: Record) -> Iterator[Finding]:
+def policed(record: Record) -> Iterator[Fact]:
     """Case 17."""
     reaction = [each for each in record.samples if each["bw_shortterm"] < 1e9 and each["inflight_shortterm"] < 1e9]
     told = f"first at {reaction[0].time:.2f} s" if reaction else "never"
-    yield Finding("it adapts bw_shortterm and inflight_shortterm", bool(reaction), told)
+    yield Fact("it adapts bw_shortterm and inflight_shortterm", bool(reaction), told)
     end = record.samples[-1].time
     late = record.between(end / 2, end)
     sent = sum(each.bits for each in late) / 8 / PACKET
     lost = sum(each.lost for each in late) / sent
-    share = sent * (1 - lost) / (end / 2) / (record.cell.segments / 2)
-    yield Finding("it conforms to the token rate", 0.8 <= share <= 1.02, f"{share:.1%} of the token rate")
-    yield Finding("it loses at most LossThresh", lost <= LOSS_THRESH, f"{lost:.2%} lost in the second half")
+    share = sent * (1 - lost) / (end / 2) / (record.place.segments / 2)
+    yield Fact("it conforms to the token rate", 0.8 <= share <= 1.02, f"{share:.1%} of the token rate")
+    yield Fact("it loses at most LossThresh", lost <= LOSS_THRESH, f"{lost:.2%} lost in the second half")
 
 
-def undone(record: Record) -> Iterator[Finding]:
+def undone(record: Record) -> Iterator[Fact]:
     """Cases 18 and 19."""
-    start = late(record.cell)
+    start = late(record.place)
     up = changed(record, UP, start)
     before = record.before(up.end)
     sent = next(
@@ -465,23 +462,23 @@ def undone(record: Record) -> Iterator[Finding]:
     )
     if sent is None:
         raise UnreachedError("nothing is sent again")
-    yield Finding("segments are sent again", True, f"at {sent.time:.3f} s")
-    lost = sum(each.lost for each in record.between(up.start, up.end + 4 * record.cell.rtt))
-    yield Finding("nothing was lost", lost == 0, f"{lost} lost")
+    yield Fact("segments are sent again", True, f"at {sent.time:.3f} s")
+    lost = sum(each.lost for each in record.between(up.start, up.end + 4 * record.place.rtt))
+    yield Fact("nothing was lost", lost == 0, f"{lost} lost")
     names = [spell.name for spell in record.spells if spell.start >= up.start][:5]
     back = [REFILL, UP]
     returns = any(names[: len(way) + 2] == [*way, *back] for way in ([UP], [UP, DOWN], [UP, DOWN, CRUISE]))
-    yield Finding("it returns to its search", returns, " ".join(names))
+    yield Fact("it returns to its search", returns, " ".join(names))
     refill = first(record, REFILL, up.end)
-    yield Finding(
-        "at once", refill.start - up.end < 1.0 + 4 * record.cell.rtt, f"after {(refill.start - up.end) * 1e3:.1f} ms"
+    yield Fact(
+        "at once", refill.start - up.end < 1.0 + 4 * record.place.rtt, f"after {(refill.start - up.end) * 1e3:.1f} ms"
     )
     reduced = min((each["inflight_longterm"] for each in record.between(up.end, refill.start)), default=0.0)
     told = f"inflight_longterm {before['inflight_longterm']:g}, then {reduced:g}"
-    yield Finding("the loss has lowered a bound", reduced < before["inflight_longterm"], told)
+    yield Fact("the loss has lowered a bound", reduced < before["inflight_longterm"], told)
     after = record.at(refill.start)
     for name in ("bw_shortterm", "inflight_shortterm", "inflight_longterm"):
-        yield Finding(f"{name} is restored", after[name] >= before[name], f"{name} {after[name]:g} of {before[name]:g}")
+        yield Fact(f"{name} is restored", after[name] >= before[name], f"{name} {after[name]:g} of {before[name]:g}")
 
 
 def before_of(record: Record, spell: Spell) -> int:
@@ -489,74 +486,74 @@ def before_of(record: Record, spell: Spell) -> int:
     return record.at(spell.start).retransmits
 
 
-def startup_probe_rtt(record: Record) -> Iterator[Finding]:
+def startup_probe_rtt(record: Record) -> Iterator[Fact]:
     """Case 20."""
     probe = first(record, PROBE_RTT)
     before = record.before(probe.start)
-    yield Finding("full_bw_reached is false", before["full_bw_reached"] == 0, f"probe_rtt at {probe.start:.2f} s")
+    yield Fact("full_bw_reached is false", before["full_bw_reached"] == 0, f"probe_rtt at {probe.start:.2f} s")
     yield goes(probe, STARTUP)
     startup = [each for each in record.of(STARTUP, probe.end) if each.then == DRAIN]
-    yield Finding(
+    yield Fact(
         "it goes on to look for the bandwidth",
         bool(startup),
         f"drain at {startup[0].end:.2f} s" if startup else "no drain",
     )
     if startup:
-        yield bandwidth(record, startup[0].end, record.cell.rate)
+        yield bandwidth(record, startup[0].end, record.place.rate)
 
 
-def up_loss_bound(record: Record) -> Iterator[Finding]:
+def up_loss_bound(record: Record) -> Iterator[Fact]:
     """Case 21."""
-    up = changed(record, UP, settled(record.cell))
+    up = changed(record, UP, settled(record.place))
     before, then = record.before(up.end), record.at(up.end)
     start = record.at(up.start)
-    yield Finding("inflight_longterm is set", start["inflight_longterm"] < 1e9, f"{start['inflight_longterm']:.1f}")
+    yield Fact("inflight_longterm is set", start["inflight_longterm"] < 1e9, f"{start['inflight_longterm']:.1f}")
     yield goes(up, DOWN)
-    yield Finding("no plateau ends it", then["full_bw_now"] == 0, f"full_bw_count {then['full_bw_count']:g}")
+    yield Fact("no plateau ends it", then["full_bw_now"] == 0, f"full_bw_count {then['full_bw_count']:g}")
     least = BETA * min(before["bdp"], before.cwnd)
     scaled_ = then["inflight_longterm"] < before["inflight_longterm"] and then["inflight_longterm"] >= least - 1e-6
-    yield Finding(
+    yield Fact(
         "it is scaled down, to Beta of the target at the least",
         scaled_,
         f"from {before['inflight_longterm']:.1f} to {then['inflight_longterm']:.1f}, Beta leaves {least:.1f}",
     )
 
 
-def refill_limited(record: Record) -> Iterator[Finding]:
+def refill_limited(record: Record) -> Iterator[Fact]:
     """Case 22."""
-    refill = changed(record, REFILL, settled(record.cell))
+    refill = changed(record, REFILL, settled(record.place))
     start, then = record.at(refill.start), record.at(refill.end)
     low = min(each["max_bw"] for each in record.between(refill.start, refill.end))
-    yield Finding(
+    yield Fact(
         "max_bw stays",
         low >= start["max_bw"] and then["max_bw"] <= 1.02 * start["max_bw"],
         f"max_bw {start['max_bw']:.1f}, {then['max_bw']:.1f}",
     )
     yield goes(refill, UP)
     ups = record.of(UP, refill.end)
-    yield Finding("later probes end", ups[0].then == DOWN or ups[0].then == PROBE_RTT, f"{UP}, then {ups[0].then}")
+    yield Fact("later probes end", ups[0].then == DOWN or ups[0].then == PROBE_RTT, f"{UP}, then {ups[0].then}")
 
 
-def long_enough(cell: Cell, cycles: float = 2) -> float:
+def long_enough(place: CasePath, cycles: float = 2) -> float:
     """Return a duration (s) that has so many probes for bandwidth after startup."""
-    return round(settled(cell) + cycles * cycle(cell) + 1.0, 3)
+    return round(settled(place) + cycles * cycle(place) + 1.0, 3)
 
 
-def too_small(least: float, why: str) -> Callable[[Cell], str]:
+def too_small(least: float, why: str) -> Callable[[CasePath], str]:
     """Return the limit of a case that needs some segments in flight."""
-    return lambda cell: f"the path holds {cell.bdp:.2g} segments: {why}" if cell.bdp < least else ""
+    return lambda place: f"the path holds {place.bdp:.2g} segments: {why}" if place.bdp < least else ""
 
 
-def waits_for_reno(cell: Cell) -> str:
+def waits_for_reno(place: CasePath) -> str:
     """Say where case 9 cannot be had: IsRenoCoexistenceProbeTime comes before the 2 to 3 s of bw_probe_wait."""
-    count = min(63.0, cell.bdp)
-    return f"{count:.3g} round trips, after which Reno would have lost, come first" if count * cell.rtt < 2.2 else ""
+    count = min(63.0, place.bdp)
+    return f"{count:.3g} round trips, after which Reno would have lost, come first" if count * place.rtt < 2.2 else ""
 
 
-def policer(cell: Cell) -> str:
+def policer(place: CasePath) -> str:
     """Return a policer of half of the rate; its bucket holds a BDP, ten packets at least."""
-    burst = max(10 * PACKET, cell.rate / 2 * cell.rtt / 8)
-    return f'{{ rate = {bits(cell.rate / 2)}, burst = "{burst:.0f} B" }}'
+    burst = max(10 * PACKET, place.rate / 2 * place.rtt / 8)
+    return f'{{ rate = {bits(place.rate / 2)}, burst = "{burst:.0f} B" }}'
 
 
 CASES: Sequence[DraftCase] = [
@@ -564,18 +561,18 @@ CASES: Sequence[DraftCase] = [
         1,
         "Exiting STARTUP on Bandwidth Plateau",
         "max_bw within 2 % of the link; full_bw_count 3; then DRAIN",
-        lambda cell: [Setup(settled(cell))],
+        lambda place: [CaseRun(settled(place))],
         plateau,
     ),
     DraftCase(
         2,
         "Exiting STARTUP on Loss When Application-Limited",
         "loss above 2 % in six ranges of a round trip ends STARTUP, though samples are application-limited",
-        lambda cell: [
-            Setup(
-                settled(cell) + 20 * cell.rtt,
-                flow=offered(0.5 * cell.rate, cell),
-                changes=[Change(LOSS, "12%", after=settled(cell)), Change(LOSS, "0%", DRAIN)],
+        lambda place: [
+            CaseRun(
+                settled(place) + 20 * place.rtt,
+                flow=offered(0.5 * place.rate, place),
+                changes=[CaseChange(LOSS, "12%", after=settled(place)), CaseChange(LOSS, "0%", DRAIN)],
             )
         ],
         startup_loss,
@@ -585,7 +582,7 @@ CASES: Sequence[DraftCase] = [
         3,
         "Exiting DRAIN Based on Inflight",
         "pacing_gain 0.5; ends with BBRInflight(1.0) in flight; then PROBE_BW",
-        lambda cell: [Setup(settled(cell))],
+        lambda place: [CaseRun(settled(place))],
         drain_inflight,
         too_small(8, "MinPipeCwnd and three bundles are more"),
     ),
@@ -593,7 +590,9 @@ CASES: Sequence[DraftCase] = [
         4,
         "Exiting DRAIN Based on Time",
         "after 3 round trips to PROBE_BW, with more than the BDP in flight",
-        lambda cell: [Setup(settled(cell), changes=[Change(RATE, scaled(share, cell), DRAIN)]) for share in (0.9, 0.4)],
+        lambda place: [
+            CaseRun(settled(place), changes=[CaseChange(RATE, scaled(share, place), DRAIN)]) for share in (0.9, 0.4)
+        ],
         drain_time,
         too_small(8, "MinPipeCwnd and three bundles are more"),
         why="the check takes a cut by 60 %: a sender that paces at half of its estimate drains the queue of a "
@@ -603,7 +602,7 @@ CASES: Sequence[DraftCase] = [
         5,
         "Exiting PROBE_UP on Bandwidth Plateau",
         "3 round trips with less than 25 % of growth; then PROBE_DOWN",
-        lambda cell: [Setup(long_enough(cell), link={"buffer": buffer(4, cell)})],
+        lambda place: [CaseRun(long_enough(place), link={"buffer": buffer(4, place)})],
         up_plateau,
         too_small(8, "MinPipeCwnd and three bundles are more"),
     ),
@@ -611,14 +610,14 @@ CASES: Sequence[DraftCase] = [
         6,
         "Exiting PROBE_UP on Loss When Application-Limited",
         "loss above 2 % ends PROBE_UP; inflight_longterm is set",
-        lambda cell: [
-            Setup(
-                long_enough(cell, 3),
-                flow=offered(1.5 * cell.rate, cell),
-                link={"buffer": buffer(4, cell)},
+        lambda place: [
+            CaseRun(
+                long_enough(place, 3),
+                flow=offered(1.5 * place.rate, place),
+                link={"buffer": buffer(4, place)},
                 changes=[
-                    Change(OFFERED, scaled(0.5, cell), UP, settled(cell)),
-                    Change(LOSS, "20%", UP, settled(cell), 2.5 * cell.rtt),
+                    CaseChange(OFFERED, scaled(0.5, place), UP, settled(place)),
+                    CaseChange(LOSS, "20%", UP, settled(place), 2.5 * place.rtt),
                 ],
             )
         ],
@@ -632,13 +631,13 @@ CASES: Sequence[DraftCase] = [
         7,
         "Never Exiting PROBE_UP (or STARTUP) When Application-Limited With No Loss",
         "stays there, but for PROBE_RTT",
-        lambda cell: [
-            Setup(settled(cell) + 10.0, flow=offered(0.5 * cell.rate, cell)),
-            Setup(
-                long_enough(cell, 3),
-                flow=offered(1.5 * cell.rate, cell),
-                link={"buffer": buffer(4, cell)},
-                changes=[Change(OFFERED, scaled(0.5, cell), UP, settled(cell))],
+        lambda place: [
+            CaseRun(settled(place) + 10.0, flow=offered(0.5 * place.rate, place)),
+            CaseRun(
+                long_enough(place, 3),
+                flow=offered(1.5 * place.rate, place),
+                link={"buffer": buffer(4, place)},
+                changes=[CaseChange(OFFERED, scaled(0.5, place), UP, settled(place))],
             ),
         ],
         stays,
@@ -649,7 +648,7 @@ CASES: Sequence[DraftCase] = [
         8,
         "Exiting PROBE_DOWN on Inflight",
         "pacing_gain 0.9; ends with both bounds kept; then CRUISE",
-        lambda cell: [Setup(long_enough(cell, 3), link={"buffer": '"0.5 bdp"'})],
+        lambda place: [CaseRun(long_enough(place, 3), link={"buffer": '"0.5 bdp"'})],
         down_inflight,
         too_small(20, "half of it is no queue for a probe"),
     ),
@@ -657,13 +656,13 @@ CASES: Sequence[DraftCase] = [
         9,
         "Exiting PROBE_DOWN After Max Time",
         "after bw_probe_wait to REFILL, without CRUISE",
-        lambda cell: [
-            Setup(
-                after + 3 * cycle(cell),
-                link={"buffer": buffer(4, cell)},
-                changes=[Change(RATE, scaled(0.9, cell), DOWN, after)],
+        lambda place: [
+            CaseRun(
+                after + 3 * cycle(place),
+                link={"buffer": buffer(4, place)},
+                changes=[CaseChange(RATE, scaled(0.9, place), DOWN, after)],
             )
-            for after in moments(cell)
+            for after in moments(place)
         ],
         down_time,
         waits_for_reno,
@@ -672,20 +671,20 @@ CASES: Sequence[DraftCase] = [
         10,
         "Entering and Exiting PROBE_RTT",
         "after 5 s without a new minimum; cwnd_gain 0.5; 200 ms and a round trip; back",
-        lambda cell: [Setup(long_enough(cell) + 6.0)],
+        lambda place: [CaseRun(long_enough(place) + 6.0)],
         probe_rtt,
     ),
     DraftCase(
         11,
         "Skipping PROBE_RTT Due to Application-Limited Sending",
         "idle_restart after a pause of 6 s; no PROBE_RTT",
-        lambda cell: [
-            Setup(
-                settled(cell) + 12.0,
-                flow=offered(1.02 * cell.rate, cell),
+        lambda place: [
+            CaseRun(
+                settled(place) + 12.0,
+                flow=offered(1.02 * place.rate, place),
                 changes=[
-                    Change(OFFERED, "0 bit/s", after=settled(cell)),
-                    Change(OFFERED, scaled(1.02, cell), after=settled(cell) + 6.0),
+                    CaseChange(OFFERED, "0 bit/s", after=settled(place)),
+                    CaseChange(OFFERED, scaled(1.02, place), after=settled(place) + 6.0),
                 ],
             )
         ],
@@ -696,11 +695,11 @@ CASES: Sequence[DraftCase] = [
         12,
         "Achieving Expected STARTUP Bandwidth on a Link With Aggregation",
         "extra_acked right; cwnd > 2 BDP; full bandwidth found",
-        lambda cell: [
-            Setup(
-                settled(cell),
-                back={"aggregation": f"{{ every = {seconds(aggregation(cell))} }}"},
-                link={"buffer": buffer(4, cell)},
+        lambda place: [
+            CaseRun(
+                settled(place),
+                back={"aggregation": f"{{ every = {seconds(aggregation(place))} }}"},
+                link={"buffer": buffer(4, place)},
             )
         ],
         aggregated_startup,
@@ -710,11 +709,11 @@ CASES: Sequence[DraftCase] = [
         13,
         "Achieving Expected Cruise Bandwidth on a Link With Aggregation",
         "cwnd has extra_acked on top; no stall",
-        lambda cell: [
-            Setup(
-                long_enough(cell),
-                back={"aggregation": f"{{ every = {seconds(aggregation(cell))} }}"},
-                link={"buffer": buffer(4, cell)},
+        lambda place: [
+            CaseRun(
+                long_enough(place),
+                back={"aggregation": f"{{ every = {seconds(aggregation(place))} }}"},
+                link={"buffer": buffer(4, place)},
             )
         ],
         aggregated_cruise,
@@ -724,20 +723,20 @@ CASES: Sequence[DraftCase] = [
         14,
         "Correctly Managing Sub-Packet BDPs",
         "cwnd 4 at least; pace of the link; no stall",
-        lambda cell: [Setup(max(60.0, 100 * cell.rtt))],
+        lambda place: [CaseRun(max(60.0, 100 * place.rtt))],
         sub_packet,
-        lambda cell: "" if cell.bdp < 1 else f"the path holds {cell.bdp:.3g} segments, not less than one",
-        own=Cell(64e3, 0.04),
+        lambda place: "" if place.bdp < 1 else f"the path holds {place.bdp:.3g} segments, not less than one",
+        own=CasePath(64e3, 0.04),
     ),
     DraftCase(
         15,
         "Increasing Bandwidth 10x and Ensuring Full Bandwidth is Reached",
         "the step of inflight_longterm doubles; O(log BDP) round trips",
-        lambda cell: [
-            Setup(
-                long_enough(cell, 6),
-                link={"rate": bits(0.1 * cell.rate), "buffer": '"0.5 bdp"'},
-                changes=[Change(RATE, scaled(1, cell), after=settled(cell))],
+        lambda place: [
+            CaseRun(
+                long_enough(place, 6),
+                link={"rate": bits(0.1 * place.rate), "buffer": '"0.5 bdp"'},
+                changes=[CaseChange(RATE, scaled(1, place), after=settled(place))],
             )
         ],
         faster,
@@ -747,11 +746,11 @@ CASES: Sequence[DraftCase] = [
         16,
         "Decreasing Bandwidth 10x and Ensuring Max Bandwidth Adapts Down",
         "bw_shortterm falls with losses; max_bw after 2 cycles",
-        lambda cell: [
-            Setup(
-                long_enough(cell, 4) + 100 * cell.rtt,
+        lambda place: [
+            CaseRun(
+                long_enough(place, 4) + 100 * place.rtt,
                 link={"buffer": '"1 bdp"'},
-                changes=[Change(RATE, scaled(0.1, cell), after=settled(cell))],
+                changes=[CaseChange(RATE, scaled(0.1, place), after=settled(place))],
             )
         ],
         slower,
@@ -761,7 +760,7 @@ CASES: Sequence[DraftCase] = [
         17,
         "Handling Token Bucket Policers",
         "settles at the token rate, without continuous loss (2 %)",
-        lambda cell: [Setup(long_enough(cell, 6), link={"policer": policer(cell)})],
+        lambda place: [CaseRun(long_enough(place, 6), link={"policer": policer(place)})],
         policed,
         too_small(16, "at half of the rate, MinPipeCwnd and three bundles are more"),
     ),
@@ -769,11 +768,11 @@ CASES: Sequence[DraftCase] = [
         18,
         "Handling Spurious Fast Recovery",
         "state and bounds are restored",
-        lambda cell: [
-            Setup(
-                long_enough(cell, 4) + 3,
-                link={"buffer": '"4 bdp"', "delay": seconds(cell.rtt / 8)},
-                changes=[Change(f"flows.{FLOW}.rtt", text(0.3 * cell.rtt), UP, late(cell), 1.5 * cell.rtt)],
+        lambda place: [
+            CaseRun(
+                long_enough(place, 4) + 3,
+                link={"buffer": '"4 bdp"', "delay": seconds(place.rtt / 8)},
+                changes=[CaseChange(f"flows.{FLOW}.rtt", text(0.3 * place.rtt), UP, late(place), 1.5 * place.rtt)],
             )
         ],
         undone,
@@ -783,13 +782,13 @@ CASES: Sequence[DraftCase] = [
         19,
         "Handling Spurious RTO Recovery",
         "state and bounds are restored",
-        lambda cell: [
-            Setup(
-                long_enough(cell, 4) + 3 + 5,
-                link={"buffer": buffer(4, cell)},
+        lambda place: [
+            CaseRun(
+                long_enough(place, 4) + 3 + 5,
+                link={"buffer": buffer(4, place)},
                 changes=[
-                    Change(DELAY, text(cell.rtt / 4 + 0.6 + 3 * cell.rtt), UP, late(cell), 1.5 * cell.rtt),
-                    Change(DELAY, text(cell.rtt / 4), UP, late(cell), 2 * cell.rtt),
+                    CaseChange(DELAY, text(place.rtt / 4 + 0.6 + 3 * place.rtt), UP, late(place), 1.5 * place.rtt),
+                    CaseChange(DELAY, text(place.rtt / 4), UP, late(place), 2 * place.rtt),
                 ],
             )
         ],
@@ -800,12 +799,12 @@ CASES: Sequence[DraftCase] = [
         20,
         "Entering and Exiting PROBE_RTT During STARTUP",
         "back to STARTUP, which finds the bandwidth",
-        lambda cell: [
-            Setup(
-                settled(cell) + 8 + 40 * cell.rtt,
-                flow=offered(0.3 * cell.rate, cell),
-                link={"buffer": buffer(4, cell)},
-                changes=[Change(OFFERED, scaled(3, cell), after=7.0)],
+        lambda place: [
+            CaseRun(
+                settled(place) + 8 + 40 * place.rtt,
+                flow=offered(0.3 * place.rate, place),
+                link={"buffer": buffer(4, place)},
+                changes=[CaseChange(OFFERED, scaled(3, place), after=7.0)],
             )
         ],
         startup_probe_rtt,
@@ -815,11 +814,11 @@ CASES: Sequence[DraftCase] = [
         21,
         "Handling Loss During PROBE_UP After inflight_longterm is Set",
         "scaled by Beta; PROBE_DOWN at once",
-        lambda cell: [
-            Setup(
-                long_enough(cell, 4),
+        lambda place: [
+            CaseRun(
+                long_enough(place, 4),
                 link={"buffer": '"0.25 bdp"'},
-                changes=[Change(LOSS, "20%", UP, settled(cell)), Change(LOSS, "0%", DOWN, settled(cell))],
+                changes=[CaseChange(LOSS, "20%", UP, settled(place)), CaseChange(LOSS, "0%", DOWN, settled(place))],
             )
         ],
         up_loss_bound,
@@ -829,14 +828,14 @@ CASES: Sequence[DraftCase] = [
         22,
         "Handling Application-Limited Sending During PROBE_REFILL",
         "low samples leave max_bw alone; then PROBE_UP",
-        lambda cell: [
-            Setup(
-                long_enough(cell, 4),
-                flow=offered(1.02 * cell.rate, cell),
-                link={"buffer": buffer(4, cell)},
+        lambda place: [
+            CaseRun(
+                long_enough(place, 4),
+                flow=offered(1.02 * place.rate, place),
+                link={"buffer": buffer(4, place)},
                 changes=[
-                    Change(OFFERED, "0 bit/s", REFILL, settled(cell)),
-                    Change(OFFERED, scaled(1.02, cell), REFILL, settled(cell), cell.rtt),
+                    CaseChange(OFFERED, "0 bit/s", REFILL, settled(place)),
+                    CaseChange(OFFERED, scaled(1.02, place), REFILL, settled(place), place.rtt),
                 ],
             )
         ],
@@ -846,7 +845,7 @@ CASES: Sequence[DraftCase] = [
 ]
 """All of them, in the draft's order."""
 
-BASE = Cell(50e6, 0.04)
+BASE = CasePath(50e6, 0.04)
 """Where a case runs unless it says otherwise, or the user does."""
 
 
@@ -882,7 +881,7 @@ def compare_draft(
     if law.partition(":")[0] not in LAWS:
         raise InputError("law", f"{law}: shows no variables of {NAME}; expected {', '.join(LAWS)}")
     cases = chosen(only)
-    given = Cell(
+    given = CasePath(
         BASE.rate if rate is None else read_rate(rate),
         BASE.rtt if rtt is None else read_rtt(rtt),
     )

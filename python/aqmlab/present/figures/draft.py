@@ -46,7 +46,7 @@ def phases(record: Record) -> OverTime:
     panels = [
         Panel("Phase", "", [curve("phase", [number.get(each.phase, 0) for each in samples])]),
         Panel("Segments", "", flight),
-        Panel("Rates", "", rates, target=record.cell.rate / 1e6),
+        Panel("Rates", "", rates, target=record.place.rate / 1e6),
     ]
     frames = [
         Frame("1 startup ... 7 probe_rtt", len(PHASES), (1, 2)),

@@ -20,7 +20,7 @@ def cases(name: str, source: str, judged: Sequence[JudgedCase]) -> None:
         mark, colour = MARKS[each.verdict]
         whose = f" ({each.whose})" if each.whose else ""
         verdict = Text(f"{mark} {each.verdict}{whose}", style=colour)
-        shown.add_row(f"{each.case.number} {each.case.title}", each.case.asks, str(each.cell), verdict, each.told)
+        shown.add_row(f"{each.case.number} {each.case.title}", each.case.asks, str(each.place), verdict, each.told)
     out.print(shown)
     counts = Counter(each.verdict for each in judged)
     out.print(", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict]))

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from math import inf
 from os import cpu_count
 from typing import Any
 
@@ -91,6 +92,11 @@ class CaseRun:
     flow: Mapping[str, str] = field(default_factory=dict)
     changes: Sequence[CaseChange] = ()
     back: Mapping[str, str] | None = None
+
+    @property
+    def passes(self) -> int:
+        """The number of times that it runs: until all its changes have their times, and once more to look at it."""
+        return 2 + sum(bool(change.later) for change in self.changes)
 
     def text(self, place: CasePath, law: str, phases: Sequence[tuple[float, str]] = ()) -> str:
         """Return the scenario; a change that waits for some time after a phase is there once the phases are known."""
@@ -251,7 +257,7 @@ class CutShortError(Exception):
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """A case in a place under a law: "holds", "fails" or "not applicable", with what was found and the records."""
+    """A case in a place under a law: "holds", "fails", "not applicable" or "skipped", with findings and records."""
 
     case: DraftCase
     place: CasePath
@@ -294,7 +300,7 @@ class JudgedCase:
 def record(setup: CaseRun, place: CasePath, law: str) -> Record:
     """Run a case twice: once to know when its phases are, once to look at it then."""
     phases: Sequence[tuple[float, str]] = ()
-    for _ in range(1 + sum(bool(change.later) for change in setup.changes)):
+    for _ in range(setup.passes - 1):
         text = setup.text(place, law, phases)
         scenario = Scenario.parse(text, "case")
         phases = json.loads(_core.run(scenario).json())["flows"][FLOW]["phases"][0]
@@ -332,10 +338,17 @@ def _samples(scenario: Scenario, phases: Sequence[tuple[float, str]], place: Cas
     return found
 
 
-def judge(case: DraftCase, place: CasePath, law: str) -> JudgedCase:
-    """Run a case in a place and judge it."""
+def packets(case: DraftCase, place: CasePath) -> float:
+    """Return how many packets the runs of a case may have, each pass counted."""
+    return sum(place.segments * run.duration * run.passes for run in case.runs(place))
+
+
+def judge(case: DraftCase, place: CasePath, law: str, most: float = inf) -> JudgedCase:
+    """Run a case in a place and judge it; one that may have more than `most` packets is skipped."""
     if limit := case.limits(place):
         return JudgedCase(case, place, law, "not applicable", reason=limit)
+    if (count := packets(case, place)) > most:
+        return JudgedCase(case, place, law, "skipped", reason=f"{count:.2g} packets, more than {most:.2g}")
     records = [record(setup, place, law) for setup in case.runs(place)]
     try:
         findings = list(case.check(*records))
@@ -352,11 +365,12 @@ def judge_all(
     law: str = "bbr3",
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    most: float = inf,
 ) -> list[JudgedCase]:
     """Judge cases, each in its place, `jobs` at a time (default: one a core); `progress` hears how many are done."""
     done = []
     with ThreadPoolExecutor(jobs or cpu_count() or 1) as pool:
-        for i, judged in enumerate(pool.map(lambda pair: judge(pair[0], pair[1], law), wanted), 1):
+        for i, judged in enumerate(pool.map(lambda pair: judge(pair[0], pair[1], law, most), wanted), 1):
             done.append(judged)
             if progress:
                 progress(i, len(wanted))

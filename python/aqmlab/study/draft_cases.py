@@ -849,6 +849,18 @@ BASE = CasePath(50e6, 0.04)
 """Where a case runs unless it says otherwise, or the user does."""
 
 
+GRID = [CasePath(rate, rtt) for rate in (64e3, 10e6, 1e9, 10e9) for rtt in (0.0005, 0.04, 1.0)]
+"""Paths over the range that the draft names, the corners among them, on which `make nightly` judges every case."""
+
+MOST_PACKETS = 1e7
+"""Packets that a case of the grid may have in all its runs: some seconds. What has more is skipped, and said to be."""
+
+
+def compare_grid(law: str = "bbr3", jobs: int | None = None) -> list[JudgedCase]:
+    """Judge every case on every path of `GRID`."""
+    return judge_all([(case, place) for place in GRID for case in CASES], law, jobs, most=MOST_PACKETS)
+
+
 def chosen(only: str | None) -> list[DraftCase]:
     """Return the cases of a list of numbers ("1,9,14"), all if None; InputError for what is none."""
     if only is None:

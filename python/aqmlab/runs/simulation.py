@@ -117,7 +117,7 @@ class Simulation:
         """Change what `path` names to `value` now; both are written as in a scenario's `[[changes]]`.
 
         Paths are `links.NAME.rate`, `.delay`, `.buffer`, `.target`, `.aqm` (another scheme) and `.aqm.PARAMETER`, and
-        `flows.NAME.count`, `.rtt`, `.rate` and `.stop`. Raises InputError for anything else, and nothing has changed then.
+        `flows.NAME.count`, `.rtt`, `.rate` and `.stop`. Raises InputError for anything else; nothing has changed then.
         """
         self._engine.set(path, written({path: value})[path])
 

@@ -8,7 +8,7 @@ scales with a place, the rate and the round trip of the path.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from os import cpu_count
 from typing import Any
@@ -366,11 +366,21 @@ def judge_all(
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     most: float = inf,
+    *,
+    keep: bool = True,
 ) -> list[JudgedCase]:
-    """Judge cases, each in its place, `jobs` at a time (default: one a core); `progress` hears how many are done."""
+    """Judge cases, each in its place, `jobs` at a time (default: one a core); `progress` hears how many are done.
+
+    `most` packets may a case have; without `keep` the records, tens of megabytes each, are gone once it is judged.
+    """
+
+    def judged_one(pair: tuple[DraftCase, CasePath]) -> JudgedCase:
+        found = judge(*pair, law, most)
+        return found if keep else replace(found, records=())
+
     done = []
     with ThreadPoolExecutor(jobs or cpu_count() or 1) as pool:
-        for i, judged in enumerate(pool.map(lambda pair: judge(pair[0], pair[1], law, most), wanted), 1):
+        for i, judged in enumerate(pool.map(judged_one, wanted), 1):
             done.append(judged)
             if progress:
                 progress(i, len(wanted))

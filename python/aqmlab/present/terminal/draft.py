@@ -8,7 +8,12 @@ from rich.text import Text
 from aqmlab.present.terminal.console import aside, console, table, title
 from aqmlab.study.draft import JudgedCase
 
-MARKS = {"holds": ("✓", "green"), "fails": ("✗", "red"), "not applicable": ("∅", "bright_black"), "skipped": ("–", "bright_black")}
+MARKS = {
+    "holds": ("✓", "green"),
+    "fails": ("✗", "red"),
+    "not applicable": ("∅", "bright_black"),
+    "skipped": ("–", "bright_black"),
+}
 
 
 def cases(name: str, source: str, judged: Sequence[JudgedCase]) -> None:

@@ -47,7 +47,8 @@ impl Bbr3 {
 
     /// HandleSpuriousLossDetection; the window is restored as recovery ends.
     pub(super) fn undo_loss(&mut self, delivered: u64) {
-        let BeforeLoss { left, short_term, inflight_longterm, .. } = std::mem::replace(&mut self.before_loss, BeforeLoss::NONE);
+        let BeforeLoss { left, short_term, inflight_longterm, .. } =
+            std::mem::replace(&mut self.before_loss, BeforeLoss::NONE);
         self.loss_round.has_loss = false;
         self.full.restart(0.0);
         self.short_term.bw = self.short_term.bw.max(short_term.bw);

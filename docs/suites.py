@@ -1,22 +1,31 @@
-"""Measure the tables of docs/l4s.md and docs/bbr.md and draw their pictures (some minutes).
+"""Measure the tables of docs/l4s.md, docs/bbr.md and docs/bbr-draft.md and draw their pictures (some minutes).
 
-`python docs/suites.py [NAME ...]` does the studies named, or both. `--check` writes nothing and fails if a page would
+`python docs/suites.py [NAME ...]` does the studies named, or all. `--check` writes nothing and fails if a page would
 change, as it does when a scheme or law gives other numbers. A table stands between `<!-- its name -->` and
 `<!-- end -->`, what is written and what became of it between `<!-- claims -->` and `<!-- end -->`.
 """
 
 import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from aqmlab.present.figures.draft import phases
 from aqmlab.present.figures.suite import curves
 from aqmlab.present.labels import footnote
+from aqmlab.present.plots.data import LineChart, OverTime
 from aqmlab.present.plots.files import draw, encode
 from aqmlab.present.suite_words import Grid, grids
+from aqmlab.present.terminal.draft import MARKS
+from aqmlab.study import draft_cases
 from aqmlab.study.claims import VERDICTS, tally
+from aqmlab.study.draft import JudgedCase
 from aqmlab.study.suite_result import SuiteResult, compare_suite
 
 FOLDER = Path(__file__).parent
 SEEDS = {"l4s": 3, "bbr": 1}
+PICTURED = 10
+"""The case of the draft whose phases are drawn."""
 
 
 def grid(wanted: Grid) -> str:
@@ -43,7 +52,11 @@ def lines(rows: list[list[str]]) -> str:
 
 def filled(text: str, result: SuiteResult) -> str:
     """Return a page with the tables of a suite in their places."""
-    written = {wanted.title: grid(wanted) for wanted in grids(result)} | {"claims": claims(result)}
+    return placed(text, {wanted.title: grid(wanted) for wanted in grids(result)} | {"claims": claims(result)})
+
+
+def placed(text: str, written: Mapping[str, str]) -> str:
+    """Return a page with tables in the places that have their names."""
     for title, table in written.items():
         before, mark, rest = text.partition(f"<!-- {title} -->")
         if mark:
@@ -51,17 +64,38 @@ def filled(text: str, result: SuiteResult) -> str:
     return text
 
 
+def cases(judged: Sequence[JudgedCase]) -> str:
+    """Return the verdicts on the cases of a draft."""
+    counts = Counter(each.verdict for each in judged)
+    rows = [["case", "asks for", "path", "verdict", "measured, and why"], ["---"] * 5]
+    for each in judged:
+        whose = f" ({each.whose})" if each.whose else ""
+        verdict = f"{MARKS[each.verdict][0]} {each.verdict}{whose}"
+        rows.append([f"{each.case.number} {each.case.title}", each.case.asks, str(each.place), verdict, each.told])
+    return f"Of {len(judged)} cases {counts['holds']} hold and {counts['fails']} fail.\n\n{lines(rows)}"
+
+
+def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | LineChart]]:
+    """Run a study; return what puts its tables into a page, and its picture."""
+    if name == draft_cases.NAME:
+        judged = draft_cases.compare_draft()
+        pictured = next(each for each in judged if each.case.number == PICTURED)
+        return lambda text: placed(text, {"cases": cases(judged)}), lambda: phases(pictured.records[-1])
+    result = compare_suite(name, seeds=SEEDS[name])
+    return lambda text: filled(text, result), lambda: curves(result)
+
+
 def main() -> None:
     """Write the tables into the pages, and the pictures beside them; or say which pages would change."""
     stale = []
-    for name in [name for name in sys.argv[1:] if name != "--check"] or ("l4s", "bbr"):
-        result = compare_suite(name, seeds=SEEDS[name])
+    for name in [name for name in sys.argv[1:] if name != "--check"] or ("l4s", "bbr", draft_cases.NAME):
+        fill, picture = measured(name)
         page = FOLDER / f"{name}.md"
         text = page.read_text(encoding="utf-8")
         if "--check" not in sys.argv:
-            page.write_text(filled(text, result), encoding="utf-8")
-            page.with_suffix(".png").write_bytes(encode(draw(curves(result)), "png"))
-        elif filled(text, result) != text:
+            page.write_text(fill(text), encoding="utf-8")
+            page.with_suffix(".png").write_bytes(encode(draw(picture()), "png"))
+        elif fill(text) != text:
             stale.append(page.name)
     if stale:
         sys.exit(f"{', '.join(stale)}: other numbers than measured now; run: make suites")

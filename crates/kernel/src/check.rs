@@ -83,7 +83,7 @@ fn of_changes(scenario: &Scenario) -> Vec<Problem> {
             Action::Scheme(..) => {
                 "another scheme, for which Linux drops what waits; expected a parameter of the same one"
             }
-            Action::Count(..) | Action::Rtt(..) | Action::Stop(..) => {
+            Action::Count(..) | Action::Rtt(..) | Action::Offered(..) | Action::Stop(..) => {
                 "a change of flows, which is not made on Linux; groups may start and stop"
             }
             _ => continue,

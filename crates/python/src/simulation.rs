@@ -190,18 +190,27 @@ impl Simulation {
         done.ok_or_else(finished)?.map(Run::of).map_err(failed)
     }
 
-    /// The sender of the `i`-th flow of a group: `cwnd`, `srtt`, `retransmits`, `timeouts`.
+    /// The sender of the `i`-th flow of a group: see `aqmlab.Simulation.flow`.
     #[pyo3(signature = (group, i=0))]
     fn flow<'py>(&self, py: Python<'py>, group: &str, i: usize) -> PyResult<Bound<'py, PyDict>> {
-        let state = self.at_once(py, |engine| {
+        let (state, law) = self.at_once(py, |engine| {
             let (index, i) = tcp_flow(engine, group, i)?;
-            Ok::<_, PyErr>(engine.flow_state(index, i).expect("it was found"))
+            let found = engine.flow_state(index, i).zip(engine.law_state(index, i));
+            Ok::<_, PyErr>(found.expect("it was found"))
         })??;
         let dict = PyDict::new(py);
         dict.set_item("cwnd", state.cwnd)?;
         dict.set_item("srtt", state.srtt)?;
         dict.set_item("retransmits", state.retransmits)?;
         dict.set_item("timeouts", state.timeouts)?;
+        dict.set_item("in_flight", law.in_flight)?;
+        dict.set_item("pacing_rate", law.pacing_rate)?;
+        dict.set_item("phase", law.phase)?;
+        let variables = PyDict::new(py);
+        for (name, value) in law.variables {
+            variables.set_item(name, value)?;
+        }
+        dict.set_item("variables", variables)?;
         Ok(dict)
     }
 }

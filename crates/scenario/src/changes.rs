@@ -4,7 +4,7 @@ use crate::distribution::Distribution;
 use crate::impairments::Loss;
 use crate::sizing::{SizingBasis, limit, target};
 use crate::table_reader::{TableReader, kind, scalar};
-use crate::{AqmChoice, LinkSpec, RateChanges, Scenario};
+use crate::{AqmChoice, LinkSpec, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Quantity, Rate, Span};
@@ -59,6 +59,8 @@ pub enum Action {
     Count(usize, u32),
     /// Round-trip propagation of a group's flows.
     Rtt(usize, Distribution<Span>),
+    /// Rate at which the applications of a group offer data from then on, 0 for none. What they had not got sent, they take back.
+    Offered(usize, Rate),
     /// The end of all flows of a group, from the start of the run on.
     Stop(usize, Span),
 }
@@ -66,7 +68,7 @@ pub enum Action {
 /// Keys of a link that can be changed.
 const OF_LINK: [&str; 6] = ["rate", "delay", "buffer", "target", "aqm", "loss"];
 /// Keys of a group of flows that can be changed.
-const OF_FLOWS: [&str; 3] = ["count", "rtt", "stop"];
+const OF_FLOWS: [&str; 4] = ["count", "rtt", "rate", "stop"];
 const FORM: &str = "write e.g. links.bottleneck.rate, links.bottleneck.aqm.target or flows.ftp.count";
 /// Most flows of a group.
 const MOST_FLOWS: u32 = 1_000_000;
@@ -157,6 +159,13 @@ impl Change {
                     false => Ok(Action::Rtt(group, rtt)),
                 }
             }
+            "rate" => match &scenario.flows[group].traffic {
+                Traffic::AppLimited(_) => match Rate::parse(&self.text()?)? {
+                    rate if (0.0..=10e12).contains(&rate.0) => Ok(Action::Offered(group, rate)),
+                    rate => Err(format!("\"{}\" is out of range: must lie in 0 bit/s ..= 10 Tbit/s", rate.text())),
+                },
+                _ => Err("is the rate of flows of another kind; only that of app-limited can be changed".into()),
+            },
             "stop" => match Span::parse(&self.text()?)? {
                 stop if stop >= self.at => Ok(Action::Stop(group, stop)),
                 stop => Err(format!("\"{}\" is before the change itself ({})", stop.text(), self.at.text())),
@@ -285,7 +294,7 @@ impl Action {
             Action::Target(link, target) => links[*link].target = *target,
             Action::Scheme(link, scheme) => links[*link].aqm = scheme.clone(),
             Action::Loss(link, loss) => links[*link].impairments.loss = Some(*loss),
-            Action::Parameter(..) | Action::Count(..) | Action::Rtt(..) | Action::Stop(..) => {}
+            Action::Parameter(..) | Action::Count(..) | Action::Rtt(..) | Action::Offered(..) | Action::Stop(..) => {}
         }
     }
 }

@@ -60,8 +60,8 @@ pub mod kernel {
 }
 
 pub use engine::simulation::{
-    ColumnSource, FlowState, ForeignEvent, ForeignFlow, ForeignPacket, GroupProbe, Interrupted, LinkProbe, Options,
-    Probe, RunError, SampleColumn, Simulation, run, run_divided,
+    ColumnSource, FlowState, ForeignEvent, ForeignFlow, ForeignPacket, GroupProbe, Interrupted, LawState, LinkProbe,
+    Options, Probe, RunError, SampleColumn, Simulation, run, run_divided,
 };
 pub use engine::watch::Watch;
 pub use measure::call::CallResult;

@@ -84,6 +84,26 @@ fn an_application_gets_what_it_offers_if_the_network_carries_it() {
 }
 
 #[test]
+fn an_application_can_offer_more_or_less_from_a_time_on() {
+    let goodput = |from: &str, changes: &str| {
+        let flow =
+            format!("[[flows]]\nname = \"x\"\nkind = \"app-limited\"\nrate = \"{from}\"\nrtt = \"40 ms\"\n{changes}");
+        measure("rate = \"20 Mbit/s\"\nbuffer = \"1 bdp\"", &flow).1[0].goodput
+    };
+    let change =
+        |at: u32, rate: &str| format!("[[changes]]\nat = \"{at} s\"\npath = \"flows.x.rate\"\nvalue = \"{rate}\"\n");
+    // Measured from 20 to 100 s: 5 Mbit/s for 20 s and 10 for 60; 5 for 20 s, then nothing for 40, then 5 for 20.
+    let close =
+        |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.005, "{found} is not {expected}");
+    close(goodput("5 Mbit/s", &change(40, "10 Mbit/s")), 8.75e6);
+    close(goodput("5 Mbit/s", &(change(40, "0 bit/s") + &change(80, "5 Mbit/s"))), 2.5e6);
+    // What the network has not carried is taken back: 20 s at the link's rate, and nothing after.
+    let full = 20e6 * 1448.0 / 1514.0;
+    let found = goodput("30 Mbit/s", &change(40, "0 bit/s"));
+    assert!((found / (0.25 * full) - 1.0).abs() < 0.01, "{found}");
+}
+
+#[test]
 fn a_chunk_waits_for_the_segments_before_it() {
     // 20 segments of 1514 B at 20 Mbit/s come at once: 0.606 ms each, and half of 40 ms.
     let (_, flow) = offered("5 Mbit/s", "chunk = \"20 packets\"", "\"linux\"");

@@ -252,6 +252,16 @@ impl Sender {
         })
     }
 
+    /// The variables of its law ([`CongestionControl::variables`](crate::cc::CongestionControl::variables)).
+    pub fn law_variables(&self) -> Vec<(&'static str, f64)> {
+        self.cc.variables()
+    }
+
+    /// The pace of its law, segments/s, of a law that has one.
+    pub fn pacing_rate(&self) -> Option<f64> {
+        self.cc.pacing_rate()
+    }
+
     /// Congestion window, segments. Below 1 it is closed until the timer expires ([`EcnResponse`]).
     pub fn cwnd(&self) -> f64 {
         self.cc.window.cwnd
@@ -289,7 +299,7 @@ impl Sender {
     }
 
     /// Segments in the network, as far as loss recovery knows.
-    fn in_network(&self) -> u32 {
+    pub fn in_network(&self) -> u32 {
         match &self.recovery {
             LossRecovery::Rack(rack) => rack.board.in_flight(),
             _ => self.flight(),

@@ -117,12 +117,16 @@ class Simulation:
         """Change what `path` names to `value` now; both are written as in a scenario's `[[changes]]`.
 
         Paths are `links.NAME.rate`, `.delay`, `.buffer`, `.target`, `.aqm` (another scheme) and `.aqm.PARAMETER`, and
-        `flows.NAME.count`, `.rtt` and `.stop`. Raises InputError for anything else, and nothing has changed then.
+        `flows.NAME.count`, `.rtt`, `.rate` and `.stop`. Raises InputError for anything else; nothing has changed then.
         """
         self._engine.set(path, written({path: value})[path])
 
     def flow(self, group: str, i: int = 0) -> dict[str, Any]:
-        """Return `cwnd` (segments), `srtt` (s), `retransmits` and `timeouts` of the `i`-th TCP flow of a group."""
+        """Return the state of the `i`-th TCP flow of a group.
+
+        `cwnd` and `in_flight` (segments), `srtt` (s), `retransmits`, `timeouts`, `pacing_rate` (segments a second, None
+        if its law has none), `phase` (docs/phases.md), and `variables`, those that its law shows by name.
+        """
         return self._engine.flow(group, i)
 
     def content(self, link: str) -> dict[str, int]:

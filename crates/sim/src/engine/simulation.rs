@@ -13,7 +13,7 @@ mod setup;
 mod tests;
 
 pub use foreign::{ForeignEvent, ForeignFlow, ForeignPacket};
-pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
+pub use probe::{FlowState, GroupProbe, LawState, LinkProbe, Probe};
 pub use sample::{ColumnSource, SampleColumn};
 
 use crate::engine::network::NetworkState;

@@ -32,8 +32,15 @@ impl TimedSource {
             Traffic::AppLimited(OfferedData { rate, chunk, on_off }) => (*rate, *chunk, on_off.clone()),
             _ => return None,
         };
-        let interval = Span::from_seconds(8.0 * f64::from(size) * f64::from(chunk) / rate.0).max(Span(1));
-        Some(Self { flow, chunk, emitted: Time::ZERO, interval, on_off, left: 0, bursts: 0, stop, rng })
+        let source =
+            Self { flow, chunk, emitted: Time::ZERO, interval: Span::ZERO, on_off, left: 0, bursts: 0, stop, rng };
+        Some(source.at_rate(rate, size, stop))
+    }
+
+    /// The same at another rate, which is more than 0.
+    pub fn at_rate(self, rate: Rate, size: u32, stop: Time) -> Self {
+        let interval = Span::from_seconds(8.0 * f64::from(size) * f64::from(self.chunk) / rate.0).max(Span(1));
+        Self { interval, stop, ..self }
     }
 
     /// Time of its first packet. An on-off source begins with an off time, so that sources do not begin together.

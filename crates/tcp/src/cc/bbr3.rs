@@ -8,6 +8,7 @@ use aqmlab_core::{Span, Stream, Time, params};
 use bounds::{LongTermBounds, LossRound, ShortTermBounds};
 use cycle::Cycle;
 use ecn::EcnCounts;
+use undo::BeforeLoss;
 
 mod bounds;
 mod cycle;
@@ -15,6 +16,7 @@ mod ecn;
 mod output;
 mod probe_rtt;
 mod startup;
+mod undo;
 
 params! {
     /// BBRv3: BBR within bounds that losses set, which probes for more bandwidth every two to three seconds at the latest.
@@ -81,7 +83,7 @@ params! {
     /// instead of dropping is not heard. What is drawn at random comes from a stream of the sender.
     ///
     /// ## Departures
-    /// A loss that turns out to be spurious is not undone. The share of marks that ends a probe is that of the last round
+    /// The share of marks that ends a probe is that of the last round
     /// trip, not that since the newest segment was sent. Losses that end startup are counted by ACKs, as Google's BBRv3 does.
     /// quantum is that of BBR, pace/1024 s. It goes with loss recovery `rack`, whose window it replaces.
     pub struct Bbr3Params {
@@ -130,6 +132,7 @@ pub struct Bbr3 {
     loss_events: u32,
     short_term: ShortTermBounds,
     long_term: LongTermBounds,
+    before_loss: BeforeLoss,
     cycle: Cycle,
     ecn: EcnCounts,
     /// Segments delivered when the window was last full.
@@ -163,6 +166,7 @@ impl CongestionControlLaw for Bbr3 {
             loss_events: 0,
             short_term: ShortTermBounds::UNBOUNDED,
             long_term: LongTermBounds::UNBOUNDED,
+            before_loss: BeforeLoss::NONE,
             cycle: Cycle::START,
             ecn: EcnCounts::NONE,
             limited_at: None,
@@ -180,6 +184,9 @@ impl CongestionControl for Bbr3 {
     fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
 
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        if self.before_loss.is_spurious {
+            self.undo_loss(ack.sample.map_or(self.rounds.delivered, |sample| sample.delivered));
+        }
         let Some(mut sample) = ack.sample else { return };
         if self.control.pacing_rate == 0.0 {
             self.begin(window, ack, &sample);
@@ -195,6 +202,7 @@ impl CongestionControl for Bbr3 {
 
     /// HandleLostPacket.
     fn on_lost(&mut self, lost: &LostSegment) {
+        self.save_state();
         self.loss_round.on_lost(lost.delivered);
         let (in_flight, count) = (f64::from(lost.tx_in_flight), f64::from(lost.lost));
         if self.cycle.is_probe_sample && count > LOSS_THRESH * in_flight {
@@ -216,6 +224,10 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_recovered(&mut self, _: &mut Window) {}
+
+    fn on_undo(&mut self) {
+        self.before_loss.is_spurious = true;
+    }
 
     /// HandleRestartFromIdle.
     fn on_resume(&mut self, window: &mut Window, now: Time) {
@@ -241,6 +253,30 @@ impl CongestionControl for Bbr3 {
             State::Up => up,
             State::ProbeRtt => probe_rtt,
         })
+    }
+
+    fn variables(&self) -> Vec<(&'static str, f64)> {
+        vec![
+            ("max_bw", self.max_bw()),
+            ("bw_shortterm", self.short_term.bw),
+            ("inflight_shortterm", self.short_term.inflight),
+            ("inflight_longterm", self.long_term.inflight),
+            ("inflight_with_headroom", self.with_headroom()),
+            ("inflight_bdp", self.inflight(self.bw())),
+            ("bdp", self.bdp(self.bw())),
+            ("extra_acked", self.extra_acked.get()),
+            ("min_rtt", self.min_rtt.rtt.seconds()),
+            ("probe_rtt_min_stamp", self.probe_rtt_min.stamp.seconds()),
+            ("full_bw_count", self.full.rounds.into()),
+            ("full_bw_now", self.full.now.into()),
+            ("full_bw_reached", self.full.reached.into()),
+            ("round_count", self.rounds.count as f64),
+            ("bw_probe_up_rounds", self.long_term.rounds.into()),
+            ("bw_probe_wait", self.cycle.wait.seconds()),
+            ("idle_restart", self.idle_restart.into()),
+            ("pacing_gain", self.pacing_gain()),
+            ("cwnd_gain", self.cwnd_gain()),
+        ]
     }
 
     fn pacing_rate(&self) -> Option<f64> {

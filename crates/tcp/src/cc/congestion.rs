@@ -98,6 +98,20 @@ impl Congestion {
         }
     }
 
+    /// The law's variables, of a law that shows some.
+    pub fn variables(&self) -> Vec<(&'static str, f64)> {
+        match &self.law {
+            AnyLaw::Reno(_) => Vec::new(),
+            AnyLaw::Plain(law) => law.variables(),
+            AnyLaw::Other(host) => host.law.variables(),
+        }
+    }
+
+    /// The rate at which the law paces, of a law that does.
+    pub fn pacing_rate(&self) -> Option<f64> {
+        if let AnyLaw::Other(host) = &self.law { host.law.pacing_rate() } else { None }
+    }
+
     /// The law's breakdown, if it has one.
     pub fn failure(&self) -> Option<&LawFailure> {
         match &self.law {

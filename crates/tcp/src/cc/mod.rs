@@ -269,6 +269,10 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn phase(&self) -> Option<&'static str> {
         None
     }
+    /// Its variables now, by the names of its draft, for whoever looks at it: segments, segments a second, seconds, or 0 and 1.
+    fn variables(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
     /// Its breakdown, if it has one; a law from elsewhere can.
     fn failure(&self) -> Option<&LawFailure> {
         None

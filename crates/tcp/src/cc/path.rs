@@ -103,7 +103,7 @@ impl LeastRtt {
 pub struct FullPipe {
     /// Bandwidth when it last grew by a quarter, and round trips since.
     pub bw: f64,
-    rounds: u32,
+    pub rounds: u32,
     /// It is full, as found since the last [`FullPipe::restart`].
     pub now: bool,
     /// It has been full.

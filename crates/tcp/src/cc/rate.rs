@@ -143,7 +143,9 @@ impl RateSampler {
         if self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let rtt = if newest.is_resent { measured } else { Some(now.since(newest.sent_time)) };
+        let taken = now.since(newest.sent_time);
+        // An ACK that comes sooner after the last copy than any round trip took is of an earlier one (RFC 8985, section 6.2, step 2).
+        let rtt = if newest.is_resent { measured.filter(|_| taken >= self.min_rtt) } else { Some(taken) };
         if let Some(rtt) = rtt {
             self.min_rtt = if self.min_rtt == Span::ZERO { rtt } else { self.min_rtt.min(rtt) };
         }
@@ -250,6 +252,20 @@ mod tests {
         assert_eq!(bench.0.on_lost(2, ms(112)), lost(3, 3, ms(112)));
         let sample = bench.on_ack(&ack(0, &[3..11]), 0, ms(211)).unwrap();
         assert_eq!((sample.tx_in_flight, sample.lost), (2, 1), "2 only was found lost after 10 was sent");
+    }
+
+    #[test]
+    fn an_earlier_copy_of_a_segment_sent_again_measures_no_round_trip() {
+        let mut bench = ten();
+        bench.on_ack(&ack(0, &[2..10]), 0, ms(110));
+        let rtt = |at| {
+            let Bench(mut sampler, _) = Bench(bench.0.clone(), Arrivals::default());
+            sampler.on_sent(0, 0, false, 1, ms(120));
+            sampler.on_delivered(0);
+            sampler.sample(Some(Span::from_millis(1)), ms(at)).unwrap().rtt
+        };
+        assert_eq!(rtt(121), None, "the least is 101 ms");
+        assert_eq!(rtt(221), Some(Span::from_millis(1)), "what the timestamp says");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use crate::calendar::Moment;
 use crate::net::flow::Schedule;
 use crate::net::link::DepartureMode;
 use crate::net::packet::Packet;
-use crate::traffic::member::{MemberKind, MemberStreams};
+use crate::traffic::member::{Member, MemberKind, MemberStreams};
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::params::ParamInput;
-use aqmlab_core::{Problem, Problems, Span, Time};
+use aqmlab_core::{Problem, Problems, Rate, Span, Time};
 use aqmlab_scenario::{Action, AqmChoice, Change, Distribution, Scenario};
 
 /// Most flows in a simulation.
@@ -22,7 +22,7 @@ impl Simulation {
     ///
     /// - `links.NAME.rate`, `.delay`, `.buffer`, `.target`, `.loss`, `.aqm` (another scheme, which takes over the packets that
     ///   wait), `.aqm.PARAMETER` (of the scheme that is there);
-    /// - `flows.NAME.count` (more flows start now, or those added last stop), `.rtt`, `.stop` (a time).
+    /// - `flows.NAME.count` (more flows start now, or those added last stop), `.rtt`, `.rate` (of `app-limited`), `.stop` (a time).
     ///
     /// # Errors
     /// If there is no such thing or the value is not legal, and then nothing has changed.
@@ -83,6 +83,7 @@ impl Simulation {
             }
             Action::Count(group, count) => self.set_count(group, count as usize).map_err(refused)?,
             Action::Rtt(group, law) => self.set_rtt(group, law),
+            Action::Offered(group, rate) => self.set_offered(group, rate),
             Action::Stop(group, time) => self.stop_group(group, Time::ZERO + time),
         }
         action.update(&mut self.network.specs);
@@ -175,13 +176,35 @@ impl Simulation {
                 if never_starts {
                     self.network.never_start.insert(flow);
                 }
-                let mut sources = self.network.sources.iter_mut();
-                sources.find(|source| source.flow == flow).into_iter().for_each(|source| source.stop_at(time));
+                self.stop_sources(flow, time);
                 self.network.schedule_close(flow, time);
             }
             MemberKind::Source(source) => self.network.sources[source as usize].stop_at(time),
             MemberKind::Foreign(_) => {} // whoever hosts it sees to that
             MemberKind::Client(client) => self.network.clients[client as usize].stop_at(time),
+        }
+    }
+
+    /// Whatever offers data to a flow does so no longer from `time` on.
+    fn stop_sources(&mut self, flow: u32, time: Time) {
+        self.network.sources.iter_mut().filter(|source| source.flow == flow).for_each(|source| source.stop_at(time));
+    }
+
+    /// Another source takes the place of each that offers data to a group's flows; what has not been sent is taken back.
+    fn set_offered(&mut self, group: usize, rate: Rate) {
+        let now = self.network.now;
+        for i in 0..self.members[group].len() {
+            let Member { kind: MemberKind::Flow(flow), stop, .. } = self.members[group][i] else { continue };
+            if stop <= now {
+                continue;
+            }
+            let size = self.scenario.flows[group].payload;
+            let old = self.network.sources.iter().rfind(|source| source.flow == flow).cloned();
+            self.stop_sources(flow, now);
+            self.network.flows[flow as usize].sender.close();
+            if let Some(source) = old.filter(|_| rate.0 > 0.0) {
+                self.add_source(source.at_rate(rate, size, stop), now, true);
+            }
         }
     }
 

@@ -78,6 +78,19 @@ pub struct FlowState {
     pub timeouts: u32,
 }
 
+/// What the congestion control of a flow knows, now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LawState {
+    /// Segments in the network, as far as the sender knows.
+    pub in_flight: u32,
+    /// Pace of its law, segments/s, of a law that has one.
+    pub pacing_rate: Option<f64>,
+    /// Its phase ([`aqmlab_tcp::Sender::phase`]).
+    pub phase: &'static str,
+    /// Variables of its law, of a law that shows some.
+    pub variables: Vec<(&'static str, f64)>,
+}
+
 /// State at the last probe.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeBaseline {
@@ -210,6 +223,18 @@ impl Simulation {
             srtt: sender.srtt().map(|srtt| srtt.seconds()),
             retransmits: sender.retransmits(),
             timeouts: sender.timeouts(),
+        })
+    }
+
+    /// What the congestion control of the same flow knows.
+    pub fn law_state(&self, group: usize, i: usize) -> Option<LawState> {
+        let MemberKind::Flow(flow) = self.members.get(group)?.get(i)?.kind else { return None };
+        let sender = &self.network.flows[flow as usize].sender;
+        Some(LawState {
+            in_flight: sender.in_network(),
+            pacing_rate: sender.pacing_rate(),
+            phase: sender.phase(),
+            variables: sender.law_variables(),
         })
     }
 }

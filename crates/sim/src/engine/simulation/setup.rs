@@ -158,7 +158,7 @@ impl Simulation {
         MemberKind::Flow(flow)
     }
 
-    fn add_source(&mut self, mut source: TimedSource, start: Time, active: bool) -> u32 {
+    pub(super) fn add_source(&mut self, mut source: TimedSource, start: Time, active: bool) -> u32 {
         if let Some(first) = source.first(start).filter(|_| active) {
             let event = Event::Emit { source: self.network.sources.len() as u32 };
             self.network.agenda.push(Lane::ANY, first, Place::sender(source.flow), event);

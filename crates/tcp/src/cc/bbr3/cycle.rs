@@ -123,6 +123,7 @@ impl Bbr3 {
             self.long_term.inflight = fits.max(BETA * self.target_inflight());
         }
         if self.state == State::Up {
+            self.before_loss.left = Some(State::Up);
             self.start_down(delivered, now);
         }
     }
@@ -174,7 +175,7 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    fn start_refill(&mut self, delivered: u64) {
+    pub(super) fn start_refill(&mut self, delivered: u64) {
         self.short_term = ShortTermBounds::UNBOUNDED;
         self.long_term.restart();
         self.cycle.was_precautionary = false;

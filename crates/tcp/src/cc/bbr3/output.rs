@@ -36,6 +36,9 @@ impl Bbr3 {
 
     pub(super) fn set_cwnd(&mut self, sample: &RateSample, ack: &Facts) {
         let before = std::mem::replace(&mut self.control.recovery, ack.recovery);
+        if ack.recovery == Recovery::None {
+            self.end_episode();
+        }
         if before != Recovery::None && ack.recovery == Recovery::None {
             self.control.restore_cwnd();
         }

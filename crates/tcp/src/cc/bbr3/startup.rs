@@ -22,7 +22,8 @@ impl Bbr3 {
         self.loss_events += u32::from(ack.lost > 0);
         let has_losses = ack.recovery == Recovery::Fast && self.loss_events >= FULL_LOSSES && is_lossy(sample);
         if self.loss_round.has_begun && has_losses || self.ecn.ends_startup() {
-            self.full.reached = true;
+            self.before_loss.left = Some(State::Startup);
+            (self.full.now, self.full.reached) = (true, true);
             self.long_term.inflight = self.bdp(self.max_bw()).max(self.loss_round.inflight_latest);
         }
         if self.loss_round.has_begun {

@@ -248,3 +248,32 @@ fn the_first_pace_is_that_of_the_window() {
     bench.ack(40.0, 1, 25.0, Facts { flight: 10, ..Facts::default() });
     close(bench.pace(), 2.77 * 10.0 / 0.04);
 }
+
+#[test]
+fn a_loss_that_turns_out_to_be_none_gives_back_the_bounds_and_the_search() {
+    let mut bench = probing();
+    lose(&mut bench, 100, 3);
+    lose(&mut bench, 100, 4); // of the same episode: what was saved stays
+    assert_eq!((bench.bbr.state, bench.bbr.long_term.inflight), (State::Down, 99.0));
+    bench.ack(1.0, 1, 1000.0, Facts { flight: 60, recovery: Recovery::Fast, ..Facts::default() });
+    bench.bbr.short_term = ShortTermBounds { bw: 700.0, inflight: 30.0 };
+    bench.bbr.on_undo();
+    bench.ack(1.0, 1, 1000.0, Facts { flight: 60, ..Facts::default() });
+    assert_eq!((bench.bbr.state, bench.bbr.long_term.inflight), (State::Refill, f64::INFINITY));
+    assert_eq!((bench.bbr.short_term.bw, bench.bbr.short_term.inflight), (f64::INFINITY, f64::INFINITY));
+    // The round trip ends with what is sent from now on.
+    bench.ack_but(1.0, 1, 1000.0, Facts { flight: 60, ..Facts::default() }, |sample| sample.prior_delivered -= 2);
+    assert_eq!(bench.bbr.state, State::Refill);
+    bench.round(40, 80);
+    assert_eq!(bench.bbr.state, State::Up);
+}
+
+#[test]
+fn what_a_loss_did_not_end_it_does_not_bring_back() {
+    let mut bench = cruising();
+    lose(&mut bench, 100, 3);
+    bench.bbr.on_undo();
+    bench.ack(1.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
+    assert_eq!(bench.bbr.state, State::Cruise);
+    assert!(bench.bbr.full.reached && !bench.bbr.loss_round.has_loss);
+}

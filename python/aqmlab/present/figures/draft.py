@@ -1,0 +1,60 @@
+"""The figures of the cases of a draft: the phases of the sender over time, with its window, its pace and the queue."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aqmlab.present.plots.data import Curve, Frame, OverTime, Panel
+from aqmlab.study.draft import PACKET, JudgedCase, Record
+
+PHASES = (
+    "startup",
+    "drain",
+    "probe_bw_down",
+    "probe_bw_cruise",
+    "probe_bw_refill",
+    "probe_bw_up",
+    "probe_rtt",
+)
+"""What stands at 1, 2, ... on the axis of phases."""
+
+
+def phases_of_all(judged: Sequence[JudgedCase]) -> dict[str, OverTime]:
+    """Return the figure of each case that ran, by file name: of its last run, which is what is judged."""
+    return {f"case-{each.case.number:02}": phases(each.records[-1]) for each in judged if each.records}
+
+
+def phases(record: Record) -> OverTime:
+    """Return three panels over time: the phase; in flight, window and queue; pace and estimate of the bandwidth."""
+    samples = record.samples
+    time = np.array([each.time for each in samples])
+    number = {name: i for i, name in enumerate(PHASES, 1)}
+
+    def curve(name: str, values: Sequence[float]) -> Curve:
+        return Curve(name, time, np.array(values, float))
+
+    flight = [
+        curve("in flight", [each.in_flight for each in samples]),
+        curve("cwnd", [each.cwnd for each in samples]),
+        curve("queue", [each.queue for each in samples]),
+    ]
+    scale = 8 * PACKET / 1e6
+    rates = [
+        curve("pace", [each.pacing_rate * scale for each in samples]),
+        curve("max_bw", [each.law.get("max_bw", 0.0) * scale for each in samples]),
+    ]
+    panels = [
+        Panel("Phase", "", [curve("phase", [number.get(each.phase, 0) for each in samples])]),
+        Panel("Segments", "", flight),
+        Panel("Rates", "", rates, target=record.place.rate / 1e6),
+    ]
+    frames = [
+        Frame("1 startup ... 7 probe_rtt", len(PHASES), (1, 2)),
+        Frame("Segments", _top(flight)),
+        Frame("Mbit/s", _top(rates)),
+    ]
+    return OverTime(panels, float(time[-1]), frames, columns=1, line="link")
+
+
+def _top(curves: Sequence[Curve]) -> float:
+    return float(max(np.max(each.values) for each in curves))

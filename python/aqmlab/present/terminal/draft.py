@@ -1,0 +1,31 @@
+"""The test cases of a draft: the verdict of each, with what was measured."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from aqmlab.present.terminal.console import aside, console, table, title
+from aqmlab.study.draft import JudgedCase
+
+MARKS = {
+    "holds": ("✓", "green"),
+    "fails": ("✗", "red"),
+    "not applicable": ("∅", "bright_black"),
+    "skipped": ("–", "bright_black"),
+}
+
+
+def cases(name: str, source: str, judged: Sequence[JudgedCase]) -> None:
+    """Print a row for each case, then how many hold."""
+    out = console()
+    out.print(title(name), aside(source), sep="\n")
+    shown = table("", "Case", "It asks for", "Path", "Verdict", "Measured, and why")
+    for each in judged:
+        mark, colour = MARKS[each.verdict]
+        whose = f" ({each.whose})" if each.whose else ""
+        verdict = Text(f"{mark} {each.verdict}{whose}", style=colour)
+        shown.add_row(f"{each.case.number} {each.case.title}", each.case.asks, str(each.place), verdict, each.told)
+    out.print(shown)
+    counts = Counter(each.verdict for each in judged)
+    out.print(", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict]))

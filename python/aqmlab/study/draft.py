@@ -54,8 +54,13 @@ class CasePath:
 
     @property
     def bundle(self) -> float:
-        """Segments that a sender of BBR sends at once, which it may have sent with the ACK that changed its phase."""
+        """Segments that BBR sends at once, and one: what it may have sent with the ACK that began a phase."""
         return max(2.0, min(44.0, 1.25 * self.segments / 1024)) + 1
+
+    @property
+    def least_inflight(self) -> float:
+        """Segments in flight to which BBR budgets at least: three that are sent at once, QuantizationBudget."""
+        return 3 * (self.bundle - 1) + 2
 
     def __str__(self) -> str:
         return f"{_prefixed(self.rate)}bit/s, {self.rtt * 1e3:g} ms"
@@ -134,8 +139,8 @@ def _moment(change: CaseChange, phases: Sequence[tuple[float, str]]) -> str:
 
 
 def buffer(products: float, place: CasePath) -> str:
-    """Return so many times what the path holds as the value of a buffer, `FEWEST` packets at least."""
-    return f'"{max(FEWEST, round(products * place.bdp))} packets"'
+    """Return so many times what the path holds as the value of a buffer, `FEWEST` and what BBR budgets at the least."""
+    return f'"{max(FEWEST, round(products * max(place.bdp, place.least_inflight)))} packets"'
 
 
 def bits(rate: float) -> str:

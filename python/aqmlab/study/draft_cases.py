@@ -128,7 +128,7 @@ def passes(record: Record, spell: Spell, name: str) -> Fact:
     """Find whether a phase is followed by another, which the same ACK ends if no more is in flight than it ends at."""
     then = record.at(spell.end)
     most = then["inflight_bdp"] if name == DRAIN else min(then["inflight_bdp"], then["inflight_with_headroom"])
-    at_once = spell.then in (DOWN, CRUISE) and then.in_flight <= most + record.place.bundle
+    at_once = spell.then in PROBE_BW and then.in_flight <= most + record.place.bundle
     ended = f", {name} passed with the same ACK: {then.in_flight} <= {most:.1f} in flight" if spell.then != name else ""
     told = f"{spell.name} at {spell.start:.3f} s, {spell.then} at {spell.end:.3f} s{ended}"
     return Fact(f"{spell.name} is followed by {name}", spell.then == name or at_once, told)
@@ -154,7 +154,7 @@ def bandwidth(record: Record, time: float, rate: float) -> Fact:
 def plateau(record: Record) -> Iterator[Fact]:
     """Case 1."""
     startup = first(record, STARTUP)
-    yield goes(startup, DRAIN)
+    yield passes(record, startup, DRAIN)
     yield bandwidth(record, startup.end, record.place.rate)
     then = record.at(startup.end)
     counted = then["full_bw_count"] == 3 and then["full_bw_now"] == then["full_bw_reached"] == 1
@@ -337,7 +337,7 @@ def idle(record: Record) -> Iterator[Fact]:
 def aggregated_startup(record: Record) -> Iterator[Fact]:
     """Case 12."""
     startup = first(record, STARTUP)
-    yield goes(startup, DRAIN)
+    yield passes(record, startup, DRAIN)
     found = record.at(startup.end)["max_bw"] / record.place.segments
     yield Fact("the full bandwidth is found", found >= 0.98, f"max_bw {found:.0%} of the link")
     before = record.before(startup.end)
@@ -545,6 +545,12 @@ def too_small(least: float, why: str) -> Callable[[CasePath], str]:
     return lambda place: f"the path holds {place.bdp:.2g} segments: {why}" if place.bdp < least else ""
 
 
+def below_budget(place: CasePath) -> str:
+    """Say where what is in flight cannot fall to what the path holds."""
+    least = place.least_inflight
+    return f"the path holds {place.bdp:.2g} segments: QuantizationBudget is {least:.3g}" if place.bdp < least else ""
+
+
 def waits_for_reno(place: CasePath) -> str:
     """Say where case 9 cannot be had: IsRenoCoexistenceProbeTime comes before the 2 to 3 s of bw_probe_wait."""
     count = min(63.0, place.bdp)
@@ -585,7 +591,7 @@ CASES: Sequence[DraftCase] = [
         "pacing_gain 0.5; ends with BBRInflight(1.0) in flight; then PROBE_BW",
         lambda place: [CaseRun(settled(place))],
         drain_inflight,
-        too_small(8, "MinPipeCwnd and three bundles are more"),
+        below_budget,
     ),
     DraftCase(
         4,
@@ -595,7 +601,7 @@ CASES: Sequence[DraftCase] = [
             CaseRun(settled(place), changes=[CaseChange(RATE, scaled(share, place), DRAIN)]) for share in (0.9, 0.4)
         ],
         drain_time,
-        too_small(8, "MinPipeCwnd and three bundles are more"),
+        below_budget,
         why="the check takes a cut by 60 %: a sender that paces at half of its estimate drains the queue of a "
         "path that has lost a tenth",
     ),
@@ -605,7 +611,7 @@ CASES: Sequence[DraftCase] = [
         "3 round trips with less than 25 % of growth; then PROBE_DOWN",
         lambda place: [CaseRun(long_enough(place), link={"buffer": buffer(4, place)})],
         up_plateau,
-        too_small(8, "MinPipeCwnd and three bundles are more"),
+        below_budget,
     ),
     DraftCase(
         6,
@@ -642,7 +648,7 @@ CASES: Sequence[DraftCase] = [
             ),
         ],
         stays,
-        too_small(8, "MinPipeCwnd and three bundles are more"),
+        below_budget,
         why='ProbeRTTInterval bounds "indefinitely": 5 s',
     ),
     DraftCase(
@@ -651,7 +657,7 @@ CASES: Sequence[DraftCase] = [
         "pacing_gain 0.9; ends with both bounds kept; then CRUISE",
         lambda place: [CaseRun(long_enough(place, 3), link={"buffer": '"0.5 bdp"'})],
         down_inflight,
-        too_small(20, "half of it is no queue for a probe"),
+        lambda place: below_budget(place) or too_small(20, "half of it is no queue for a probe")(place),
     ),
     DraftCase(
         9,
@@ -690,7 +696,7 @@ CASES: Sequence[DraftCase] = [
             )
         ],
         idle,
-        too_small(8, "MinPipeCwnd and three bundles are more"),
+        below_budget,
     ),
     DraftCase(
         12,
@@ -763,7 +769,7 @@ CASES: Sequence[DraftCase] = [
         "settles at the token rate, without continuous loss (2 %)",
         lambda place: [CaseRun(long_enough(place, 6), link={"policer": policer(place)})],
         policed,
-        too_small(16, "at half of the rate, MinPipeCwnd and three bundles are more"),
+        lambda place: below_budget(CasePath(place.rate / 2, place.rtt)),
     ),
     DraftCase(
         18,
@@ -809,7 +815,7 @@ CASES: Sequence[DraftCase] = [
             )
         ],
         startup_probe_rtt,
-        too_small(8, "MinPipeCwnd and three bundles are more"),
+        below_budget,
     ),
     DraftCase(
         21,
@@ -841,7 +847,7 @@ CASES: Sequence[DraftCase] = [
             )
         ],
         refill_limited,
-        too_small(8, "MinPipeCwnd and three bundles are more"),
+        below_budget,
     ),
 ]
 """All of them, in the draft's order."""

@@ -92,9 +92,9 @@ def compare(
     --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
     experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
     them, and --law puts another law in the place of NewReno. The studies l4s and bbr hold what is written of L4S and of
-    BBR against the simulator, on links of their own or on yours. The study bbr-draft is the test cases of the draft of BBR
-    (--law bbr3): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each on a real Linux, too, and shows by how much
-    the two differ.
+    BBR against the simulator, on links of their own or on yours. The study bbr-draft is the test cases of the draft of
+    BBR (--law bbr3): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each on a real Linux, too, and shows by how
+    much the two differ.
     --out leaves report.html, results.json and the figures.
     """
     if (scenarios is None) == (name is None):

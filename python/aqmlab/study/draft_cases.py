@@ -371,6 +371,12 @@ def aggregation(place: CasePath) -> float:
     return place.rtt / 2
 
 
+def behind_bursts_of_acks(place: CasePath, duration: float) -> CaseRun:
+    """Return a run whose ACKs come together, as from a link that aggregates."""
+    every = seconds(aggregation(place))
+    return CaseRun(duration, back={"aggregation": f"{{ every = {every} }}"}, link={"buffer": buffer(4, place)})
+
+
 def sub_packet(record: Record) -> Iterator[Fact]:
     """Case 14."""
     spell = first(record, CRUISE)
@@ -702,13 +708,7 @@ CASES: Sequence[DraftCase] = [
         12,
         "Achieving Expected STARTUP Bandwidth on a Link With Aggregation",
         "extra_acked right; cwnd > 2 BDP; full bandwidth found",
-        lambda place: [
-            CaseRun(
-                settled(place),
-                back={"aggregation": f"{{ every = {seconds(aggregation(place))} }}"},
-                link={"buffer": buffer(4, place)},
-            )
-        ],
+        lambda place: [behind_bursts_of_acks(place, settled(place))],
         aggregated_startup,
         too_small(4, "no burst of ACKs"),
     ),
@@ -716,13 +716,7 @@ CASES: Sequence[DraftCase] = [
         13,
         "Achieving Expected Cruise Bandwidth on a Link With Aggregation",
         "cwnd has extra_acked on top; no stall",
-        lambda place: [
-            CaseRun(
-                long_enough(place),
-                back={"aggregation": f"{{ every = {seconds(aggregation(place))} }}"},
-                link={"buffer": buffer(4, place)},
-            )
-        ],
+        lambda place: [behind_bursts_of_acks(place, long_enough(place))],
         aggregated_cruise,
         too_small(4, "no burst of ACKs"),
     ),

@@ -147,6 +147,7 @@ impl NetworkState {
                     None => memory::fetch_at(&all, *flow as usize),
                 }
             }
+            // Which of several links it is bound for only its flow says, and that is not here yet.
             if let Event::Arrive(packet) = event
                 && packet.kind.is_data()
                 && links.len() == 1

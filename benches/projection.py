@@ -22,7 +22,7 @@ STORED = Path(__file__).with_name("projection.json")
 
 TRACED = {
     **CHANGES,
-    "struct Gate<'a> {": """static TOOK: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+    "struct Gate<'a> {": """static TOOK: [AtomicU64; 128] = [const { AtomicU64::new(0) }; 128];
 
 struct Gate<'a> {""",
     "        (1..plan.threads).for_each(": """        let helpers = std::env::var("HELPERS").expect("it is set");

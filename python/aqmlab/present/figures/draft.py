@@ -16,7 +16,7 @@ PHASES = (
     "probe_bw_up",
     "probe_rtt",
 )
-"""What stands at 1, 2, ... on the axis of phases."""
+"""In the order in which they stand on the axis."""
 
 
 def phases_of_all(judged: Sequence[JudgedCase]) -> dict[str, OverTime]:
@@ -28,7 +28,7 @@ def phases(record: Record) -> OverTime:
     """Return three panels over time: the phase; in flight, window and queue; pace and estimate of the bandwidth."""
     samples = record.samples
     time = np.array([each.time for each in samples])
-    number = {name: i for i, name in enumerate(PHASES, 1)}
+    number = {name: i for i, name in enumerate(PHASES)}
 
     def curve(name: str, values: Sequence[float]) -> Curve:
         return Curve(name, time, np.array(values, float))
@@ -44,12 +44,12 @@ def phases(record: Record) -> OverTime:
         curve("max_bw", [each.law.get("max_bw", 0.0) * scale for each in samples]),
     ]
     panels = [
-        Panel("Phase", "", [curve("phase", [number.get(each.phase, 0) for each in samples])]),
+        Panel("Phase", "", [curve("phase", [number[each.phase] for each in samples])]),
         Panel("Segments", "", flight),
         Panel("Rates", "", rates, target=record.place.rate / 1e6),
     ]
     frames = [
-        Frame("1 startup ... 7 probe_rtt", len(PHASES), (1, 2)),
+        Frame("", len(PHASES) - 1, bottom=-0.5, names=PHASES),
         Frame("Segments", _top(flight)),
         Frame("Mbit/s", _top(rates)),
     ]

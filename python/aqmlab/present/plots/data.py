@@ -60,12 +60,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Frame:
-    """The vertical axis of panels over time: `bottom` to `top`, with steps of 1, 2, 5, ... times a power of ten."""
+    """The vertical axis of panels over time: `bottom` to `top`, with steps of 1, 2, 5, ... times a power of ten.
+
+    Where values are not numbers, `names` has what stands at 0, 1, 2, ..., and there are no steps.
+    """
 
     label: str
     top: float
     steps: Sequence[float] = QUARTERS
     bottom: float = 0.0
+    names: Sequence[str] = ()
 
     @property
     def range(self) -> tuple[float, float]:

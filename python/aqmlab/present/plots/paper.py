@@ -59,7 +59,11 @@ def over_time(drawn: OverTime) -> Figure:
             heading(axes, panel.title, panel.remark)
             axes.set_xlim(0, drawn.end)
             axes.set_ylim(*drawn.frame(i).range)
-            axes.yaxis.set_major_locator(MaxNLocator(4, steps=drawn.frame(i).steps))
+            names = drawn.frame(i).names
+            if names:
+                axes.set_yticks(range(len(names)), names, fontsize="small")
+            else:
+                axes.yaxis.set_major_locator(MaxNLocator(4, steps=drawn.frame(i).steps))
         label(grid, "Time (s)", [drawn.frame(i).label for i in range(len(drawn.panels))])
         legend(figure, found if drawn.names else {})
     return figure

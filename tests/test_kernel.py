@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from aqmlab.doctor.kernels import kernels
-from aqmlab.kernel import additions, build, images, needs, source
+from aqmlab.kernel import additions, build, images, source
 from aqmlab.problems import InputError
 from conftest import COMMAND, Aqmlab, heed_interrupts
 
@@ -304,9 +304,20 @@ def test_other_machines_are_refused(machine: Path, tree: Path, monkeypatch: pyte
 
 
 def test_a_full_disk_is_told_before_work_starts(machine: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs, "ROOM", 10**18)
-    with pytest.raises(InputError, match=r"takes 1000000000\.0 GB, and .* GB free; make room, or set XDG_CACHE_HOME"):
+    monkeypatch.setattr(source, "BUILDING", 10**18)
+    with pytest.raises(InputError, match=r"takes \d{10,}\.\d GB, and .* GB free; make room, or set XDG_CACHE_HOME"):
         build.build(tree)
+
+
+def test_the_room_that_a_build_takes_follows_from_its_source(tree: Path) -> None:
+    for folder in (tree / "net", tree / "include", tree / "arch"):
+        shutil.rmtree(folder)
+    (tree / "Makefile").write_bytes(bytes(1000))
+    assert source.room(tree) == pytest.approx(1300)  # neither the history nor what was built there
+    archive = tree / "linux.tar.xz"
+    archive.write_bytes(bytes(1000))
+    assert source.room(archive) == pytest.approx(15_600)
+    assert source.room(None) > 2e9
 
 
 def test_a_failure_shows_the_lines_that_say_why(machine: Path, tree: Path) -> None:

@@ -74,10 +74,11 @@ def build(
     source.check(given, sha256)
     folder = images.folder()
     folder.mkdir(parents=True, exist_ok=True)
-    needs.check(folder)
+    room = source.room(given)
+    needs.check(folder, room)
     with lock.held(folder, "kernel", "another build"), _work(folder / WORK) as work:
         steps, tree = Steps(folder / LOG), work / "source"
-        tell(f"This takes {needs.ROOM / 1e9:.1f} GB in {folder} until it is done; the log is {steps.log}")
+        tell(f"This takes {room / 1e9:.1f} GB in {folder} until it is done; the log is {steps.log}")
         tell(source.preparing(given))
         origin = source.prepare(given, tree, steps)
         _edit(tree)

@@ -21,12 +21,12 @@ PROGRAMS = {
 
 HEADERS = "libc6-dev"
 
-ROOM = 2_500_000_000
-"""Bytes that source, objects and kernel take while it is built."""
 
+def check(folder: Path, room: float) -> None:
+    """Raise InputError, which says what is missing, unless a kernel can be built in that folder.
 
-def check(folder: Path) -> None:
-    """Raise InputError, which says what is missing, unless a kernel can be built in that folder."""
+    `room` is what the build takes there, in bytes.
+    """
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         found = f"{platform.system()} on {platform.machine()}"
         raise InputError("kernel", f"user-mode Linux needs Linux on x86_64; this machine has {found}")
@@ -37,8 +37,8 @@ def check(folder: Path) -> None:
         packages = " ".join(dict.fromkeys(missing.values()))
         raise InputError("kernel", f"to build it, {', '.join(missing)} must be there: sudo apt install {packages}")
     free = shutil.disk_usage(folder).free
-    if free < ROOM:
-        reason = f"building takes {ROOM / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} GB free"
+    if free < room:
+        reason = f"building takes {room / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} GB free"
         raise InputError("kernel", f"{reason}; make room, or set XDG_CACHE_HOME to a folder with more")
 
 

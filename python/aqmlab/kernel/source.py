@@ -1,6 +1,7 @@
 """The source of a kernel: a folder, an archive whose digest is known, or Debian's signed package."""
 
 import hashlib
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,6 +20,15 @@ DIGESTS = {
 """SHA-256 of archives that came with a signature of Debian's."""
 
 ARCHIVES = (".deb", ".tar", ".tar.xz", ".tar.gz", ".tar.bz2")
+
+UNPACKED = 1_900_000_000
+"""Bytes of Debian's source, and of the archive it came in."""
+
+COMPRESSION = 12
+"""Bytes of a source for each of its compressed archive, about."""
+
+BUILDING = 1.3
+"""Bytes that source, objects and kernel take while it is built, for each of the source."""
 
 MARKS = ("Makefile", "arch/um/Kconfig", "net/sched/Makefile")
 """Files by which the source of Linux is known."""
@@ -41,6 +51,17 @@ def check(given: Path | None, sha256: str | None = None) -> None:
         raise InputError("source", f"{given}: expected a folder, or a file that ends in one of {', '.join(ARCHIVES)}")
     else:
         _check_digest(given, sha256)
+
+
+def room(given: Path | None) -> float:
+    """Return the bytes that a source takes until it is built, its objects and kernel included."""
+    if given is None:
+        size = UNPACKED
+    elif given.is_dir():
+        size = _copied(given)
+    else:
+        size = given.stat().st_size * (1 if given.suffix == ".tar" else COMPRESSION)
+    return BUILDING * size
 
 
 def preparing(given: Path | None) -> str:
@@ -100,6 +121,16 @@ def _check_apt() -> None:
     if not KEYRING.is_file():
         raise InputError("source", f"{KEYRING} is not there to check what is signed: sudo apt install {KEYRING.stem}")
     mirror()
+
+
+def _copied(tree: Path) -> int:
+    """Return the bytes of the files of a tree that are copied."""
+    size = 0
+    for folder, folders, files in os.walk(tree):
+        left = _is_built(folder, folders + files)
+        folders[:] = [name for name in folders if name not in left]
+        size += sum(os.lstat(os.path.join(folder, name)).st_size for name in files if name not in left)
+    return size
 
 
 def _is_built(folder: str, names: list[str]) -> set[str]:

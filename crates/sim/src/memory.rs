@@ -19,6 +19,16 @@ pub fn append<T>(list: &mut Vec<T>, value: T) {
     fetch_at(list, list.len() + 3);
 }
 
+/// Makes room for so many more values, and for as many again as there are, or an eighth of them where they are many: then
+/// pages move, and nothing is copied.
+pub fn reserve<T>(list: &mut Vec<T>, more: usize) {
+    const MANY: usize = 1 << 22; // bytes
+    if list.capacity() - list.len() < more {
+        let spare = if list.len() * size_of::<T>() < MANY { list.len() } else { list.len() / 8 };
+        list.reserve_exact(more.max(spare));
+    }
+}
+
 #[inline(always)]
 #[allow(unsafe_code)]
 fn fetch_from<T>(start: *const T) {

@@ -12,6 +12,7 @@ mod wheel;
 pub use key::{Key, Moment};
 pub use place::Place;
 
+use crate::memory;
 use aqmlab_core::Time;
 use key::{KeyedEvent, order};
 use wheel::Wheel;
@@ -353,7 +354,7 @@ fn least_of_four(entries: &[HeapEntry]) -> usize {
     first + (second - first) * precedes(second, first)
 }
 
-/// First in, first out; grows when full, to a power of two.
+/// First in, first out; grows when full.
 #[derive(Clone)]
 #[repr(align(64))]
 struct Ring<E> {
@@ -376,8 +377,15 @@ impl<E: Copy + Default> Ring<E> {
     /// The same of an event that is due with the last one.
     #[cold]
     fn is_before_last(&self, pushed: Moment, order: u64) -> bool {
-        let last = &self.items[(self.first + self.len - 1) & (self.items.len() - 1)].key;
+        let last = &self.items[self.place_of(self.len - 1)].key;
         (pushed, order) < (last.pushed(), last.order)
+    }
+
+    /// Place of the event that comes so many after the first one.
+    #[inline(always)]
+    fn place_of(&self, after: usize) -> usize {
+        let place = self.first + after;
+        place.checked_sub(self.items.len()).unwrap_or(place)
     }
 
     /// Storage for the next event.
@@ -386,7 +394,7 @@ impl<E: Copy + Default> Ring<E> {
         if self.len == self.items.len() {
             self.grow();
         }
-        let end = (self.first + self.len) & (self.items.len() - 1);
+        let end = self.place_of(self.len);
         self.len += 1;
         self.last_time = key.time;
         let item = &mut self.items[end];
@@ -398,7 +406,7 @@ impl<E: Copy + Default> Ring<E> {
     #[inline]
     fn pop(&mut self) -> usize {
         let place = self.first;
-        self.first = (place + 1) & (self.items.len() - 1);
+        self.first = self.place_of(1);
         self.len -= 1;
         place
     }
@@ -407,7 +415,7 @@ impl<E: Copy + Default> Ring<E> {
     #[inline(always)]
     fn look_ahead(&self, coming: &mut impl FnMut(&E)) {
         if self.len > AHEAD {
-            coming(&self.items[(self.first + AHEAD) & (self.items.len() - 1)].event);
+            coming(&self.items[self.place_of(AHEAD)].event);
         }
     }
 
@@ -425,7 +433,8 @@ impl<E: Copy + Default> Ring<E> {
     fn grow(&mut self) {
         self.items.rotate_left(self.first);
         self.first = 0;
-        self.items.resize((2 * self.len).max(64), KeyedEvent::default());
+        memory::reserve(&mut self.items, 64);
+        self.items.resize(self.items.capacity(), KeyedEvent::default());
     }
 }
 

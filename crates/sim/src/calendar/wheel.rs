@@ -294,6 +294,7 @@ impl<T: Keyed> PagePool<T> {
         if self.free == NO_PAGE {
             self.free = self.before.len() as u32;
             self.before.push(NO_PAGE);
+            memory::reserve(&mut self.events, PAGE);
             self.events.resize(self.before.len() * PAGE, Default::default());
         }
         let page = self.free as usize;

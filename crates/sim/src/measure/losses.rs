@@ -175,6 +175,9 @@ impl LostSegments {
         if is_none || last.seq == segment.seq && last.epoch == segment.epoch {
             *last = segment; // the first, or a datagram
         } else if last.epoch == segment.epoch {
+            if self.others.len() == self.others.capacity() {
+                self.others.reserve_exact((self.others.len() / 2).max(4)); // a million flows that lose much fill the memory
+            }
             self.others.push_back(segment);
         } else {
             *self = Self { first: segment, ..Self::NONE };

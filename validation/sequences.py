@@ -121,6 +121,7 @@ Sender and receiver of Linux are two network namespaces with a TUN device each. 
 (`crates/netlink/examples/record_sequences.rs`) is the path: a link of 10 Mbit/s with a buffer that does not end, 20 ms
 there and 20 ms back. It loses, marks, delays or holds back the segments that the script names, so what happens to them
 is exact. Devices send segments one by one; the sender's application writes all at once, the receiver's reads at once.
+The path takes PSH off, so that no end of a write is acknowledged at once.
 `validation/sequences/scripts.json` has the scripts: a pair is a segment (0 is the SYN) and the how-manieth time it is
 sent, or by how many ms it is late; other times are ms from the first SYN on.
 

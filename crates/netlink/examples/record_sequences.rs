@@ -3,8 +3,9 @@
 //!
 //! Sender and receiver are two network namespaces with a TUN device each. This program is the path between them: a link of 10 Mbit/s,
 //! 20 ms there and 20 ms back. It loses, marks, delays or holds back segments as the script says, so what happens on the path is exact.
-//! The application of the sender writes at once all that it has; that of the receiver reads at once all but a byte: a read that
-//! empties the buffer would acknowledge at once whatever ends a write (`tcp_cleanup_rbuf`).
+//! The application of the sender writes at once all that it has; that of the receiver reads at once. The path takes PSH off segments:
+//! a read that empties the buffer would acknowledge at once whatever ends a write (`tcp_cleanup_rbuf`), and where a single large write
+//! has its ends is a matter of the receiver's window (`forced_push`).
 
 use aqmlab_netlink::{KernelRoute, Metrics, Netlink};
 use nix::libc::{self, c_int};
@@ -203,7 +204,7 @@ impl<'a> Recorder<'a> {
                 (&ends[usize::from(to_receiver)].device).write_all(&bytes).ok();
                 if to_receiver {
                     peer = peer.or_else(|| accepted(&listener));
-                    peer.iter().for_each(read_all_but_one);
+                    peer.iter().for_each(read_all);
                 } else if !is_open && established(&sender) {
                     is_open = true;
                     let first = pause.first().map_or(self.left, |segments| (*segments * u64::from(MSS)) as usize);
@@ -302,6 +303,7 @@ impl<'a> Recorder<'a> {
             if has(self.script, "mark", number, copy) && bytes[1] & 3 != 0 {
                 mark(&mut bytes);
             }
+            unpush(&mut bytes);
             at = self.origin + self.link_free + DELAY;
             at += late(self.script, number).filter(|_| copy == 1).unwrap_or(0);
         }
@@ -322,6 +324,16 @@ fn has(script: &Value, key: &str, segment: u32, copy: u32) -> bool {
 fn late(script: &Value, segment: u32) -> Option<u64> {
     let pair = script["late"].as_array().into_iter().flatten().find(|pair| number(&pair[0]) == segment)?;
     Some((pair[1].as_f64()? * 1e6) as u64)
+}
+
+/// Clears PSH, and lets the checksum follow (RFC 1624).
+fn unpush(bytes: &mut [u8]) {
+    const PSH: u8 = 8;
+    if bytes[33] & PSH != 0 {
+        bytes[33] &= !PSH;
+        let (sum, carry) = u16::from_be_bytes([bytes[36], bytes[37]]).overflowing_add(PSH.into());
+        [bytes[36], bytes[37]] = (sum + u16::from(carry)).to_be_bytes();
+    }
 }
 
 /// Sets CE, and the checksum of the header.
@@ -374,9 +386,8 @@ fn state(socket: &OwnedFd, at: u64) -> Value {
             "srtt": word(68), "ssthresh": word(76), "cwnd": word(80), "pacing": u64::from(word(104)) | u64::from(word(108)) << 32 })
 }
 
-fn read_all_but_one(socket: &OwnedFd) {
-    let waits = waiting(socket);
-    let mut bytes = vec![0; (waits - 1).max(0) as usize];
+fn read_all(socket: &OwnedFd) {
+    let mut bytes = vec![0; waiting(socket).max(0) as usize];
     recv(socket.as_raw_fd(), &mut bytes, MsgFlags::empty()).ok();
 }
 

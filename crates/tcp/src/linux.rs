@@ -27,7 +27,7 @@ pub const DCTCP: &[(&str, &str)] = &[("flavour", "linux")];
 pub(crate) const TIMEOUT_MIN: Span = Span::from_millis(2);
 
 /// A tick of the clock of timestamps (`TCP_TS_HZ`).
-const TIMESTAMP_TICK: Span = Span::from_millis(1);
+pub(crate) const TIMESTAMP_TICK: Span = Span::from_millis(1);
 
 /// The time at which a timer expires that is set at `now` for `after` it. Timers lie in a wheel of 64 slots a level, each level eight
 /// times as coarse as the one before, and expire at the end of their slot (`calc_wheel_index` in kernel/time/timer.c). `phase` is the

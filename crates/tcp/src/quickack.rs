@@ -3,13 +3,16 @@
 //! The receive window is followed for this only. Linux lets it grow ahead of what arrives; what limits a sender here is the
 //! constant `window`. Its application reads at once.
 
+use crate::linux::{self, TIMESTAMP_TICK};
 use crate::params::TcpParams;
 use aqmlab_core::{Span, Time};
 
 /// Bytes of a full segment with timestamps.
 const MSS: u32 = 1448;
-/// The window that a receiver offers at first (`tcp_select_initial_window`): half of 128 KiB (`tcp_rmem`) in whole segments.
-const FIRST_WINDOW: u32 = 45 * MSS;
+/// The window at first (`tcp_init_buffer_space`): half of 128 KiB (`tcp_rmem`) less a segment.
+const FIRST_WINDOW: u32 = 65_536 - MSS;
+/// What a segment takes of the window while it waits to be read, or for one that is missing: 160/256 of 2304 bytes.
+const HELD: u32 = 1440;
 /// What it may grow to when the first segment has shown that a buffer of 2304 bytes holds one (`tcp_measure_rcv_mss`): 160/256 of
 /// 128 KiB.
 const FIRST_CLAMP: u32 = 81_920;
@@ -40,9 +43,10 @@ pub(crate) enum AckTime {
 /// A segment that has arrived, and what the receiver holds then.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ArrivedSegment {
-    /// Its number, and when it was sent.
+    /// Its number, when it was sent, and whether it had been sent before.
     pub seq: u32,
     pub sent_at: Time,
+    pub is_resent: bool,
     /// The segment expected next, before it and with it.
     pub before: u32,
     pub next: u32,
@@ -63,6 +67,15 @@ pub(crate) struct QuickAcks {
     last: Time,
     /// Between the SYN and the first data; zero before.
     rtt: Span,
+    /// The round-trip time that data tell of, by the timestamps that they echo (`tcp_rcv_rtt_measure_ts`).
+    smoothed: Span,
+    /// What an ACK takes to the sender: until the first data are sent or, if these are lost, as long as the SYN took.
+    back: Span,
+    /// When the last ACK was sent, and the last data that have come.
+    answered: Time,
+    last_sent: Time,
+    /// Data have come in order, or the last of those that are acknowledged at once has been (`icsk_ack.ato`).
+    has_begun: bool,
     /// Time at which the SYN was sent, and the time between that and the sending of the first data: nearly what this host has measured
     /// between its answer and the ACK of that, which is as short as the SYN (`tcp_synack_rtt_meas`).
     syn_sent: Time,
@@ -82,6 +95,8 @@ pub(crate) struct QuickAcks {
     compressed: u32,
     /// Segments that the last ACK has acknowledged.
     pub acked: u32,
+    /// The latest timestamp of a segment that was not beyond those (TS.Recent).
+    stamp: Time,
     /// Segments have been ECN-capable.
     pub has_seen_ect: bool,
 }
@@ -92,6 +107,11 @@ impl Default for QuickAcks {
             left: 0,
             last: Time::ZERO,
             rtt: Span::ZERO,
+            smoothed: Span::ZERO,
+            back: Span::ZERO,
+            answered: Time::ZERO,
+            last_sent: Time::ZERO,
+            has_begun: false,
             syn_sent: Time::ZERO,
             handshake: Span::ZERO,
             patience: Span::ZERO,
@@ -103,6 +123,7 @@ impl Default for QuickAcks {
             missing: 0,
             compressed: 0,
             acked: 0,
+            stamp: Time::ZERO,
             has_seen_ect: false,
         }
     }
@@ -123,11 +144,25 @@ impl QuickAcks {
         } else {
             self.on_data(segment, now, params);
         }
+        if next > before + 1 && end > next && self.is_short(next - before + segment.held, params) {
+            (self.missing, self.duplicates) = (next, 1);
+        }
         let is_ready = next > before + 1 || next > before && (is_second || end == next && segment.held > 0);
         if self.left > 0 || is_ready {
             return AckTime::Now;
         }
         if end > next { self.compress(next) } else { AckTime::Delayed(self.wait(params)) }
+    }
+
+    /// A segment is older than the last timestamp by more than a tick (RFC 7323, section 5: PAWS; `TCP_PAWS_WINDOW`); else its own
+    /// is kept if it is due (section 4.3).
+    #[inline]
+    pub fn is_stale(&mut self, seq: u32, stamp: Time) -> bool {
+        let is_stale = stamp < self.stamp && stamp.0 / TIMESTAMP_TICK.0 + 1 < self.stamp.0 / TIMESTAMP_TICK.0;
+        if !is_stale && seq <= self.acked {
+            self.stamp = self.stamp.max(stamp);
+        }
+        is_stale
     }
 
     /// How long the next segment is waited for: no longer than a round trip (`tcp_send_delayed_ack`).
@@ -146,6 +181,12 @@ impl QuickAcks {
         self.patience = Span(inflated.0.saturating_sub(params.ack_delay.0));
     }
 
+    /// There is less room than the window (`__tcp_select_window`) with so many segments that are held: an ACK that still leaves
+    /// one missing counts as a duplicate (`__tcp_ack_snd_check`).
+    fn is_short(&self, held: u32, params: &TcpParams) -> bool {
+        self.clamp.min(most(params)).saturating_sub(HELD * held) < self.window
+    }
+
     /// Others than the first few while a segment is missing wait for each other (SACK compression).
     fn compress(&mut self, missing: u32) -> AckTime {
         if self.missing != missing {
@@ -160,16 +201,17 @@ impl QuickAcks {
     }
 
     /// An ACK is sent. With the last of those that are sent at once the wait is the least again (`tcp_dec_quickack_mode`).
-    pub fn on_ack(&mut self) {
+    pub fn on_ack(&mut self, now: Time) {
+        self.answered = now;
         self.compressed = 0;
         if self.left == 1 {
-            self.patience = Span::ZERO;
+            (self.patience, self.has_begun) = (Span::ZERO, true);
         }
         self.left = self.left.saturating_sub(1);
     }
 
     /// The next segments are acknowledged at once (`tcp_incr_quickack`): no more than half a window.
-    fn raise(&mut self, most: u32, params: &TcpParams) {
+    pub fn raise(&mut self, most: u32, params: &TcpParams) {
         let window = (params.window.0 as u32).min(self.window / MSS);
         self.left = self.left.max(most.min((window / 2).max(2)));
     }
@@ -181,27 +223,48 @@ impl QuickAcks {
             self.rtt = since.max(Span(1));
             let handshake = segment.sent_at.since(self.syn_sent);
             self.handshake = if handshake == Span::ZERO { self.rtt } else { handshake };
-            self.round = (now, seq);
-            self.raise(params.quick_acks, params);
-        } else if seq == before {
-            self.expect(since, params);
+            self.round = (now, before);
+            let is_first = seq == u32::from(params.syn) && !segment.is_resent;
+            self.back = if is_first { segment.sent_at.since(self.last) } else { self.last.since(self.syn_sent) };
+            self.smoothed = self.rtt;
+        }
+        self.measure(segment.sent_at, now);
+        if seq == before {
+            match self.has_begun {
+                true => self.expect(since, params),
+                false => self.raise(params.quick_acks, params),
+            }
+            self.has_begun = true;
         }
         if segment.is_new_mark || segment.lacks_ect {
             self.raise(2, params);
             self.patience = Span::ZERO;
         }
         let clamp = self.clamp.min(most(params));
-        let room = clamp.saturating_sub(self.window + MSS * (segment.held + 1));
+        // One out of order counts after the window has grown (`skb_set_owner_r`); those that it fills up to are not read yet.
+        let held = if seq == before { segment.held + next - before } else { segment.held - 1 };
+        let room = clamp.saturating_sub(self.window + HELD * held);
         if room > 0 {
             self.window += room.min(2 * MSS);
             self.left |= 1; // so that sixteen that are left stay sixteen
         }
         if seq == before {
             self.last = now;
-            self.adjust_space(next, end, now, params);
+            self.adjust_space(before + 1, next, end, now, params);
         } else {
             self.grow_room(self.space, end - next, params); // `tcp_data_queue_ofo`
         }
+    }
+
+    /// The first segment that answers an ACK, the last that had reached the sender: by an eighth of the difference, or at once where it is less (`tcp_rcv_rtt_update`).
+    fn measure(&mut self, sent_at: Time, now: Time) {
+        if std::mem::replace(&mut self.last_sent, sent_at) == sent_at {
+            return;
+        }
+        let echoed = self.answered.min(Time(sent_at.0.saturating_sub(self.back.0)));
+        let sample = linux::timestamped(echoed, now, Span::ZERO).0;
+        let smoothed = self.smoothed.0;
+        self.smoothed = Span(if sample < smoothed { sample } else { smoothed - smoothed / 8 + sample / 8 });
     }
 
     /// A segment has come `since` after the one before: the wait nears twice that, and is the least again where they follow each
@@ -222,25 +285,26 @@ impl QuickAcks {
         self.handshake + Span(2 * self.handshake.0).max(params.min_rto)
     }
 
-    /// After each round trip that has brought more than any before, the window may grow (`tcp_rcv_space_adjust`).
-    fn adjust_space(&mut self, next: u32, end: u32, now: Time, params: &TcpParams) {
+    /// After each round trip that has brought more than any before, the window may grow (`tcp_rcv_space_adjust`). Looked at when
+    /// the first segment has been `read`; those that then still wait do not count.
+    fn adjust_space(&mut self, read: u32, next: u32, end: u32, now: Time, params: &TcpParams) {
         let (began, from) = self.round;
-        if now.since(began) < self.rtt {
+        if now.since(began) < self.smoothed {
             return;
         }
-        let copied = next.saturating_sub(from).saturating_mul(MSS);
+        let copied = read.saturating_sub(from).saturating_sub(next - read).saturating_mul(MSS);
         if copied > self.space {
             self.grow_room(copied, end - next, params);
         }
-        self.round = (now, next);
+        self.round = (now, read);
     }
 
     /// Room for what comes in the next round trip, when so many bytes came in this one and so many segments lie beyond one that
     /// is missing (`tcp_rcvbuf_grow`).
     fn grow_room(&mut self, copied: u32, beyond: u32, params: &TcpParams) {
         let window = 2 * u64::from(copied);
-        let more = match self.rtt < LOW_RTT {
-            true => (u128::from(window) * u128::from(self.rtt.0) / u128::from(LOW_RTT.0)) as u64,
+        let more = match self.smoothed < LOW_RTT {
+            true => (u128::from(window) * u128::from(self.smoothed.0) / u128::from(LOW_RTT.0)) as u64,
             false => 2 * window * u64::from(copied - self.space) / u64::from(self.space),
         };
         let room = (window + more + u64::from(beyond) * u64::from(MSS)).min(most(params).into());
@@ -270,7 +334,7 @@ mod tests {
     fn is_quick(acks: &mut QuickAcks, segment: &ArrivedSegment, now: Time, params: &TcpParams) -> bool {
         let is_quick = acks.on_segment(segment, false, now, params) == AckTime::Now;
         if is_quick {
-            acks.on_ack();
+            acks.on_ack(Time::ZERO);
         }
         is_quick
     }
@@ -328,9 +392,9 @@ mod tests {
         acks.expect(ms(20), &params);
         assert_eq!(acks.wait(&params), Span::from_micros(62_500));
         acks.left = 2;
-        acks.on_ack();
+        acks.on_ack(Time::ZERO);
         assert_eq!(acks.wait(&params), Span::from_micros(62_500));
-        acks.on_ack();
+        acks.on_ack(Time::ZERO);
         assert_eq!((acks.left, acks.wait(&params)), (0, ms(40)), "the last of those sent at once");
         acks.handshake = ms(30);
         acks.on_timer(&params);
@@ -355,11 +419,61 @@ mod tests {
         assert_eq!([18, 19, 20, 21].map(|seq| beyond(seq, 17, 5)), [AckTime::Now, AckTime::Now, AckTime::Now, late]);
     }
 
+    /// The first segment is lost. The window of 64,088 bytes may grow to 81,920, less 1440 for each that was held before: by 2896
+    /// with four and a part with the fifth. Three more are duplicates.
+    #[test]
+    fn what_lies_beyond_the_first_segment_lost_lets_the_window_grow() {
+        let params = linux();
+        let mut acks = QuickAcks::default();
+        acks.on_segment(&ArrivedSegment { next: 1, end: 1, ..ArrivedSegment::default() }, false, Time::ZERO, &params);
+        let mut windows = Vec::new();
+        let quick = (1..12).map(|held| {
+            let segment =
+                ArrivedSegment { seq: held + 1, before: 1, next: 1, end: held + 2, held, ..ArrivedSegment::default() };
+            let is_quick = is_quick(&mut acks, &segment, Time::ZERO + Span::from_millis(40), &params);
+            windows.push(acks.window);
+            is_quick
+        });
+        assert_eq!(quick.filter(|quick| *quick).count(), 8);
+        assert_eq!(windows[..6], [66_984, 69_880, 72_776, 75_672, 76_160, 76_160]);
+    }
+
+    #[test]
+    fn the_round_trip_time_is_that_of_the_ack_that_the_sender_has_seen_last() {
+        let ms = |ms| Time::ZERO + Span::from_millis(ms);
+        let smoothed = Span::from_millis(41);
+        let mut acks = QuickAcks { back: Span::from_millis(20), answered: ms(100), smoothed, ..QuickAcks::default() };
+        let mut measure = |sent, now, answered| {
+            acks.answered = ms(answered);
+            acks.measure(ms(sent), ms(now));
+            acks.smoothed.seconds() * 1e3
+        };
+        assert_eq!(measure(60, 85, 100), 41.0 * 7.0 / 8.0 + 45.0 / 8.0, "an ACK that was sent at 40 ms");
+        assert_eq!(measure(60, 86, 100), 41.5, "another one that answers the same");
+        assert_eq!(measure(61, 80, 100), 39.0, "less than before");
+        assert_eq!(measure(300, 340, 30), 72.875, "after a timeout the last ACK, 310 ms before");
+    }
+
+    #[test]
+    fn what_waits_to_be_read_behind_the_first_segment_counts_in_the_next_round_trip() {
+        let params = linux();
+        let ms = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut acks = QuickAcks { smoothed: Span::from_millis(40), round: (ms(0), 1), ..QuickAcks::default() };
+        acks.adjust_space(2, 12, 12, ms(50), &params); // segment 1 has come, and with it ten that were held
+        assert_eq!((acks.clamp, acks.round), (FIRST_CLAMP, (ms(50), 2)));
+        acks.adjust_space(18, 18, 18, ms(89), &params);
+        assert_eq!(acks.round, (ms(50), 2), "it is not over");
+        acks.adjust_space(18, 18, 18, ms(90), &params);
+        // 16 segments, twice these, and 2*32*6/10 more.
+        assert_eq!((acks.clamp, acks.space), (101_939, 16 * MSS));
+    }
+
     #[test]
     fn marks_and_what_is_sent_again_hurry_two() {
         let params = linux();
         let mut acks = QuickAcks {
             rtt: Span::from_millis(40),
+            has_begun: true,
             handshake: Span::from_millis(40),
             window: 2 * FIRST_CLAMP,
             ..QuickAcks::default()

@@ -24,7 +24,7 @@ pub struct SegmentArrival {
     pub is_push: bool,
     /// It has been sent before.
     pub is_resent: bool,
-    /// Time at which it was sent; [`Time::ZERO`] if that is not known. Of the handshake only.
+    /// Time at which it was sent, which is its timestamp; [`Time::ZERO`] if that is not known.
     pub sent_at: Time,
 }
 
@@ -104,6 +104,9 @@ impl Receiver {
     #[inline(never)]
     fn judge_as_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
         let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at } = segment;
+        if self.quick.get_or_insert_default().is_stale(seq, sent_at) {
+            return (true, self.refuse(seq, now, params));
+        }
         let (before, told) = (self.next, self.ece && !is_cwr);
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
         let (is_in_order, dsack) = self.take(seq, is_resent);
@@ -113,6 +116,7 @@ impl Receiver {
         let arrived = ArrivedSegment {
             seq,
             sent_at,
+            is_resent,
             before,
             next: self.next,
             end: self.end,
@@ -129,13 +133,25 @@ impl Receiver {
             }
             AckTime::Compressed(wait) if !is_now => now + wait,
             _ => {
-                quick.on_ack();
+                quick.on_ack(now);
                 self.ack_due = Time::NEVER;
                 return (true, dsack);
             }
         };
         self.ack_due = self.ack_due.min(due);
         (false, dsack)
+    }
+
+    /// A segment with a timestamp older than the last is not taken in (`tcp_send_dupack`). Its number if it had arrived before.
+    #[cold]
+    fn refuse(&mut self, seq: u32, now: Time, params: &TcpParams) -> Option<u32> {
+        self.ack_due = Time::NEVER;
+        let quick = self.quick.get_or_insert_default();
+        if seq < self.next {
+            quick.raise(params.quick_acks, params);
+        }
+        quick.on_ack(now);
+        (seq < self.next).then_some(seq)
     }
 
     /// Takes in a segment: whether it was the next one and fills no hole, and its number if it had arrived before and the
@@ -177,7 +193,7 @@ impl Receiver {
             return None;
         }
         self.quick.iter_mut().for_each(|quick| quick.on_timer(params));
-        Some(self.take_waiting())
+        Some(self.take_waiting(now))
     }
 
     /// The delayed ACK that a segment, marked or not, must not be acknowledged together with: the one that is due, or that
@@ -186,14 +202,14 @@ impl Receiver {
         let differs = self.feedback == EcnFeedback::PerPacket && is_ce != self.ece;
         if differs && self.ack_due != Time::NEVER && self.ack_due > now {
             self.ack_due = now;
-            return Some(self.take_waiting());
+            return Some(self.take_waiting(now));
         }
         self.take_due(now, params)
     }
 
     /// The ACK that waits.
-    fn take_waiting(&mut self) -> (Time, Ack) {
-        self.quick.iter_mut().for_each(|quick| quick.on_ack());
+    fn take_waiting(&mut self, now: Time) -> (Time, Ack) {
+        self.quick.iter_mut().for_each(|quick| quick.on_ack(now));
         (std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None))
     }
 
@@ -440,6 +456,24 @@ mod tests {
         let beyond: Vec<_> = (2..40).map(|seq| arrive(seq, false, 40)).collect();
         assert_eq!(beyond.last(), Some(&(None, true)), "it waits for others");
         assert_eq!(arrive(1, true, 40), (Some(true), false));
+    }
+
+    /// A tick is 1 ms. Segment 2 is lost, 3 late: what fills the hole, sent at 50 ms, dates the connection.
+    #[test]
+    fn a_segment_that_is_older_than_the_last_timestamp_is_not_taken_in() {
+        let mut bench = bench(true, &[("delayed_ack", "true"), ("quick_acks", "1"), ("syn", "false")]);
+        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
+        let mut arrive = |seq, us| {
+            let segment =
+                SegmentArrival { seq, sent_at: Time::ZERO + Span::from_micros(us), ..SegmentArrival::default() };
+            let ack = bench.receiver.on_segment(segment, Time::ZERO + Span::from_millis(60), &bench.params);
+            ack.map(|ack| (ack.next, ack.dsack))
+        };
+        assert_eq!([arrive(0, 10_000), arrive(1, 11_000)], [Some((1, None)), Some((2, None))]);
+        assert_eq!([arrive(6, 16_000), arrive(2, 50_900)], [Some((2, None)), Some((3, None))]);
+        assert_eq!(arrive(3, 48_999), Some((3, None)), "two ticks older: an ACK, and nothing is taken in");
+        assert_eq!(arrive(1, 12_000), Some((3, Some(1))), "it had arrived before, and the sender is told");
+        assert_eq!(arrive(3, 49_000), Some((4, None)), "a tick older");
     }
 
     #[test]

@@ -39,5 +39,5 @@ fn what_is_sent_and_when_is_that_of_linux_or_explained() {
         }
         count += 1;
     }
-    assert!(count >= 40 && wrong.is_empty(), "{wrong:#?}");
+    assert!(count >= 160 && wrong.is_empty(), "{wrong:#?}");
 }

@@ -56,7 +56,7 @@ impl SegmentSink for Link<'_> {
         let &Segment { is_ect, is_cwr, is_retransmission: is_resent, .. } = segment;
         let count = self.sent.len() as u32;
         self.arrivals.push(Reverse((self.free + DELAY + late, count)));
-        let is_push = false; // the application of the recordings leaves a byte unread
+        let is_push = false; // the path of the recordings takes it off
         let arrival = SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at: self.now };
         self.arriving.insert(count, arrival);
     }

@@ -132,7 +132,10 @@ impl Sender {
         }
         let resent = rack.board.resent();
         let reo_wnd = rack.detection.reo_wnd(&rack.board, in_recovery, srtt, params);
-        let (lost, timeout) = rack.detection.detect_loss(&mut rack.board, reo_wnd, now, law);
+        let (lost, timeout) = match std::mem::take(&mut rack.detection.advanced) {
+            true => rack.detection.detect_loss(&mut rack.board, reo_wnd, now, law),
+            false => (0, None), // `tcp_rack_mark_lost`
+        };
         news.lost = lost;
         // As Linux has it, a segment lost again after a timeout begins a recovery, too.
         let is_lost_again = self.state == RecoveryState::RtoRecovery && self.rack().board.resent() < resent;
@@ -146,6 +149,7 @@ impl Sender {
     /// (`tcp_rack_reo_timeout` in Linux).
     fn rack_on_reordering_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let (mut news, before) = (News { delivered: 1, ..News::default() }, self.state);
+        self.rack().detection.advanced = true;
         self.rack_detect_loss(&mut news, now, params);
         if news.lost > 0 && self.state == RecoveryState::RtoRecovery {
             self.rack_reduce(CongestionEvent::Loss, RecoveryState::FastRecovery);

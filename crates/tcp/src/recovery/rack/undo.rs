@@ -37,7 +37,7 @@ impl Sender {
     fn rack_try_undo_partial(&mut self, news: &News) {
         let rack = self.rack();
         if news.advances && rack.undo.was_delayed(news) {
-            rack.detection.reordering_seen = true;
+            rack.detection.on_late(news.hole, rack.board.top());
             if rack.board.resent() == 0 {
                 rack.board.forget_losses();
                 self.rack_undo();

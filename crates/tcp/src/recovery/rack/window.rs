@@ -43,7 +43,7 @@ impl Sender {
             self.rack_let_law_set_window(news);
         } else if matches!(self.state, RecoveryState::FastRecovery | RecoveryState::Cwr) {
             self.rack_reduce_window(news);
-        } else if news.advances {
+        } else if news.advances || news.delivered > 0 && self.rack().detection.counts_any_order(params) {
             self.rack_grow_window(news, now, params);
         }
     }

@@ -19,6 +19,11 @@ pub(crate) struct Detection {
     min_rtt: Option<Span>,
     /// RACK.reordering_seen.
     pub reordering_seen: bool,
+    /// The farthest that a segment has come behind one that was sent later, segments (`reordering`).
+    reordering: u32,
+    /// A segment has been delivered that tells of others since an ACK was last asked what is lost (`rack.advanced`): steps 1 and
+    /// 2 have not put aside all.
+    pub advanced: bool,
     window: ReorderingWindow,
 }
 
@@ -35,6 +40,9 @@ struct ReorderingWindow {
     /// Time of the last step: what was sent before does not make another.
     stepped: Time,
 }
+
+/// The most that `reordering` becomes (`tcp_max_reordering`).
+const FARTHEST: u32 = 300;
 
 /// Recoveries for which the window stays wide (`TCP_RACK_RECOVERY_THRESH`).
 const PERSIST: u8 = 16;
@@ -54,6 +62,8 @@ impl ReorderingWindow {
 /// The news of an ACK, and the segments found lost at it.
 #[derive(Default)]
 pub(crate) struct News {
+    /// The first segment not acknowledged before it.
+    pub hole: u32,
     /// It acknowledges something cumulatively.
     pub advances: bool,
     /// Segments in the network before it.
@@ -93,6 +103,7 @@ impl Detection {
         mut law: Option<&mut LawHost>,
     ) -> News {
         let mut news = News {
+            hole,
             advances: ack.next > hole,
             was_in_flight: board.in_flight(),
             is_original: !ack.is_resent,
@@ -101,6 +112,7 @@ impl Detection {
             ..News::default()
         };
         let (mut newest, top) = (None, board.top());
+        let mut late = top;
         let (mut sent_last, mut looked_at_last) = (None, None);
         board.take(ack, |seq, sent| {
             if let Some(law) = &mut law {
@@ -120,11 +132,14 @@ impl Detection {
                 news.rtt = Some((news.rtt.map_or(rtt, |(first, _)| first), rtt));
                 news.has_original |= seq < recover;
                 news.once_at = news.once_at.max(Some(sent.time));
-                self.reordering_seen |= seq < top; // step 3
+                late = late.min(seq);
             }
             newest = newest.max(Some((sent.time, seq)));
             looked_at_last = looked_at_last.max(Some((seq < ack.next, seq, rtt)));
         });
+        if late < top {
+            self.on_late(late, board.top()); // step 3
+        }
         if let Some((_, last)) = news.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last))); // step 1
         }
@@ -133,6 +148,7 @@ impl Detection {
         }
         if let (Some(newest), Some((_, _, rtt))) = (newest, looked_at_last) {
             self.rtt = rtt;
+            self.advanced = true;
             (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max(newest);
         }
         news
@@ -151,6 +167,19 @@ impl Detection {
     /// A segment has arrived twice that no probe has sent again (`tcp_dsack_seen`).
     pub fn on_duplicate(&mut self) {
         self.window.has_duplicate |= self.reordering_seen;
+    }
+
+    /// A segment has come late, behind others up to `top` (`tcp_check_sack_reordering`).
+    pub fn on_late(&mut self, seq: u32, top: u32) {
+        if seq < top {
+            self.reordering_seen = true;
+            self.reordering = self.reordering.max(top - seq).min(FARTHEST);
+        }
+    }
+
+    /// The window grows with what is delivered in any order, as reordering is frequent (`tcp_may_raise_cwnd`).
+    pub fn counts_any_order(&self, params: &TcpParams) -> bool {
+        self.reordering > params.dup_ack_threshold
     }
 
     /// A recovery is over (`tcp_try_undo_recovery`).

@@ -1,0 +1,68 @@
+"""The report on a card: a section for each point, with its rows, every cell, and pictures."""
+
+import json
+
+from aqmlab.present.card_words import remarks, texts, title, told
+from aqmlab.present.figures.card import pictures
+from aqmlab.present.html import page
+from aqmlab.present.html.comparison import version
+from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.runs.executor import Progress
+from aqmlab.study.card import Card, CardRow, MeasuredPoint, load_rfc
+
+
+def records(card: Card) -> Files:
+    """Return results.json."""
+    return {"results.json": json.dumps(card.document(), indent=1, ensure_ascii=False) + "\n"}
+
+
+def subject(law: str) -> str:
+    """Return what the report is about."""
+    return f"card of {law}"
+
+
+def files(card: Card, command: str, told_progress: Progress | None = None) -> Files:
+    """Return report.html and the figures; `told_progress` hears how many are drawn."""
+    drawn = pictures(card)
+    drawings: Drawings = {name: drawing for name, (_, drawing) in drawn.items()}
+    sections = [
+        _section(card, each, {shown.caption: name for name, (shown, _) in drawn.items() if _has(each, shown.of)})
+        for each in card.points
+    ]
+    first = Section("How to read it", "", findings=told(card), warnings=card.remarks)
+    facts = {"Command": command, "Version": version(), "Runs": f"{card.runs}, seeds 1 to {card.seeds}"}
+    rfc = load_rfc()
+    part = Part("card", card.title, rfc.source, [first, *sections])
+    return page.report(subject(card.law), card.title, [part], drawings, facts, told_progress)
+
+
+def _has(measured: MeasuredPoint, cells: str) -> bool:
+    return any(row.cells.id == cells for row in measured.rows)
+
+
+def _section(card: Card, measured: MeasuredPoint, figures: dict[str, str]) -> Section:
+    heads = [column.title for column in card.columns]
+    rows = {name: [Item(text) for text in cells] for name, cells in texts(card, measured).items()}
+    return Section(
+        title=title(measured.point),
+        subtitle=f"Asks to {measured.point.asks}." if not rows else measured.point.asks,
+        table=HtmlTable("Measure", heads, rows),
+        notes=[],
+        warnings=remarks(measured),
+        figures=figures,
+        folded={row.title: _cells(card, row) for row in measured.rows if len(row.found) > 1},
+    )
+
+
+def _cells(card: Card, row: CardRow) -> HtmlTable:
+    """Return every cell of a row."""
+
+    def text(value: float | None) -> str:
+        return "–" if value is None else f"{value * row.shown.scale:.{row.shown.digits}f}"
+
+    cells = {
+        str(cell.path): [Item(text(row.value(cell, column)), value=row.value(cell, column)) for column in card.columns]
+        for cell in row.found
+    }
+    return HtmlTable("Path and buffer", [column.title for column in card.columns], cells)

@@ -1,0 +1,605 @@
+"""The report card of a congestion-control law: the points of RFC 9743 (BCP 133), measured beside Reno and CUBIC.
+
+`rfc9743.toml` lists the points, with their scenarios as data. docs/card.md describes the card.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
+from itertools import product
+from statistics import fmean, median
+from typing import Any
+
+from aqmlab import _core, laws
+from aqmlab._core import Scenario
+from aqmlab.entries import filled, read_file
+from aqmlab.names import unknown
+from aqmlab.notebook import Result, Sheet
+from aqmlab.problems import InputError
+from aqmlab.quantities import read
+from aqmlab.runs import check_seeds
+from aqmlab.runs.checks import check_engine
+from aqmlab.runs.executor import Outcome, Progress, run_many
+from aqmlab.runs.metrics import PERCENT, Shown, find
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import LINUX, SIM, Failure, Task
+from aqmlab.study.suite import LinkSetting
+
+STANDARDS = ("reno", "cubic")
+"""The laws of the IETF that stand beside every other one."""
+
+EVENTS_PER_PACKET = 20
+"""Events that a run may have for each packet that its links can carry; laws of ours have 3, floods of a window 5."""
+
+LEAST_EVENTS = 1_000_000
+"""Events that any run may have."""
+
+TRANSFER = 50
+"""Packets of a short transfer, on average."""
+
+CHANGE = Shown(100, "%", 0)
+"""A relative change, for people."""
+
+SCALED = re.compile(r"(\d+(?:\.\d+)?) (rate|rtt|bdp|load)\b")
+"""A quantity that follows the path of a cell."""
+
+AXES = ("rate", "rtt", "buffer")
+"""Quantities of a path over which cells range."""
+
+
+@dataclass(frozen=True)
+class CardCells:
+    """The cells of a row, alike but for their path: a scenario, what is set of it, and what is measured.
+
+    `by` has what is set for each of several rows. `victim` is the law of the victim, `alone` what is set of the
+    scenario without the law where the victim has none. `harm` are measures of the victim of which the change counts.
+    """
+
+    name: str
+    scenario: str
+    rate: Sequence[str]
+    rtt: Sequence[str]
+    buffer: Sequence[str]
+    set: Mapping[str, str] = field(default_factory=dict)
+    by: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"": {}})
+    measures: Mapping[str, str] = field(default_factory=dict)
+    victim: str = ""
+    alone: Mapping[str, str] = field(default_factory=dict)
+    harm: Mapping[str, str] = field(default_factory=dict)
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class CardPoint:
+    """A point of the RFC: `asks` in our words, `word` is MUST or SHOULD where it says so; `because` it has no cells."""
+
+    section: str
+    title: str
+    asks: str
+    word: str = ""
+    note: str = ""
+    because: str = ""
+    cells: Sequence[CardCells] = ()
+
+    @property
+    def name(self) -> str:
+        """Section and title."""
+        return f"{self.section} {self.title}"
+
+
+@dataclass(frozen=True)
+class CardPicture:
+    """A picture: a measure of the cells called `of`, over the buffer, in a panel for each rate and round trip.
+
+    Where these cells are several rows, the rows as bars, in a panel for each law.
+    """
+
+    name: str
+    caption: str
+    label: str
+    of: str
+    measure: str
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True)
+class Rfc:
+    """The document that the card follows, with its points and pictures."""
+
+    title: str
+    source: str
+    notes: Sequence[str]
+    scenarios: Mapping[str, Mapping[str, Any]]
+    link: Mapping[str, Any]
+    flow: Mapping[str, Any]
+    tcp: Mapping[str, Any]
+    points: Sequence[CardPoint]
+    pictures: Sequence[CardPicture]
+
+    def only(self, patterns: str | None) -> Sequence[CardPoint]:
+        """Return the points of a list of sections, with globs ("5.1.*,7.9"); all of them if None."""
+        if patterns is None:
+            return self.points
+        asked = [pattern.strip() for pattern in patterns.split(",")]
+        for pattern in asked:
+            if not any(fnmatchcase(point.section, pattern) for point in self.points):
+                raise unknown("only", "no point of RFC 9743", pattern, [point.section for point in self.points])
+        return [point for point in self.points if any(fnmatchcase(point.section, each) for each in asked)]
+
+
+@cache
+def load_rfc() -> Rfc:
+    """Return RFC 9743 as the card has it."""
+    data = read_file("aqmlab.study", "rfc9743.toml")
+    points = [
+        filled(CardPoint, {**entry, "cells": [_cells(each, data["range"]) for each in entry.get("cells", [])]})
+        for entry in data["points"]
+    ]
+    return filled(Rfc, {**data, "points": points, "pictures": [CardPicture(**each) for each in data["pictures"]]})
+
+
+def _cells(entry: Mapping[str, Any], ranges: Mapping[str, Sequence[str]]) -> CardCells:
+    """Return cells; what they say nothing of is the middle of its range, or all of it."""
+    usual = {axis: ranges[axis] if entry.get("grid") else [_middle(ranges[axis])] for axis in AXES}
+    return filled(CardCells, {**usual, **entry})
+
+
+def _middle(values: Sequence[str]) -> str:
+    return values[(len(values) - 1) // 2]
+
+
+@dataclass(frozen=True)
+class CardPath:
+    """The path of a cell, as a scenario writes its quantities; `buffer` of its link."""
+
+    rate: str
+    rtt: str
+    buffer: str
+
+    @cached_property
+    def link(self) -> LinkSetting:
+        """The same in numbers."""
+        return LinkSetting(read("rate", self.rate, "bit/s"), read("rtt", self.rtt, "s"))
+
+    def scaled(self, value: Any) -> Any:
+        """Return a value of a scenario with everything in it that follows the path."""
+        if isinstance(value, str):
+            return SCALED.sub(lambda found: self._scaled(*found.groups()), value)
+        if isinstance(value, Mapping):
+            return {key: self.scaled(each) for key, each in value.items()}
+        return [self.scaled(each) for each in value] if isinstance(value, list) else value
+
+    def _scaled(self, number: str, unit: str) -> str:
+        if unit == "load":
+            return f"{float(number) * self.link.rate / 8 / 1500 / TRANSFER:.9g} Hz"
+        return self.link.value(f"{number} {unit}")
+
+    def __str__(self) -> str:
+        return f"{self.rate}, {self.rtt}, {self.buffer.replace('bdp', 'BDP')}"
+
+
+@dataclass(frozen=True)
+class CardColumn:
+    """A column of the card: a law, and what runs it."""
+
+    law: str
+    engine: str = SIM
+
+    @property
+    def title(self) -> str:
+        """Its head."""
+        return f"{_title(self.law)}, on Linux" if self.engine == LINUX else _title(self.law)
+
+
+def _title(law: str) -> str:
+    name, _, given = law.partition(":")
+    return f"{_known()[name]} ({given})" if given else _known()[name]
+
+
+def _known() -> dict[str, str]:
+    """The laws with their titles, those of a user's own too."""
+    return {each["name"]: each["title"] for each in _core.laws()}
+
+
+@dataclass(frozen=True)
+class CardCell:
+    """A number of a cell: by column, the mean over the seeds, or None; with `alone` what the change is against."""
+
+    path: CardPath
+    values: Mapping[CardColumn, float | None]
+    alone: Mapping[CardColumn, float | None]
+
+    def change(self, column: CardColumn) -> float | None:
+        """Return the change of the victim in a column."""
+        return change(self.values[column], self.alone[column])
+
+
+def change(value: float | None, alone: float | None) -> float | None:
+    """Return the relative change of a victim's value from what it has alone; None where either is not known or 0."""
+    return None if value is None or not alone else value / alone - 1
+
+
+@dataclass(frozen=True)
+class CardRange:
+    """What the cells of a row have in a column: the median, the least, the most, and where these are."""
+
+    middle: float
+    least: float
+    most: float
+    least_at: CardPath
+    most_at: CardPath
+    count: int
+
+
+@dataclass(frozen=True)
+class CardRow:
+    """A row of the card: one measure over its cells, `is_harm` as a change; `refused` are columns that have none."""
+
+    cells: CardCells
+    by: str
+    measure: str
+    is_harm: bool
+    shown: Shown
+    found: Sequence[CardCell]
+    refused: Mapping[CardColumn, str]
+
+    @property
+    def place(self) -> str:
+        """What was run."""
+        return ", ".join(part for part in (self.cells.name, self.by) if part)
+
+    @property
+    def title(self) -> str:
+        """What was run, and the measure with its unit."""
+        unit = "" if self.shown.unit in ("1", "ratio") else f" ({self.shown.unit})"
+        kind = ", change" if self.is_harm else ""
+        return f"{self.place}: {self.measure}{kind}{unit}"
+
+    def value(self, cell: CardCell, column: CardColumn) -> float | None:
+        """Return the number of a cell that the row is about."""
+        return cell.change(column) if self.is_harm else cell.values[column]
+
+    def range(self, column: CardColumn) -> CardRange | None:
+        """Return the range over the cells that have a number, None if none has."""
+        known = [(value, cell.path) for cell in self.found if (value := self.value(cell, column)) is not None]
+        if not known:
+            return None
+        least, most = (best(known, key=lambda each: each[0]) for best in (min, max))
+        return CardRange(median(value for value, _ in known), least[0], most[0], least[1], most[1], len(known))
+
+
+@dataclass(frozen=True)
+class MeasuredPoint:
+    """A point with its rows; none where it does not apply."""
+
+    point: CardPoint
+    rows: Sequence[CardRow]
+
+
+@dataclass(frozen=True, repr=False)
+class Card(Result):
+    """The card of a law: every point of RFC 9743 with its rows, a column for each law."""
+
+    law: str
+    columns: Sequence[CardColumn]
+    seeds: int
+    points: Sequence[MeasuredPoint]
+    runs: int
+    failures: Sequence[Failure]
+    silent: int
+    """Of the law's runs, those in which nothing of it arrived."""
+    of_law: int
+    """The law's runs that have a result."""
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+        return f"{_title(self.law)} by the points of RFC 9743"
+
+    @property
+    def headline(self) -> str:
+        """The law, and how much there is."""
+        return f"{self.title}: {len(self.points)} points, {sum(len(each.rows) for each in self.points)} rows"
+
+    @property
+    def breakdowns(self) -> list[str]:
+        """How many runs have no result, and why."""
+        reasons: dict[str, int] = {}
+        for failure in self.failures:
+            reasons[failure.reason] = reasons.get(failure.reason, 0) + 1
+        # A law breaks down at other times in other cells: one sentence for all that say the same but for numbers.
+        alike: dict[str, list[str]] = {}
+        for reason in reasons:
+            alike.setdefault(re.sub(r"\d+(\.\d+)?", "", reason), []).append(reason)
+        return [
+            f"{sum(reasons[each] for each in same)} of {self.runs} runs have no result: {same[0]}"
+            + (", and alike" if len(same) > 1 else "")
+            for same in alike.values()
+        ]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What must be read before the numbers: runs without a result, and a law of which nothing arrives."""
+        silent = f"nothing of {_title(self.law)} arrives in {self.silent} of its {self.of_law} runs"
+        return [*self.breakdowns, *([silent] if self.silent else [])]
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return a table of the medians."""
+        rows = [
+            [each.point.section, row.title, *(shown(row, column) for column in self.columns)]
+            for each in self.points
+            for row in each.rows
+        ]
+        yield Sheet("", ["", "", *(column.title for column in self.columns)], rows, names=2)
+
+    def rows(self, id: str, measure: str) -> list[CardRow]:
+        """Return the rows of a measure of the cells that are called so."""
+        every = (row for each in self.points for row in each.rows)
+        return [row for row in every if row.cells.id == id and row.measure == measure]
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON has it."""
+        rfc = load_rfc()
+        return {
+            "schema": 1,
+            "card": self.law,
+            "source": rfc.source,
+            "seeds": self.seeds,
+            "columns": [{"law": each.law, "engine": each.engine} for each in self.columns],
+            "points": [_entry(each, self.columns) for each in self.points],
+            "remarks": self.remarks,
+            "failures": [str(failure) for failure in self.failures],
+        }
+
+
+def _entry(measured: MeasuredPoint, columns: Sequence[CardColumn]) -> dict[str, Any]:
+    point = measured.point
+    return {
+        "section": point.section,
+        "title": point.title,
+        "word": point.word or None,
+        "asks": point.asks,
+        "not_applicable": point.because or None,
+        "note": point.note or None,
+        "rows": [
+            {
+                "what": row.place,
+                "measure": row.measure,
+                "harm": row.is_harm,
+                "unit": "ratio" if row.is_harm else _unit(row),
+                "refused": [row.refused.get(column) for column in columns],
+                "cells": [
+                    {
+                        "rate": cell.path.rate,
+                        "rtt": cell.path.rtt,
+                        "buffer": cell.path.buffer,
+                        "values": [cell.values[column] for column in columns],
+                        **({"alone": [cell.alone[column] for column in columns]} if row.is_harm else {}),
+                        **({"change": [cell.change(column) for column in columns]} if row.is_harm else {}),
+                    }
+                    for cell in row.found
+                ],
+            }
+            for row in measured.rows
+        ],
+    }
+
+
+def _unit(row: CardRow) -> str:
+    path = row.cells.measures[row.measure]
+    return "ratio" if " / " in path else find(path).unit
+
+
+def shown(row: CardRow, column: CardColumn) -> str:
+    """Return the range of a row in a column as people read it: the median, and the least to the most."""
+    if column in row.refused:
+        return "not applicable"
+    found = row.range(column)
+    if found is None:
+        return "–"
+    sign = "+" if row.is_harm else ""
+    middle, least, most = (
+        f"{value * row.shown.scale:{sign}.{row.shown.digits}f}" for value in (found.middle, found.least, found.most)
+    )
+    return middle if found.count == 1 else f"{middle} ({least} to {most})"
+
+
+@dataclass(frozen=True)
+class _Want:
+    """A run that is wanted: its scenario and what runs it; or why it cannot be."""
+
+    scenario: Scenario | None
+    engine: str
+    refused: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        assert self.scenario is not None
+        return self.scenario.text, str(self.scenario.overrides), self.engine
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One cell of a row before it is run: what each column wants, and what its victim alone."""
+
+    path: CardPath
+    columns: Mapping[CardColumn, _Want]
+    alone: Mapping[CardColumn, _Want]
+
+    @property
+    def wants(self) -> list[_Want]:
+        """All that can be run."""
+        return [want for want in (*self.columns.values(), *self.alone.values()) if want.scenario]
+
+
+def card(
+    law: laws.Law,
+    *,
+    only: str | None = None,
+    seeds: int = 1,
+    jobs: int | None = None,
+    engine: str = SIM,
+    progress: Progress | None = None,
+) -> Card:
+    """Measure a law by the points of RFC 9743, beside Reno and CUBIC in the same cells.
+
+    `law` is a name ("bbr3", "cubic:beta=0.8"), a file or a class (see `laws.law_spec`); `only` are sections, with globs
+    ("5.1.*,7.9"); `seeds` those of each cell, 1 to N, whose mean is taken; `jobs` runs go on at the same time, by
+    default one per core. With `engine` "linux" the law is run by a real Linux, too (`aqmlab kernel build`), in one cell
+    of each row. A run that fails is in `failures`. Raises InputError for bad input, before anything runs.
+    """
+    check_seeds(seeds)
+    spec, rfc = laws.law_spec(law), load_rfc()
+    points = rfc.only(only)
+    columns = _columns(spec, engine)
+    planned = [
+        (point, [(cells, by, list(_places(rfc, cells, by, columns, engine))) for cells, by in _rows(point)])
+        for point in points
+    ]
+    places = [place for _, rows in planned for *_, found in rows for place in found]
+    single = {want.key: want for place in places for want in place.wants}
+    tasks = [_task(want, seed) for want in single.values() for seed in range(1, seeds + 1)]
+    done = iter(run_many(tasks, jobs, progress))
+    outcomes = {key: [next(done) for _ in range(seeds)] for key in single}
+    measured = [
+        MeasuredPoint(
+            point, [row for cells, by, found in rows for row in _measured(cells, by, found, columns, outcomes)]
+        )
+        for point, rows in planned
+    ]
+    every = [outcome for found in outcomes.values() for outcome in found]
+    mine = dict.fromkeys(place.columns[columns[0]].key for place in places if place.columns[columns[0]].scenario)
+    own = [outcome for key in mine for outcome in outcomes[key] if isinstance(outcome, RunResult)]
+    failures = [outcome for outcome in every if isinstance(outcome, Failure)]
+    return Card(spec, columns, seeds, measured, len(every), failures, sum(map(_is_silent, own)), len(own))
+
+
+def _columns(law: str, engine: str) -> list[CardColumn]:
+    """Return the columns; InputError if there is no such law, or no such engine."""
+    name = law.partition(":")[0]
+    if name not in _known():
+        raise unknown("law", "no law is called", name, _known())
+    probe = {"links": [{"rate": "1 Mbit/s", "buffer": "9 packets"}], "flows": [{"rtt": "9 ms", "tcp": _tcp(law)}]}
+    scenario = Scenario.of({"schema": 1, "duration": "1 s", **probe}, "card")  # refuses a parameter that is none
+    check_engine(engine, scenario, [None])
+    ours = [CardColumn(each) for each in dict.fromkeys([law, *STANDARDS])]
+    return ours if engine == SIM else [ours[0], CardColumn(law, engine), *ours[1:]]
+
+
+def _tcp(law: str) -> dict[str, str]:
+    return {"profile": "linux", "congestion_control": law}
+
+
+def _rows(point: CardPoint) -> Iterator[tuple[CardCells, str]]:
+    return ((cells, by) for cells in point.cells for by in cells.by)
+
+
+def _places(rfc: Rfc, cells: CardCells, by: str, columns: Sequence[CardColumn], engine: str) -> Iterator[_Place]:
+    """Yield the cells of a row: all of its range, or the middle one where a kernel runs them, too."""
+    ranges = [cells.rate, cells.rtt, cells.buffer]
+    for values in product(*(each if engine == SIM else [_middle(each)] for each in ranges)):
+        path = CardPath(*values)
+        own = {column: _want(rfc, cells, by, path, column.law, column.engine) for column in columns}
+        alone = {}
+        if cells.harm:
+            without = (cells.victim, cells.alone)
+            alone = {column: _want(rfc, cells, by, path, *without, column.engine) for column in columns}
+        yield _Place(path, own, alone)
+
+
+def _want(rfc: Rfc, cells: CardCells, by: str, path: CardPath, law: str, *rest: Any) -> _Want:
+    """Return the run of a cell with `law` in the law's place, or of its victim alone."""
+    *more, engine = rest
+    try:
+        scenario = _scenario(rfc, cells, by, path, law or STANDARDS[0], *more)
+        check_engine(engine, scenario, [None])
+    except InputError as error:
+        return _Want(None, engine, str(error))
+    return _Want(scenario, engine)
+
+
+def _scenario(
+    rfc: Rfc, cells: CardCells, by: str, path: CardPath, law: str, alone: Mapping[str, str] | None = None
+) -> Scenario:
+    """Return the scenario of a cell."""
+    values: dict[str, Any] = deepcopy(dict(rfc.scenarios[cells.scenario]))
+    values["links"] = [{**rfc.link, "buffer": path.buffer, **link} for link in values["links"]]
+    values["flows"] = [_flow(rfc, flow, law, cells.victim) for flow in values["flows"]]
+    changed = {**cells.set, **cells.by[by], **(alone or {})}
+    values = path.scaled({"schema": 1, "title": f"{cells.name}, {path}", **values})
+    return Scenario.of(values, f"card/{cells.scenario}", list(path.scaled(changed).items()))
+
+
+def _flow(rfc: Rfc, flow: Mapping[str, Any], law: str, victim: str) -> dict[str, Any]:
+    """Return a group of flows with what it has unless it says otherwise."""
+    whole = {**rfc.flow, **flow}
+    if not flow.get("kind", "").startswith("udp"):
+        of_card = flow["name"] == "law" or flow["name"].startswith("law-")
+        whole["tcp"] = {**rfc.tcp, "congestion_control": law if of_card else victim}
+    return whole
+
+
+def _task(want: _Want, seed: int) -> Task:
+    assert want.scenario is not None
+    return Task(want.scenario, None, seed, engine=want.engine, most_events=most_events(want.scenario))
+
+
+def most_events(scenario: Scenario) -> int:
+    """Return after how many events a run is given up: a law may send without end."""
+    bits = sum(scenario.link(name).rate for name in scenario.links) * scenario.duration
+    return LEAST_EVENTS + round(EVENTS_PER_PACKET * bits / 8 / 1500)
+
+
+Outcomes = Mapping[tuple[str, str, str], Sequence[Outcome]]
+
+
+def _measured(
+    cells: CardCells, by: str, places: Sequence[_Place], columns: Sequence[CardColumn], outcomes: Outcomes
+) -> Iterator[CardRow]:
+    """Yield the rows of some cells: changes of the victim, then other measures."""
+    refused = {
+        column: places[0].columns[column].refused
+        for column in columns
+        if all(place.columns[column].refused for place in places)
+    }
+    wanted = [(title, f"flows.victim.{name}", True) for title, name in cells.harm.items()]
+    wanted += [(title, path, False) for title, path in cells.measures.items()]
+    for title, path, is_harm in wanted:
+        found = [
+            CardCell(
+                place.path,
+                {column: _mean(place.columns[column], path, place.path, outcomes) for column in columns},
+                {column: _mean(want, path, place.path, outcomes) for column, want in place.alone.items()},
+            )
+            for place in places
+        ]
+        form = CHANGE if is_harm else PERCENT if " / " in path else find(path).shown
+        yield CardRow(cells, by, title, is_harm, form, found, refused)
+
+
+def _mean(want: _Want, path: str, at: CardPath, outcomes: Outcomes) -> float | None:
+    """Return the mean of a measure over the seeds that have it."""
+    if want.scenario is None:
+        return None
+    runs = [outcome for outcome in outcomes[want.key] if isinstance(outcome, RunResult)]
+    known = [value for run in runs if (value := _value(run, path, at)) is not None]
+    return fmean(known) if known else None
+
+
+def _value(run: RunResult, measure: str, at: CardPath) -> float | None:
+    """Return a measure of a run, perhaps over another one or a share of the path's rate; goodput is that of a flow."""
+    path, _, over = measure.partition(" / ")
+    above = run.values[path]
+    if path == "flows.victim.goodput" and above is not None:
+        above /= run.values["flows.victim.count"] or 1
+    if not over:
+        return above
+    below = float(over.split()[0]) * at.link.rate if over.endswith(" rate") else run.values[over]
+    return None if above is None or not below else above / below
+
+
+def _is_silent(run: RunResult) -> bool:
+    return not any(flow.received for name, flow in run.flows.items() if name.startswith("law"))

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -400,11 +400,16 @@ def shown(row: CardRow, column: CardColumn) -> str:
     found = row.range(column)
     if found is None:
         return "–"
-    sign = "+" if row.is_harm else ""
-    middle, least, most = (
-        f"{value * row.shown.scale:{sign}.{row.shown.digits}f}" for value in (found.middle, found.least, found.most)
-    )
-    return middle if found.count == 1 else f"{middle} ({least} to {most})"
+    middle, least, most = (text(row, value) for value in (found.middle, found.least, found.most))
+    return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def text(row: CardRow, value: float | None) -> str:
+    """Return a number of a row as people read it, a dash for None; a change has its sign."""
+    if value is None:
+        return "–"
+    number = f"{value * row.shown.scale:{'+' if row.is_harm else ''}.{row.shown.digits}f}"
+    return number if float(number) else number.lstrip("+-")
 
 
 @dataclass(frozen=True)
@@ -565,36 +570,61 @@ def _measured(
         for column in columns
         if all(place.columns[column].refused for place in places)
     }
-    wanted = [(title, f"flows.victim.{name}", True) for title, name in cells.harm.items()]
+    wanted = [(title, name, True) for title, name in cells.harm.items()]
     wanted += [(title, path, False) for title, path in cells.measures.items()]
     for title, path, is_harm in wanted:
-        found = [
-            CardCell(
-                place.path,
-                {column: _mean(place.columns[column], path, place.path, outcomes) for column in columns},
-                {column: _mean(want, path, place.path, outcomes) for column, want in place.alone.items()},
-            )
-            for place in places
-        ]
+        found = [_cell(cells, path, place, outcomes, is_harm=is_harm) for place in places]
         form = CHANGE if is_harm else PERCENT if " / " in path else find(path).shown
         yield CardRow(cells, by, title, is_harm, form, found, refused)
 
 
-def _mean(want: _Want, path: str, at: CardPath, outcomes: Outcomes) -> float | None:
-    """Return the mean of a measure over the seeds that have it."""
+def _cell(cells: CardCells, measure: str, place: _Place, outcomes: Outcomes, *, is_harm: bool) -> CardCell:
+    """Return a measure of a cell, or one of its victim, beside the law and alone."""
+
+    def mean(want: _Want, law: str) -> float | None:
+        return _mean(want, outcomes, lambda run: _of_victims(run, want, measure, law == cells.victim))
+
+    if is_harm:
+        values = {column: mean(want, column.law) for column, want in place.columns.items()}
+        return CardCell(place.path, values, {column: mean(want, cells.victim) for column, want in place.alone.items()})
+    known = {
+        column: _mean(want, outcomes, lambda run: _value(run, measure, place.path))
+        for column, want in place.columns.items()
+    }
+    return CardCell(place.path, known, {})
+
+
+def _mean(want: _Want, outcomes: Outcomes, value: Callable[[RunResult], float | None]) -> float | None:
+    """Return the mean of a value over the seeds that have it."""
     if want.scenario is None:
         return None
     runs = [outcome for outcome in outcomes[want.key] if isinstance(outcome, RunResult)]
-    known = [value for run in runs if (value := _value(run, path, at)) is not None]
+    known = [found for run in runs if (found := value(run)) is not None]
     return fmean(known) if known else None
 
 
+def _of_victims(run: RunResult, want: _Want, measure: str, is_alike: bool) -> float | None:
+    """Return a measure of the victim, its goodput that of a flow.
+
+    Where the law is the victim's own, flows of its kind in the law's place are victims, too: the mean over all of them,
+    for one of two alike may have luck.
+    """
+    assert want.scenario is not None
+    of = want.scenario.group
+    mine = [name for name in run.flows if name == "victim" or (is_alike and of(name).kind == of("victim").kind)]
+    count = {name: run.values[f"flows.{name}.count"] or 0 for name in mine}
+    values = {name: run.values[f"flows.{name}.{measure}"] for name in mine if count[name]}
+    if measure == "goodput":
+        return sum(value or 0 for value in values.values()) / (sum(count.values()) or 1)
+    known = {name: value for name, value in values.items() if value is not None}
+    weight = sum(count[name] for name in known)
+    return sum(count[name] * value for name, value in known.items()) / weight if weight else None
+
+
 def _value(run: RunResult, measure: str, at: CardPath) -> float | None:
-    """Return a measure of a run, perhaps over another one or a share of the path's rate; goodput is that of a flow."""
+    """Return a measure of a run, perhaps over another one or a share of the path's rate."""
     path, _, over = measure.partition(" / ")
     above = run.values[path]
-    if path == "flows.victim.goodput" and above is not None:
-        above /= run.values["flows.victim.count"] or 1
     if not over:
         return above
     below = float(over.split()[0]) * at.link.rate if over.endswith(" rate") else run.values[over]
@@ -602,4 +632,6 @@ def _value(run: RunResult, measure: str, at: CardPath) -> float | None:
 
 
 def _is_silent(run: RunResult) -> bool:
-    return not any(flow.received for name, flow in run.flows.items() if name.startswith("law"))
+    """Nothing of the law arrives, although no wire loses it."""
+    received = any(flow.received for name, flow in run.flows.items() if name.startswith("law"))
+    return not received and not any(link.lost for link in run.links.values())

@@ -9,7 +9,7 @@ from aqmlab.present.html.comparison import version
 from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.runs.executor import Progress
-from aqmlab.study.card import Card, CardRow, MeasuredPoint, load_rfc
+from aqmlab.study.card import Card, CardRow, MeasuredPoint, load_rfc, text
 
 
 def records(card: Card) -> Files:
@@ -57,12 +57,7 @@ def _section(card: Card, measured: MeasuredPoint, figures: dict[str, str]) -> Se
 
 def _cells(card: Card, row: CardRow) -> HtmlTable:
     """Return every cell of a row."""
-
-    def text(value: float | None) -> str:
-        return "–" if value is None else f"{value * row.shown.scale:.{row.shown.digits}f}"
-
     cells = {
-        str(cell.path): [Item(text(row.value(cell, column)), value=row.value(cell, column)) for column in card.columns]
-        for cell in row.found
+        str(cell.path): [Item(text(row, row.value(cell, column))) for column in card.columns] for cell in row.found
     }
     return HtmlTable("Path and buffer", [column.title for column in card.columns], cells)

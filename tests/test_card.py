@@ -1,6 +1,7 @@
 """The card of a law: its arithmetic, its points, what it says of laws that break down, the command."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,24 @@ import aqmlab as lab
 from aqmlab import InputError
 from aqmlab.kernel.images import images
 from aqmlab.present.card_words import as_latex, as_markdown
+from aqmlab.present.figures import card as figures
 from aqmlab.present.html import card as page
+from aqmlab.present.plots.data import LineChart
 from aqmlab.runs.metrics import Shown
 from aqmlab.study import card as cards
-from aqmlab.study.card import Card, CardCell, CardCells, CardColumn, CardPath, CardRow, change, load_rfc, most_events
+from aqmlab.study.card import (
+    Card,
+    CardCell,
+    CardCells,
+    CardColumn,
+    CardPath,
+    CardPicture,
+    CardPoint,
+    CardRow,
+    change,
+    load_rfc,
+    most_events,
+)
 from conftest import Aqmlab
 
 SECTIONS = [
@@ -25,6 +40,7 @@ SECTIONS = [
 QUICK = "7.4"
 """Links of 64 and 250 kbit/s."""
 
+USE = "links.line.utilisation"
 OURS, RENO = CardColumn("cubic"), CardColumn("reno")
 
 
@@ -102,17 +118,33 @@ def test_the_document_is_that_of_the_command_and_repeats(aqmlab: Aqmlab) -> None
     assert all(0 < value <= 1 for cell in use["cells"] for value in cell["values"])
 
 
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A card of two points on a link of 1 Mbit/s."""
+    path = {"rate": ("1 Mbit/s",), "rtt": ("20 ms",), "buffer": ("1 bdp", "4 bdp")}
+    beside = CardCells("beside", "beside", **path, victim="cubic", harm={"its rate": "goodput"}, id="cubic")
+    sack = CardCells("alone", "alone", **path, set={"flows.law.tcp.variant": "sack"}, measures={"use": USE})
+    points = [CardPoint("1", "Harm", "x", cells=[beside]), CardPoint("2", "SACK", "x", cells=[sack])]
+    pictures = [CardPicture("harm", "Harm.", "Change (%)", "cubic", "its rate")]
+    monkeypatch.setattr(cards, "load_rfc", lambda: replace(load_rfc(), points=points, pictures=pictures))
+
+
+@pytest.mark.usefixtures("tiny")
 def test_a_standard_law_has_one_column_and_does_no_harm_to_its_like() -> None:
-    found = lab.card("cubic", only="7.5")
+    found = lab.card("cubic", only="1", seeds=2)
     assert [column.law for column in found.columns] == ["cubic", "reno"]
-    harm = next(row for row in found.points[0].rows if row.is_harm)
-    assert [cell.change(OURS) for cell in harm.found] == [0.0] * 6
-    assert all(cell.change(RENO) != 0 for cell in harm.found)
+    [harm] = found.points[0].rows
+    assert [cell.change(OURS) for cell in harm.found] == [0.0, 0.0]
+    for cell in harm.found:
+        # Two alike fill the link together: each has half of the payload that it carries, 1448 B of 1514 B on the wire.
+        assert cell.alone[RENO] == cell.alone[OURS] == pytest.approx(0.5e6 * 1448 / 1514, rel=0.01)
+        assert cell.values[RENO] != cell.alone[RENO]
 
 
+@pytest.mark.usefixtures("tiny")
 def test_a_refused_cell_says_why() -> None:
-    found = lab.card("bbr3", only="7.7", seeds=1)
-    row = next(row for row in found.points[0].rows if "SACK" in row.by)
+    found = lab.card("bbr3", only="2")
+    [row] = found.points[0].rows
     assert cards.shown(row, found.columns[0]) == "not applicable"
     assert "sets the window in recovery too" in row.refused[found.columns[0]]
     assert cards.shown(row, RENO) != "not applicable"
@@ -172,18 +204,31 @@ def test_the_bound_follows_what_the_links_carry(small: str) -> None:
     assert most_events(scenario) == 1_000_000 + 41_667
 
 
-def test_a_draft_gets_tables_and_a_page_pictures() -> None:
-    found = lab.card("prague", only="7.1,7.10")
+def test_a_draft_gets_tables_and_a_page() -> None:
+    found = lab.card("prague", only="7.4,7.10")
     latex, markdown = as_latex(found), as_markdown(found)
-    assert r"\textbf{7.1 Active queue management (SHOULD)}" in latex
+    assert r"\textbf{7.10 Multipath transport (MUST)}" in latex
     assert latex.count(r"\begin{longtable}") == latex.count(r"\end{longtable}") == 1
     assert "| *Not applicable, because a connection has one path here" in markdown
     heads, rule, *_ = markdown.splitlines()
     assert heads == "| RFC 9743 | Prague | Reno | CUBIC |"
     assert rule.count("|") == heads.count("|")
-    left = page.files(found, "aqmlab card prague")
-    assert {"report.html", "schemes.svg", "schemes.png"} == set(left)
-    assert "7.10 Multipath transport" in str(left["report.html"])
+    text = str(page.files(found, "aqmlab card prague")["report.html"])
+    assert "7.10 Multipath transport" in text
+    assert "250 kbit/s, 500 ms, 1 BDP" in text, "every cell"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_pictures_have_a_panel_for_each_path_and_a_line_for_each_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "load_rfc", cards.load_rfc)
+    found = lab.card("cubic", only="1")
+    [(name, (picture, drawn))] = figures.pictures(found).items()
+    assert (name, picture.caption) == ("harm", "Harm.")
+    assert isinstance(drawn, LineChart)
+    [panel] = drawn.panels
+    assert panel.title == "1 Mbit/s, 20 ms"
+    assert {law: sorted(line) for law, line in panel.lines.items()} == {"CUBIC": [1.0, 4.0], "Reno": [1.0, 4.0]}
+    assert panel.lines["CUBIC"][4.0].mean == 0.0
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def remarks(measured: MeasuredPoint) -> list[str]:
     point = measured.point
     reason = [f"Not applicable, because {point.because}."] if point.because else []
     refused = {
-        why: f"{column.title}, {row.place}: not applicable, because {why}"
+        (row.cells.name, why): f"{column.title}, {row.cells.name}: not applicable, because {why}"
         for row in measured.rows
         for column, why in row.refused.items()
     }

@@ -224,7 +224,7 @@ def change(value: float | None, alone: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class CardRange:
-    """What the cells of a row have in a column: the median, the least, the most, and where these are."""
+    """The range of the cells of a row in a column: the median, the least, the most, and where these are."""
 
     middle: float
     least: float
@@ -248,12 +248,12 @@ class CardRow:
 
     @property
     def place(self) -> str:
-        """What was run."""
+        """The cells in words, and which of several rows."""
         return ", ".join(part for part in (self.cells.name, self.by) if part)
 
     @property
     def title(self) -> str:
-        """What was run, and the measure with its unit."""
+        """The cells in words, and the measure with its unit."""
         unit = "" if self.shown.unit in ("1", "ratio") else f" ({self.shown.unit})"
         kind = ", change" if self.is_harm else ""
         return f"{self.place}: {self.measure}{kind}{unit}"
@@ -296,7 +296,7 @@ class Card(Result):
 
     @property
     def title(self) -> str:
-        """What it is about."""
+        """The law, and the document."""
         return f"{_title(self.law)} by the points of RFC 9743"
 
     @property
@@ -306,7 +306,7 @@ class Card(Result):
 
     @property
     def breakdowns(self) -> list[str]:
-        """How many runs have no result, and why."""
+        """The number of runs without a result, and the reasons."""
         reasons: dict[str, int] = {}
         for failure in self.failures:
             reasons[failure.reason] = reasons.get(failure.reason, 0) + 1
@@ -322,7 +322,7 @@ class Card(Result):
 
     @property
     def remarks(self) -> list[str]:
-        """What must be read before the numbers: runs without a result, and a law of which nothing arrives."""
+        """The notes above the numbers: runs without a result, and a law of which nothing arrives."""
         silent = f"nothing of {_title(self.law)} arrives in {self.silent} of its {self.of_law} runs"
         return [*self.breakdowns, *([silent] if self.silent else [])]
 

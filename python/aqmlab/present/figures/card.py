@@ -6,9 +6,13 @@ from aqmlab.study.card import Card, CardPicture, CardRow, load_rfc
 
 
 def pictures(card: Card) -> dict[str, tuple[CardPicture, LineChart | Bars]]:
-    """Return the pictures whose cells the card has, by file name without its ending."""
+    """Return the pictures whose cells the card has, several of a row or of several rows, by name of the file."""
     found = ((picture, card.rows(picture.of, picture.measure)) for picture in load_rfc().pictures)
-    return {picture.name: (picture, _drawn(card, picture, rows)) for picture, rows in found if rows}
+    return {
+        picture.name: (picture, _drawn(card, picture, rows))
+        for picture, rows in found
+        if sum(len(row.found) for row in rows) > 1
+    }
 
 
 def _drawn(card: Card, picture: CardPicture, rows: list[CardRow]) -> LineChart | Bars:

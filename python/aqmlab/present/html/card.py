@@ -31,7 +31,8 @@ def files(card: Card, command: str, told_progress: Progress | None = None) -> Fi
         for each in card.points
     ]
     first = Section("How to read it", "", findings=told(card), warnings=card.remarks)
-    facts = {"Command": command, "Version": version(), "Runs": f"{card.runs}, seeds 1 to {card.seeds}"}
+    seeds = "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
+    facts = {"Command": command, "Version": version(), "Runs": f"{card.runs:,}, {seeds}"}
     rfc = load_rfc()
     part = Part("card", card.title, rfc.source, [first, *sections])
     return page.report(subject(card.law), card.title, [part], drawings, facts, told_progress)
@@ -46,9 +47,8 @@ def _section(card: Card, measured: MeasuredPoint, figures: dict[str, str]) -> Se
     rows = {name: [Item(text) for text in cells] for name, cells in texts(card, measured).items()}
     return Section(
         title=title(measured.point),
-        subtitle=f"Asks to {measured.point.asks}." if not rows else measured.point.asks,
-        table=HtmlTable("Measure", heads, rows),
-        notes=[],
+        subtitle=f"Asked: {measured.point.asks}.",
+        table=HtmlTable("Measure", heads, rows, wrapped=True),
         warnings=remarks(measured),
         figures=figures,
         folded={row.title: _cells(card, row) for row in measured.rows if len(row.found) > 1},

@@ -84,6 +84,17 @@ def test_quantities_follow_the_path_of_a_cell() -> None:
     assert CardPath("4 Mbit/s", "20 ms", "1 bdp").scaled("0.25 bdp") == "10 packets", "the least"
 
 
+def test_ecn_is_on_where_the_law_is_nothing_without_it() -> None:
+    rfc = load_rfc()
+    cells = next(cells for point in rfc.points for cells in point.cells if cells.scenario == "beside")
+    path = CardPath("20 Mbit/s", "50 ms", "1 bdp")
+    ecn = {
+        law: cards._scenario(rfc, cells, "", path, law).group("law").ecn for law in ("dctcp", "prague", "bbr3", "reno")
+    }
+    assert ecn == {"dctcp": True, "prague": True, "bbr3": False, "reno": False}
+    assert not cards._scenario(rfc, cells, "", path, "dctcp").group("victim").ecn
+
+
 def test_every_point_of_the_rfc_is_there_with_cells_or_the_reason_why_not() -> None:
     points = load_rfc().points
     assert [point.section for point in points] == SECTIONS

@@ -542,9 +542,17 @@ def _flow(rfc: Rfc, flow: Mapping[str, Any], law: str, victim: str) -> dict[str,
     """Return a group of flows with what it has unless it says otherwise."""
     whole = {**rfc.flow, **flow}
     if not flow.get("kind", "").startswith("udp"):
-        of_card = flow["name"] == "law" or flow["name"].startswith("law-")
-        whole["tcp"] = {**rfc.tcp, "congestion_control": law if of_card else victim}
+        own = law if flow["name"] == "law" or flow["name"].startswith("law-") else victim
+        whole["tcp"] = {**rfc.tcp, "congestion_control": own}
+        if _needs_ecn(own.partition(":")[0]):
+            whole["ecn"] = True
     return whole
+
+
+@cache
+def _needs_ecn(name: str) -> bool:
+    """A law that is told of each mark is nothing without ECN: Linux turns it on with DCTCP (TCP_CONG_NEEDS_ECN)."""
+    return any("an ECN echo per packet" in law["asks"] for law in _core.laws() if law["name"] == name)
 
 
 def _task(want: _Want, seed: int) -> Task:

@@ -15,19 +15,9 @@ from aqmlab.present.html import card as page
 from aqmlab.present.plots.data import LineChart
 from aqmlab.runs.metrics import Shown
 from aqmlab.study import card as cards
-from aqmlab.study.card import (
-    Card,
-    CardCell,
-    CardCells,
-    CardColumn,
-    CardPath,
-    CardPicture,
-    CardPoint,
-    CardRow,
-    change,
-    load_rfc,
-    most_events,
-)
+from aqmlab.study import card_points as points_of_rfc
+from aqmlab.study.card import Card, CardCell, CardColumn, CardRow, change, most_events
+from aqmlab.study.card_points import CardCells, CardPath, CardPicture, CardPoint, load_rfc, scenario
 from conftest import Aqmlab
 
 SECTIONS = [
@@ -85,14 +75,11 @@ def test_quantities_follow_the_path_of_a_cell() -> None:
 
 
 def test_ecn_is_on_where_the_law_is_nothing_without_it() -> None:
-    rfc = load_rfc()
-    cells = next(cells for point in rfc.points for cells in point.cells if cells.scenario == "beside")
+    cells = next(cells for point in load_rfc().points for cells in point.cells if cells.scenario == "beside")
     path = CardPath("20 Mbit/s", "50 ms", "1 bdp")
-    ecn = {
-        law: cards._scenario(rfc, cells, "", path, law).group("law").ecn for law in ("dctcp", "prague", "bbr3", "reno")
-    }
+    ecn = {law: scenario(cells, "", path, law).group("law").ecn for law in ("dctcp", "prague", "bbr3", "reno")}
     assert ecn == {"dctcp": True, "prague": True, "bbr3": False, "reno": False}
-    assert not cards._scenario(rfc, cells, "", path, "dctcp").group("victim").ecn
+    assert not scenario(cells, "", path, "dctcp").group("victim").ecn
 
 
 def test_every_point_of_the_rfc_is_there_with_cells_or_the_reason_why_not() -> None:
@@ -108,7 +95,7 @@ def test_every_cell_is_a_scenario_that_standard_laws_can_have() -> None:
     for point in rfc.points:
         for cells, by in cards._rows(point):
             used.add(cells.scenario)
-            for place in cards._places(rfc, cells, by, columns, "sim"):
+            for place in cards._places(cells, by, columns):
                 assert [want.refused for want in (*place.columns.values(), *place.alone.values()) if want.refused] == []
     assert used == set(rfc.scenarios)
     ids = [cells.id for point in rfc.points for cells in point.cells if cells.id]
@@ -137,7 +124,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     sack = CardCells("alone", "alone", **path, set={"flows.law.tcp.variant": "sack"}, measures={"use": USE})
     points = [CardPoint("1", "Harm", "x", cells=[beside]), CardPoint("2", "SACK", "x", cells=[sack])]
     pictures = [CardPicture("harm", "Harm.", "Change (%)", "cubic", "its rate")]
-    monkeypatch.setattr(cards, "load_rfc", lambda: replace(load_rfc(), points=points, pictures=pictures))
+    small = replace(load_rfc(), points=points, pictures=pictures)
+    for module in (cards, points_of_rfc, figures):
+        monkeypatch.setattr(module, "load_rfc", lambda: small)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -211,8 +200,8 @@ def test_a_run_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_bound_follows_what_the_links_carry(small: str) -> None:
     # 5 Mbit/s for 5 s are 2083 packets of 1500 B.
-    scenario = lab.load(small, {"links.bottleneck.rate": "5 Mbit/s", "duration": "5 s", "warmup": "1 s"})
-    assert most_events(scenario) == 1_000_000 + 41_667
+    slow = lab.load(small, {"links.bottleneck.rate": "5 Mbit/s", "duration": "5 s", "warmup": "1 s"})
+    assert most_events(slow) == 1_000_000 + 41_667
 
 
 def test_a_draft_gets_tables_and_a_page() -> None:
@@ -230,8 +219,7 @@ def test_a_draft_gets_tables_and_a_page() -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-def test_pictures_have_a_panel_for_each_path_and_a_line_for_each_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "load_rfc", cards.load_rfc)
+def test_pictures_have_a_panel_for_each_path_and_a_line_for_each_law() -> None:
     found = lab.card("cubic", only="1")
     [(name, (picture, drawn))] = figures.pictures(found).items()
     assert (name, picture.caption) == ("harm", "Harm.")

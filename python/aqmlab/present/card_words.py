@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from aqmlab.present.tables import escaped
-from aqmlab.study.card import Card, CardPoint, MeasuredPoint, load_rfc, shown
+from aqmlab.study.card import Card, MeasuredPoint, shown
+from aqmlab.study.card_points import CardPoint, load_rfc
 
 LEGEND = "Median over the cells of a row, and the least to the most; harm is the change of the victim."
 

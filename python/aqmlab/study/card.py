@@ -1,184 +1,38 @@
 """The report card of a congestion-control law: the points of RFC 9743 (BCP 133), measured beside Reno and CUBIC.
 
-`rfc9743.toml` lists the points, with their scenarios as data. docs/card.md describes the card.
+`card_points.py` has the points and the scenarios of their cells. docs/card.md describes the card.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from functools import cache, cached_property
-from itertools import product
+from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
 from aqmlab import _core, laws
 from aqmlab._core import Scenario
-from aqmlab.entries import filled, read_file
 from aqmlab.names import unknown
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
-from aqmlab.quantities import read
 from aqmlab.runs import check_seeds
 from aqmlab.runs.checks import check_engine
 from aqmlab.runs.executor import Outcome, Progress, run_many
 from aqmlab.runs.metrics import PERCENT, Shown, find
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import LINUX, SIM, Failure, Task
-from aqmlab.study.suite import LinkSetting
+from aqmlab.study.card_points import CardCells, CardPath, CardPoint, load_rfc, scenario
 
 STANDARDS = ("reno", "cubic")
 """The laws of the IETF that stand beside every other one."""
 
 EVENTS_PER_PACKET = 20
-"""Events that a run may have for each packet that its links can carry; laws of ours have 3, floods of a window 5."""
+"""Events that a run may have for each packet that its links can carry; laws of ours have a fifth of them at most."""
 
 LEAST_EVENTS = 1_000_000
 """Events that any run may have."""
 
-TRANSFER = 50
-"""Packets of a short transfer, on average."""
-
 CHANGE = Shown(100, "%", 0)
 """A relative change, for people."""
-
-SCALED = re.compile(r"(\d+(?:\.\d+)?) (rate|rtt|bdp|load)\b")
-"""A quantity that follows the path of a cell."""
-
-AXES = ("rate", "rtt", "buffer")
-"""Quantities of a path over which cells range."""
-
-
-@dataclass(frozen=True)
-class CardCells:
-    """The cells of a row, alike but for their path: a scenario, what is set of it, and what is measured.
-
-    `by` has what is set for each of several rows. `victim` is the law of the victim, `alone` what is set of the
-    scenario without the law where the victim has none. `harm` are measures of the victim of which the change counts.
-    """
-
-    name: str
-    scenario: str
-    rate: Sequence[str]
-    rtt: Sequence[str]
-    buffer: Sequence[str]
-    set: Mapping[str, str] = field(default_factory=dict)
-    by: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"": {}})
-    measures: Mapping[str, str] = field(default_factory=dict)
-    victim: str = ""
-    alone: Mapping[str, str] = field(default_factory=dict)
-    harm: Mapping[str, str] = field(default_factory=dict)
-    id: str = ""
-
-
-@dataclass(frozen=True)
-class CardPoint:
-    """A point of the RFC: `asks` in our words, `word` is MUST or SHOULD where it says so; `because` it has no cells."""
-
-    section: str
-    title: str
-    asks: str
-    word: str = ""
-    note: str = ""
-    because: str = ""
-    cells: Sequence[CardCells] = ()
-
-    @property
-    def name(self) -> str:
-        """Section and title."""
-        return f"{self.section} {self.title}"
-
-
-@dataclass(frozen=True)
-class CardPicture:
-    """A picture: a measure of the cells called `of`, over the buffer, in a panel for each rate and round trip.
-
-    Where these cells are several rows, the rows as bars, in a panel for each law.
-    """
-
-    name: str
-    caption: str
-    label: str
-    of: str
-    measure: str
-    logarithmic: bool = False
-
-
-@dataclass(frozen=True)
-class Rfc:
-    """The document that the card follows, with its points and pictures."""
-
-    title: str
-    source: str
-    notes: Sequence[str]
-    scenarios: Mapping[str, Mapping[str, Any]]
-    link: Mapping[str, Any]
-    flow: Mapping[str, Any]
-    tcp: Mapping[str, Any]
-    points: Sequence[CardPoint]
-    pictures: Sequence[CardPicture]
-
-    def only(self, patterns: str | None) -> Sequence[CardPoint]:
-        """Return the points of a list of sections, with globs ("5.1.*,7.9"); all of them if None."""
-        if patterns is None:
-            return self.points
-        asked = [pattern.strip() for pattern in patterns.split(",")]
-        for pattern in asked:
-            if not any(fnmatchcase(point.section, pattern) for point in self.points):
-                raise unknown("only", "no point of RFC 9743", pattern, [point.section for point in self.points])
-        return [point for point in self.points if any(fnmatchcase(point.section, each) for each in asked)]
-
-
-@cache
-def load_rfc() -> Rfc:
-    """Return RFC 9743 as the card has it."""
-    data = read_file("aqmlab.study", "rfc9743.toml")
-    points = [
-        filled(CardPoint, {**entry, "cells": [_cells(each, data["range"]) for each in entry.get("cells", [])]})
-        for entry in data["points"]
-    ]
-    return filled(Rfc, {**data, "points": points, "pictures": [CardPicture(**each) for each in data["pictures"]]})
-
-
-def _cells(entry: Mapping[str, Any], ranges: Mapping[str, Sequence[str]]) -> CardCells:
-    """Return cells; what they say nothing of is the middle of its range, or all of it."""
-    usual = {axis: ranges[axis] if entry.get("grid") else [_middle(ranges[axis])] for axis in AXES}
-    return filled(CardCells, {**usual, **entry})
-
-
-def _middle(values: Sequence[str]) -> str:
-    return values[(len(values) - 1) // 2]
-
-
-@dataclass(frozen=True)
-class CardPath:
-    """The path of a cell, as a scenario writes its quantities; `buffer` of its link."""
-
-    rate: str
-    rtt: str
-    buffer: str
-
-    @cached_property
-    def link(self) -> LinkSetting:
-        """The same in numbers."""
-        return LinkSetting(read("rate", self.rate, "bit/s"), read("rtt", self.rtt, "s"))
-
-    def scaled(self, value: Any) -> Any:
-        """Return a value of a scenario with everything in it that follows the path."""
-        if isinstance(value, str):
-            return SCALED.sub(lambda found: self._scaled(*found.groups()), value)
-        if isinstance(value, Mapping):
-            return {key: self.scaled(each) for key, each in value.items()}
-        return [self.scaled(each) for each in value] if isinstance(value, list) else value
-
-    def _scaled(self, number: str, unit: str) -> str:
-        if unit == "load":
-            return f"{float(number) * self.link.rate / 8 / 1500 / TRANSFER:.9g} Hz"
-        return self.link.value(f"{number} {unit}")
-
-    def __str__(self) -> str:
-        return f"{self.rate}, {self.rtt}, {self.buffer.replace('bdp', 'BDP')}"
 
 
 @dataclass(frozen=True)
@@ -457,12 +311,11 @@ def card(
     of each row. A run that fails is in `failures`. Raises InputError for bad input, before anything runs.
     """
     check_seeds(seeds)
-    spec, rfc = laws.law_spec(law), load_rfc()
-    points = rfc.only(only)
+    spec = laws.law_spec(law)
+    points = load_rfc().only(only)
     columns = _columns(spec, engine)
     planned = [
-        (point, [(cells, by, list(_places(rfc, cells, by, columns, engine))) for cells, by in _rows(point)])
-        for point in points
+        (point, [(cells, by, list(_places(cells, by, columns))) for cells, by in _rows(point)]) for point in points
     ]
     places = [place for _, rows in planned for *_, found in rows for place in found]
     single = {want.key: want for place in places for want in place.wants}
@@ -483,76 +336,40 @@ def card(
 
 
 def _columns(law: str, engine: str) -> list[CardColumn]:
-    """Return the columns; InputError if there is no such law, or no such engine."""
+    """Return the columns; InputError for a law or a parameter of it that there is not, and for such an engine."""
     name = law.partition(":")[0]
     if name not in _known():
         raise unknown("law", "no law is called", name, _known())
-    probe = {"links": [{"rate": "1 Mbit/s", "buffer": "9 packets"}], "flows": [{"rtt": "9 ms", "tcp": _tcp(law)}]}
-    scenario = Scenario.of({"schema": 1, "duration": "1 s", **probe}, "card")  # refuses a parameter that is none
-    check_engine(engine, scenario, [None])
+    tcp = {"profile": "linux", "congestion_control": law}
+    probe = {"links": [{"rate": "1 Mbit/s", "buffer": "9 packets"}], "flows": [{"rtt": "9 ms", "tcp": tcp}]}
+    check_engine(engine, Scenario.of({"schema": 1, "duration": "1 s", **probe}, "card"), [None])
     ours = [CardColumn(each) for each in dict.fromkeys([law, *STANDARDS])]
     return ours if engine == SIM else [ours[0], CardColumn(law, engine), *ours[1:]]
-
-
-def _tcp(law: str) -> dict[str, str]:
-    return {"profile": "linux", "congestion_control": law}
 
 
 def _rows(point: CardPoint) -> Iterator[tuple[CardCells, str]]:
     return ((cells, by) for cells in point.cells for by in cells.by)
 
 
-def _places(rfc: Rfc, cells: CardCells, by: str, columns: Sequence[CardColumn], engine: str) -> Iterator[_Place]:
+def _places(cells: CardCells, by: str, columns: Sequence[CardColumn]) -> Iterator[_Place]:
     """Yield the cells of a row: all of its range, or the middle one where a kernel runs them, too."""
-    ranges = [cells.rate, cells.rtt, cells.buffer]
-    for values in product(*(each if engine == SIM else [_middle(each)] for each in ranges)):
-        path = CardPath(*values)
-        own = {column: _want(rfc, cells, by, path, column.law, column.engine) for column in columns}
+    for path in cells.paths(every=all(column.engine == SIM for column in columns)):
+        own = {column: _want(column, cells, by, path, column.law) for column in columns}
         alone = {}
         if cells.harm:
-            without = (cells.victim, cells.alone)
-            alone = {column: _want(rfc, cells, by, path, *without, column.engine) for column in columns}
+            victim = cells.victim or STANDARDS[0]
+            alone = {column: _want(column, cells, by, path, victim, cells.alone) for column in columns}
         yield _Place(path, own, alone)
 
 
-def _want(rfc: Rfc, cells: CardCells, by: str, path: CardPath, law: str, *rest: Any) -> _Want:
-    """Return the run of a cell with `law` in the law's place, or of its victim alone."""
-    *more, engine = rest
+def _want(column: CardColumn, *cell: Any) -> _Want:
+    """Return the run of a cell (arguments as of `scenario`) by what runs a column."""
     try:
-        scenario = _scenario(rfc, cells, by, path, law or STANDARDS[0], *more)
-        check_engine(engine, scenario, [None])
+        found = scenario(*cell)
+        check_engine(column.engine, found, [None])
     except InputError as error:
-        return _Want(None, engine, str(error))
-    return _Want(scenario, engine)
-
-
-def _scenario(
-    rfc: Rfc, cells: CardCells, by: str, path: CardPath, law: str, alone: Mapping[str, str] | None = None
-) -> Scenario:
-    """Return the scenario of a cell."""
-    values: dict[str, Any] = deepcopy(dict(rfc.scenarios[cells.scenario]))
-    values["links"] = [{**rfc.link, "buffer": path.buffer, **link} for link in values["links"]]
-    values["flows"] = [_flow(rfc, flow, law, cells.victim) for flow in values["flows"]]
-    changed = {**cells.set, **cells.by[by], **(alone or {})}
-    values = path.scaled({"schema": 1, "title": f"{cells.name}, {path}", **values})
-    return Scenario.of(values, f"card/{cells.scenario}", list(path.scaled(changed).items()))
-
-
-def _flow(rfc: Rfc, flow: Mapping[str, Any], law: str, victim: str) -> dict[str, Any]:
-    """Return a group of flows with what it has unless it says otherwise."""
-    whole = {**rfc.flow, **flow}
-    if not flow.get("kind", "").startswith("udp"):
-        own = law if flow["name"] == "law" or flow["name"].startswith("law-") else victim
-        whole["tcp"] = {**rfc.tcp, "congestion_control": own}
-        if _needs_ecn(own.partition(":")[0]):
-            whole["ecn"] = True
-    return whole
-
-
-@cache
-def _needs_ecn(name: str) -> bool:
-    """A law that is told of each mark is nothing without ECN: Linux turns it on with DCTCP (TCP_CONG_NEEDS_ECN)."""
-    return any("an ECN echo per packet" in law["asks"] for law in _core.laws() if law["name"] == name)
+        return _Want(None, column.engine, str(error))
+    return _Want(found, column.engine)
 
 
 def _task(want: _Want, seed: int) -> Task:

@@ -2,7 +2,8 @@
 
 from aqmlab.present.plots.data import BarPanel, Bars, LineChart, LinePanel
 from aqmlab.runs.statistics import Summary
-from aqmlab.study.card import Card, CardPicture, CardRow, load_rfc
+from aqmlab.study.card import Card, CardRow
+from aqmlab.study.card_points import CardPicture, load_rfc
 
 
 def pictures(card: Card) -> dict[str, tuple[CardPicture, LineChart | Bars]]:

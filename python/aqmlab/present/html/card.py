@@ -9,7 +9,8 @@ from aqmlab.present.html.comparison import version
 from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.runs.executor import Progress
-from aqmlab.study.card import Card, CardRow, MeasuredPoint, load_rfc, text
+from aqmlab.study.card import Card, CardRow, MeasuredPoint, text
+from aqmlab.study.card_points import load_rfc
 
 
 def records(card: Card) -> Files:

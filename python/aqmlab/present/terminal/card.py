@@ -4,7 +4,8 @@ from rich.text import Text
 
 from aqmlab.present.card_words import remarks, texts, title, told
 from aqmlab.present.terminal import console as consoles
-from aqmlab.study.card import Card, load_rfc
+from aqmlab.study.card import Card
+from aqmlab.study.card_points import load_rfc
 
 
 def card(shown: Card) -> None:

@@ -1,4 +1,4 @@
-"""Measure the tables of docs/l4s.md, docs/bbr.md and docs/bbr-draft.md and draw their pictures (some minutes).
+"""Measure the tables of docs/l4s.md, bbr.md, bbr-draft.md and card.md and draw their pictures (some minutes).
 
 `python docs/suites.py [NAME ...]` does the studies named, or all. `--check` writes nothing and fails if a page would
 change, as it does when a scheme or law gives other numbers. A table stands between `<!-- its name -->` and
@@ -10,14 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from aqmlab.present.card_words import as_markdown
+from aqmlab.present.figures.card import pictures
 from aqmlab.present.figures.draft import phases
 from aqmlab.present.figures.suite import curves
 from aqmlab.present.labels import footnote
-from aqmlab.present.plots.data import LineChart, OverTime
+from aqmlab.present.plots.data import Bars, LineChart, OverTime
 from aqmlab.present.plots.files import draw, encode
 from aqmlab.present.suite_words import Grid, grids
 from aqmlab.present.terminal.draft import MARKS
 from aqmlab.study import draft_cases
+from aqmlab.study.card import card
 from aqmlab.study.claims import VERDICTS, tally
 from aqmlab.study.draft import JudgedCase
 from aqmlab.study.suite_result import SuiteResult, compare_suite
@@ -26,6 +29,8 @@ FOLDER = Path(__file__).parent
 SEEDS = {"l4s": 3, "bbr": 1}
 PICTURED = 10
 """The case of the draft whose phases are drawn."""
+CARD, CARDED, CARD_PICTURE = "card", "bbr3", "harm"
+"""The page of the card, the law whose card it shows, and which of its pictures."""
 
 
 def grid(wanted: Grid) -> str:
@@ -75,12 +80,15 @@ def cases(judged: Sequence[JudgedCase]) -> str:
     return f"Of {len(judged)} cases {counts['holds']} hold and {counts['fails']} fail.\n\n{lines(rows)}"
 
 
-def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | LineChart]]:
+def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | LineChart | Bars]]:
     """Run a study; return what puts its tables into a page, and its picture."""
     if name == draft_cases.NAME:
         judged = draft_cases.compare_draft()
         pictured = next(each for each in judged if each.case.number == PICTURED)
         return lambda text: placed(text, {"cases": cases(judged)}), lambda: phases(pictured.records[-1])
+    if name == CARD:
+        found = card(CARDED)
+        return lambda text: placed(text, {CARD: as_markdown(found).rstrip()}), lambda: pictures(found)[CARD_PICTURE][1]
     result = compare_suite(name, seeds=SEEDS[name])
     return lambda text: filled(text, result), lambda: curves(result)
 
@@ -88,7 +96,7 @@ def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | L
 def main() -> None:
     """Write the tables into the pages, and the pictures beside them; or say which pages would change."""
     stale = []
-    for name in [name for name in sys.argv[1:] if name != "--check"] or ("l4s", "bbr", draft_cases.NAME):
+    for name in [name for name in sys.argv[1:] if name != "--check"] or ("l4s", "bbr", draft_cases.NAME, CARD):
         fill, picture = measured(name)
         page = FOLDER / f"{name}.md"
         text = page.read_text(encoding="utf-8")

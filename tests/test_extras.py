@@ -101,6 +101,7 @@ def test_what_the_help_begins_with_needs_no_extra(folder: Path) -> None:
     [
         ("report SWEPT", "reports"),
         ("compare SMALL --aqms pi --out report", "reports"),
+        ("card cubic --only 7.4 --out report", "reports"),
         ("analyse pi --rate 45Mbit/s --rtt 80ms --flows 60", "reports"),
         ("tune pi --scenario SMALL --objective 'min link.queue_mean' --budget '10 runs'", "tune"),
         ("sweep e.toml --out swept --executor dask://localhost:1", "dask"),
@@ -160,6 +161,7 @@ BEFORE_WORK = (
     [
         ("compare SMALL --aqms pi --seeds 30 --out report", "reports"),
         ("compare --study rfc7928 --aqms pie --out report", "reports"),
+        ("card cubic --out report", "reports"),
         ("reproduce li2014 --table 1 --out report", "reports"),
         ("bundle li2014 --table 1", "reports"),
         ("bundle e.toml --out b.zip", "reports"),

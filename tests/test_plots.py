@@ -3,8 +3,19 @@
 import numpy as np
 import pytest
 
-from aqmlab.present.plots.data import Curve, Frame, OverTime, Panel, envelope, extent, seconds_mean
+from aqmlab.present.plots.data import (
+    Curve,
+    Frame,
+    LineChart,
+    LinePanel,
+    OverTime,
+    Panel,
+    envelope,
+    extent,
+    seconds_mean,
+)
 from aqmlab.present.plots.files import draw
+from aqmlab.runs.statistics import Summary
 
 
 def test_envelope_keeps_the_extremes_in_order() -> None:
@@ -71,3 +82,11 @@ def test_what_stands_behind_is_pale_and_sampled_values_are_kept() -> None:
     assert behind.values.tolist() == values.tolist()
     assert not mean.pale
     assert mean.values.tolist() == [2, 4, 5, 7, 8]
+
+
+def test_few_values_have_a_tick_each_on_a_logarithmic_axis() -> None:
+    line = {x: Summary(x, None, 1) for x in (0.25, 1.0, 4.0)}
+    figure = draw(LineChart("Buffer (BDP)", [LinePanel("one", "Loss (%)", {"a": line})], logarithmic=True))
+    [axes] = figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.25", "1", "4"]
+    assert len(axes.get_xticklabels(minor=True)) == 0

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from aqmlab.runs.sweep import sweep
     from aqmlab.runs.task import RunError
     from aqmlab.scenario import load, scenarios
+    from aqmlab.study.card import card
     from aqmlab.study.paper import studies
     from aqmlab.study.reproduction import reproduce
     from aqmlab.study.sensitivity import sensitivity
@@ -59,6 +60,7 @@ __all__ = [
     "Window",
     "__version__",
     "analyse",
+    "card",
     "check_aqm",
     "compare",
     "compare_suite",
@@ -99,6 +101,7 @@ _HOME = {
     "Verdict": "_core",
     "Window": "_core",
     "analyse": "analysis",
+    "card": "study.card",
     "check_aqm": "own",
     "compare": "runs.simulate",
     "compare_suite": "study.suite_result",

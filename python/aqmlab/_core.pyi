@@ -610,6 +610,7 @@ def run(
     watch: Watch | None = None,
     trace: str | None = None,
     threads: int = 1,
+    most_events: int | None = None,
 ) -> Run: ...
 def declare(
     class_: type[Scheme],

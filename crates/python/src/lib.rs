@@ -304,7 +304,7 @@ fn load_law(file: std::path::PathBuf) -> PyResult<&'static str> {
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
 #[pyfunction]
-#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None, trace=None, threads=1))]
+#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None, trace=None, threads=1, most_events=None))]
 #[allow(clippy::too_many_arguments)] // as Python names them
 fn run(
     py: Python<'_>,
@@ -315,12 +315,13 @@ fn run(
     watch: Option<&Watch>,
     trace: Option<&str>,
     threads: usize,
+    most_events: Option<u64>,
 ) -> PyResult<Run> {
     let aqm = parse_choice(aqm)?;
     let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
     let is_own = is_own(scenario.0.links.iter().map(|link| scenario.0.scheme_of(link, aqm.as_ref())));
     let watch = watch.map(|watch| watch.0.clone());
-    let options = Options { aqm, seed, series, trace, watch, threads };
+    let options = Options { aqm, seed, series, trace, watch, threads, most_events };
     let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
     let done = if is_own { simulate() } else { py.detach(simulate) };
     done.map(Run::of).map_err(failed)
@@ -331,6 +332,7 @@ fn failed(error: RunError) -> PyErr {
     match error {
         RunError::Input(problems) => refused(problems),
         RunError::Interrupted(why) => Interrupted::new_err(why.to_string()),
+        RunError::Endless { .. } => PyRuntimeError::new_err(error.to_string()),
         RunError::Scheme { .. } => SchemeError::new_err(error.to_string()),
     }
 }

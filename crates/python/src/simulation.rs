@@ -66,7 +66,7 @@ impl Simulation {
         let aqm = parse_choice(aqm)?;
         let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
         let watch = watch.map(|watch| watch.0.clone());
-        let options = Options { aqm, seed, series, trace, watch, threads: 1 };
+        let options = Options { aqm, seed, series, trace, watch, threads: 1, most_events: None };
         let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;
         Ok(Self::of(engine))
     }

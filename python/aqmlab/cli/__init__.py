@@ -16,6 +16,7 @@ from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
 from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
 from aqmlab.cli.bundle import bundle
+from aqmlab.cli.card import card
 from aqmlab.cli.cite import cite
 from aqmlab.cli.compare import compare
 from aqmlab.cli.doctor import doctor
@@ -129,6 +130,7 @@ _add(list_, "Example: aqmlab list aqms", "list")
 _add(show, "Example: aqmlab show pi")
 _add(run, "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2")
 _add(compare, "Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")
+_add(card, "Example: aqmlab card bbr3 --out card")
 _add(reproduce, "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")
 _add(sweep, "Example: aqmlab sweep experiment.toml --out results --resume")
 _add(report, "Example: aqmlab report results --format latex --measure link.queue_delay_p99")

@@ -169,13 +169,13 @@ def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -
 
 
 def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> str:
-    heads = " & ".join(_escaped(heading(measure)) for measure in measures)
+    heads = " & ".join(escaped(heading(measure)) for measure in measures)
     rows = [
-        " & ".join([_escaped(label(scheme)), *map(_cell, row)]) + r" \\"
+        " & ".join([escaped(label(scheme)), *map(_cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
     ]
     told = [*_remarks(found, measures), *notes(found, case)] if footnotes else []
-    caption = _escaped(" ".join([f"{case.name}.", *told]))
+    caption = escaped(" ".join([f"{case.name}.", *told]))
     return "\n".join(
         [
             r"\begin{table}",
@@ -198,7 +198,7 @@ def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool
 def _cell(entry: Entry) -> str:
     """An entry of a LaTeX table, the best mean in bold."""
     means = " / ".join(entry.means)
-    text = rf"\textbf{{{means}}}" if entry.best else _escaped(means) if "–" in means else f"${means}$"
+    text = rf"\textbf{{{means}}}" if entry.best else escaped(means) if "–" in means else f"${means}$"
     if entry.half_width is not None:
         text += rf" $\pm$ ${entry.half_width}$"
     if entry.differs:
@@ -223,7 +223,8 @@ def _slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text as LaTeX prints it."""
     return text.replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES).replace("±", r"$\pm$")
 
 

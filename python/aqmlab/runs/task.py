@@ -32,6 +32,8 @@ class Task:
     """How many may simulate it at once; the result does not depend on them."""
     engine: str = SIM
     """Name of what does it, one of `ENGINES`."""
+    most_events: int | None = None
+    """Events after which the simulator gives it up; None for no bound."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,10 @@ def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
             return linux.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
         if quic.groups(task.scenario):
             return quic.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
-        return RunResult.of(_core.run(task.scenario, scheme, task.seed, task.series, watch, task.trace, task.threads))
+        run = _core.run(
+            task.scenario, scheme, task.seed, task.series, watch, task.trace, task.threads, task.most_events
+        )
+        return RunResult.of(run)
     except (Interrupted, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of the engine is no Exception

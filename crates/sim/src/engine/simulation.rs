@@ -48,6 +48,8 @@ pub struct Options {
     pub threads: usize,
     /// Shows another thread how far the simulation has come, and lets it stop the simulation.
     pub watch: Option<Arc<Watch>>,
+    /// Events after which the run is given up, at the next look; none by default. Such a run takes one thread.
+    pub most_events: Option<u64>,
 }
 
 /// The run was told to stop.
@@ -64,6 +66,16 @@ pub enum RunError {
     /// The run was told to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// The run has had more events than it may have.
+    #[error("{events} events by {:.3} s, more than the {most} that the run may have", at.seconds())]
+    Endless {
+        /// Events so far.
+        events: u64,
+        /// Events that it may have.
+        most: u64,
+        /// The time that it has reached.
+        at: Time,
+    },
     /// A scheme, or a congestion-control law, broke down during the run.
     #[error("{name} {failure}")]
     Scheme {
@@ -84,7 +96,7 @@ const EVENTS_PER_LOOK: u64 = 1 << 16;
 #[allow(clippy::disallowed_methods)] // the wall clock times the run; nothing in the run reads it
 pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Output, RunError> {
     let started = std::time::Instant::now();
-    let threads = options.threads;
+    let threads = if options.most_events.is_some() { 1 } else { options.threads };
     let mut simulation = Simulation::foreseeing(scenario.into(), options)?;
     simulation.stop_probing();
     if let Some(plan) = Plan::new(&simulation.network, threads).filter(Plan::is_worthwhile) {
@@ -224,6 +236,10 @@ impl Simulation {
             if watch.is_cancelled() {
                 return Err(Interrupted.into());
             }
+        }
+        let events = self.network.events;
+        if let Some(most) = self.options.most_events.filter(|most| events > *most) {
+            return Err(RunError::Endless { events, most, at: now });
         }
         self.look_at_schemes()
     }

@@ -25,7 +25,8 @@ class Item:
 class HtmlTable:
     """Rows of cells by name; `corner` is the head of the names. `subheads` stand under each head, `foot` at the end.
 
-    A click on a head of a `sortable` table sorts the rows. The cells are `words` where they are not numbers.
+    A click on a head of a `sortable` table sorts the rows. The cells are `words` where they are not numbers. Names that
+    are long may be `wrapped`.
     """
 
     corner: str
@@ -35,3 +36,4 @@ class HtmlTable:
     foot: Mapping[str, Sequence[Item]] = field(default_factory=dict)
     sortable: bool = False
     words: bool = False
+    wrapped: bool = False

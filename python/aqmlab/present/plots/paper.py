@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from aqmlab.present.plots.data import Bars, Boxes, Distributions, Dots, HeatMaps, LineChart, OverTime, Scatter
 from aqmlab.present.plots.style import (
@@ -30,6 +30,9 @@ DASHED: Any = {"color": TARGET, "linestyle": (0, (4, 2))}
 
 GUIDE: Any = DASHED | {"color": DARK}
 """The same where vermilion is the colour of a scheme."""
+
+FEW_TICKS = 4
+"""Values of what is varied up to which each has a tick of its own on a logarithmic axis."""
 
 BINS = 800
 """Stretches of a curve over time of which the lowest and the highest value are drawn."""
@@ -188,6 +191,7 @@ def _write_values(axes: Any, values: Any, norm: Any) -> None:
 def lines(drawn: LineChart) -> Figure:
     """Draw a measure against what is varied: means with their 95 % intervals."""
     of = looks([*drawn.names, ""])
+    every = sorted({x for panel in drawn.panels for line in panel.lines.values() for x in line})
     alike = {"sharex": True, "sharey": len({panel.label for panel in drawn.panels}) == 1}
     with page(len(drawn.panels), drawn.columns, 2.0, names=drawn.names, **alike) as (figure, grid):
         for axes, panel in zip(grid.flat, drawn.panels, strict=False):
@@ -196,6 +200,9 @@ def lines(drawn: LineChart) -> Figure:
                 _intervals(axes, xs, [line[x] for x in xs], of[name], linestyle=of[name].dashes)
             if drawn.logarithmic:
                 axes.set_xscale("log")
+                if 0 < len(every) <= FEW_TICKS:
+                    axes.set_xticks(every)
+                    axes.xaxis.set_minor_locator(NullLocator())
                 axes.xaxis.set_major_formatter("{x:g}")
             if panel.logarithmic:
                 axes.set_yscale("log")

@@ -182,6 +182,16 @@ fn a_cancelled_run_yields_nothing() {
     assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
 }
 
+#[test]
+fn a_run_with_more_events_than_it_may_have_is_given_up() {
+    let scenario = parse(&TWO_LINKS.replace("4 s", "1000 s"), "long", &[]).unwrap();
+    let bounded = |most| run(scenario.clone(), Options { most_events: Some(most), threads: 2, ..Options::default() });
+    let Err(RunError::Endless { events, most, at }) = bounded(100_000) else { panic!("it goes on") };
+    // Twice as many between two looks at most: an event may have another handled with it.
+    assert!(most == 100_000 && (100_001..100_000 + 2 * EVENTS_PER_LOOK).contains(&events), "{events}");
+    assert!(at > Time::ZERO && at < Time::ZERO + Span::from_seconds(1000.0));
+}
+
 /// The flows of a group take its hosts in turn, each with ports of its own, whatever other groups there are.
 #[test]
 fn addresses_and_ports_depend_on_the_group_alone() {

@@ -1,0 +1,89 @@
+"""The command `card`."""
+
+import sys
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from aqmlab import files
+from aqmlab.cli.common import (
+    Engine,
+    Jobs,
+    Json,
+    Out,
+    Seeds,
+    check_report,
+    command,
+    exit_if_failed,
+    leave,
+    print_json,
+    progress,
+)
+from aqmlab.problems import InputError
+
+
+class CardFormat(str, Enum):
+    """The formats that `card` prints."""
+
+    table = "table"
+    markdown = "markdown"
+    latex = "latex"
+
+
+def card(
+    law: Annotated[
+        str,
+        typer.Argument(
+            metavar="LAW", help="A name (bbr3, cubic:beta=0.8), or a shared library or Python file with your own."
+        ),
+    ],
+    only: Annotated[
+        str | None, typer.Option(metavar="LIST", help="These sections of the RFC, with *: 5.1.*,7.9.")
+    ] = None,
+    seeds: Seeds = 1,
+    engine: Engine = "sim",
+    jobs: Jobs = None,
+    kind: Annotated[
+        CardFormat, typer.Option("--format", help="What is printed: a table, or text for a draft.")
+    ] = CardFormat.table,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Measure a congestion-control law by the points of RFC 9743.
+
+    Each point of BCP 133, sections 5 to 7, is a row: measured over a range of rates, round trips and buffers, beside
+    Reno and CUBIC in the same cells, with the harm done to others; or the reason why it is not measured. --engine linux
+    has the law run by a real Linux, too, in one cell of each row. --out leaves report.html, results.json and figures.
+    """
+    if as_json and kind is not CardFormat.table:
+        raise InputError("format", f"{kind.value}: --json prints one JSON document; leave out one of the two")
+    from aqmlab import laws
+    from aqmlab.study import card as cards
+
+    spec = laws.law_spec(law)
+    if out:
+        from aqmlab.present.html import card as page
+
+        files.check_folder(out)
+        check_report(out / "report.html", page.subject(spec))
+    with progress(f"Measuring {spec}") as heard:
+        found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=heard)
+    if out:
+        leave(out, page.records(found))
+        part = ["--only", only] if only is not None else []
+        part += ["--engine", engine] if engine != "sim" else []
+        with progress("Writing the report") as heard:
+            left = page.files(found, command("card", law, *part, "--seeds", str(seeds)), heard)
+        leave(out, left)
+    if as_json:
+        print_json(found.document())
+    elif kind is CardFormat.table:
+        from aqmlab.present.terminal import card as tables
+
+        tables.card(found)
+    else:
+        from aqmlab.present.card_words import TABLES
+
+        sys.stdout.write(TABLES[kind.value](found))
+    exit_if_failed(found.breakdowns)

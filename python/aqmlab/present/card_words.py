@@ -1,0 +1,91 @@
+"""The words of a card: its rows as texts, for the terminal, pages and drafts."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from aqmlab.present.tables import escaped
+from aqmlab.study.card import Card, MeasuredPoint, shown
+from aqmlab.study.card_points import CardPoint, load_rfc
+
+LEGEND = "Median over the cells of a row, and the least to the most; harm is the change of the victim."
+
+
+def title(point: CardPoint) -> str:
+    """Return section, title, and MUST or SHOULD where the RFC says so."""
+    return f"{point.name} ({point.word})" if point.word else point.name
+
+
+def texts(card: Card, measured: MeasuredPoint) -> dict[str, list[str]]:
+    """Return the rows of a point: a text for each column."""
+    return {row.title: [shown(row, column) for column in card.columns] for row in measured.rows}
+
+
+def remarks(measured: MeasuredPoint) -> list[str]:
+    """Return what belongs to a point besides its rows: why it has none, a note, what was refused."""
+    point = measured.point
+    reason = [f"Not applicable, because {point.because}."] if point.because else []
+    refused = {
+        (row.cells.name, why): f"{column.title}, {row.cells.name}: not applicable, because {why}"
+        for row in measured.rows
+        for column, why in row.refused.items()
+    }
+    return [*reason, *([point.note] if point.note else []), *refused.values()]
+
+
+def told(card: Card) -> list[str]:
+    """Return what holds for all rows: cells, seeds, and the notes of the RFC's file."""
+    seeds = "one seed" if card.seeds == 1 else f"mean of {card.seeds} seeds"
+    return [f"{LEGEND} Each cell: {seeds}.", *load_rfc().notes]
+
+
+def as_markdown(card: Card) -> str:
+    """Return the card in Markdown, one table."""
+    heads = ["RFC 9743", *(column.title for column in card.columns)]
+    return "\n".join([*_markdown_rows(card, heads), "", *(f"- {each}" for each in [*card.remarks, *told(card)]), ""])
+
+
+def _markdown_rows(card: Card, heads: Sequence[str]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" + "|--:" * (len(heads) - 1) + "|"
+    blank = " |" * (len(heads) - 1)
+    for each in card.points:
+        yield f"| **{title(each.point)}** |{blank}"
+        yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in texts(card, each).items())
+        yield from (f"| *{remark}* |{blank}" for remark in remarks(each))
+
+
+def as_latex(card: Card) -> str:
+    """Return the card in LaTeX, one table over pages, for the packages booktabs and longtable."""
+    count = len(card.columns)
+    heads = " & ".join(["RFC 9743", *(escaped(column.title) for column in card.columns)])
+    caption = escaped(
+        " ".join([f"{card.title}.", *(f"{each[0].upper()}{each[1:]}." for each in card.remarks), *told(card)])
+    )
+    return "\n".join(
+        [
+            r"% \usepackage{booktabs,longtable}",
+            rf"\begin{{longtable}}{{p{{0.45\linewidth}}{'r' * count}}}",
+            rf"\caption{{{caption}}}\label{{tab:card-{card.law.partition(':')[0]}}}\\",
+            r"\toprule",
+            rf"{heads} \\",
+            r"\midrule",
+            r"\endhead",
+            r"\bottomrule",
+            r"\endlastfoot",
+            *_latex_rows(card, count),
+            r"\end{longtable}",
+            "",
+        ]
+    )
+
+
+def _latex_rows(card: Card, count: int) -> Iterator[str]:
+    for each in card.points:
+        yield rf"\multicolumn{{{1 + count}}}{{l}}{{\textbf{{{escaped(title(each.point))}}}}} \\"
+        for name, cells in texts(card, each).items():
+            yield " & ".join(map(escaped, [name, *cells])) + r" \\"
+        for remark in remarks(each):
+            yield rf"\multicolumn{{{1 + count}}}{{p{{\linewidth}}}}{{\emph{{{escaped(remark)}}}}} \\"
+
+
+TABLES: Mapping[str, Callable[[Card], str]] = {"markdown": as_markdown, "latex": as_latex}
+"""What writes a card as text for a draft, by format."""

@@ -1,0 +1,45 @@
+"""The figures of a card: measures over the buffer, a panel for each rate and round trip; and by scheme."""
+
+from aqmlab.present.plots.data import BarPanel, Bars, LineChart, LinePanel
+from aqmlab.runs.statistics import Summary
+from aqmlab.study.card import Card, CardRow
+from aqmlab.study.card_points import CardPicture, load_rfc
+
+
+def pictures(card: Card) -> dict[str, tuple[CardPicture, LineChart | Bars]]:
+    """Return the pictures whose cells the card has, several of a row or of several rows, by name of the file."""
+    found = ((picture, card.rows(picture.of, picture.measure)) for picture in load_rfc().pictures)
+    return {
+        picture.name: (picture, _drawn(card, picture, rows))
+        for picture, rows in found
+        if sum(len(row.found) for row in rows) > 1
+    }
+
+
+def _drawn(card: Card, picture: CardPicture, rows: list[CardRow]) -> LineChart | Bars:
+    return _by_scheme(card, picture, rows) if len(rows) > 1 else _over_buffer(card, picture, rows[0])
+
+
+def _over_buffer(card: Card, picture: CardPicture, row: CardRow) -> LineChart:
+    lines: dict[str, dict[str, dict[float, Summary]]] = {}
+    for cell in row.found:
+        panel = lines.setdefault(f"{cell.path.rate}, {cell.path.rtt}", {})
+        for column in card.columns:
+            value = row.value(cell, column)
+            if value is not None:
+                line = panel.setdefault(column.title, {})
+                line[float(cell.path.buffer.split()[0])] = Summary(value * row.shown.scale, None, 1)
+    panels = [LinePanel(title, picture.label, of, picture.logarithmic) for title, of in lines.items()]
+    return LineChart("Buffer (BDP)", panels, columns=3, logarithmic=True)
+
+
+def _by_scheme(card: Card, picture: CardPicture, rows: list[CardRow]) -> Bars:
+    """Return bars: the schemes of one cell, a panel for each law."""
+    panels = []
+    for column in card.columns:
+        values = {row.by: row.value(row.found[0], column) for row in rows}
+        bars = {
+            name: Summary(value * rows[0].shown.scale, None, 1) for name, value in values.items() if value is not None
+        }
+        panels.append(BarPanel(column.title, picture.label, bars))
+    return Bars(panels, columns=1)

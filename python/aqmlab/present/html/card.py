@@ -1,0 +1,64 @@
+"""The report on a card: a section for each point, with its rows, every cell, and pictures."""
+
+import json
+
+from aqmlab.present.card_words import remarks, texts, title, told
+from aqmlab.present.figures.card import pictures
+from aqmlab.present.html import page
+from aqmlab.present.html.comparison import version
+from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.runs.executor import Progress
+from aqmlab.study.card import Card, CardRow, MeasuredPoint, text
+from aqmlab.study.card_points import load_rfc
+
+
+def records(card: Card) -> Files:
+    """Return results.json."""
+    return {"results.json": json.dumps(card.document(), indent=1, ensure_ascii=False) + "\n"}
+
+
+def subject(law: str) -> str:
+    """Return what the report is about."""
+    return f"card of {law}"
+
+
+def files(card: Card, command: str, told_progress: Progress | None = None) -> Files:
+    """Return report.html and the figures; `told_progress` hears how many are drawn."""
+    drawn = pictures(card)
+    drawings: Drawings = {name: drawing for name, (_, drawing) in drawn.items()}
+    sections = [
+        _section(card, each, {shown.caption: name for name, (shown, _) in drawn.items() if _has(each, shown.of)})
+        for each in card.points
+    ]
+    first = Section("How to read it", "", findings=told(card), warnings=card.remarks)
+    seeds = "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
+    facts = {"Command": command, "Version": version(), "Runs": f"{card.runs:,}, {seeds}"}
+    rfc = load_rfc()
+    part = Part("card", card.title, rfc.source, [first, *sections])
+    return page.report(subject(card.law), card.title, [part], drawings, facts, told_progress)
+
+
+def _has(measured: MeasuredPoint, cells: str) -> bool:
+    return any(row.cells.id == cells for row in measured.rows)
+
+
+def _section(card: Card, measured: MeasuredPoint, figures: dict[str, str]) -> Section:
+    heads = [column.title for column in card.columns]
+    rows = {name: [Item(text) for text in cells] for name, cells in texts(card, measured).items()}
+    return Section(
+        title=title(measured.point),
+        subtitle=f"Asked: {measured.point.asks}.",
+        table=HtmlTable("Measure", heads, rows, wrapped=True),
+        warnings=remarks(measured),
+        figures=figures,
+        folded={row.title: _cells(card, row) for row in measured.rows if len(row.found) > 1},
+    )
+
+
+def _cells(card: Card, row: CardRow) -> HtmlTable:
+    """Return every cell of a row."""
+    cells = {
+        str(cell.path): [Item(text(row, row.value(cell, column))) for column in card.columns] for cell in row.found
+    }
+    return HtmlTable("Path and buffer", [column.title for column in card.columns], cells)

@@ -1,0 +1,462 @@
+"""The report card of a congestion-control law: the points of RFC 9743 (BCP 133), measured beside Reno and CUBIC.
+
+`card_points.py` has the points and the scenarios of their cells. docs/card.md describes the card.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+from aqmlab import _core, laws
+from aqmlab._core import Scenario
+from aqmlab.names import unknown
+from aqmlab.notebook import Result, Sheet
+from aqmlab.problems import InputError
+from aqmlab.runs import check_seeds
+from aqmlab.runs.checks import check_engine
+from aqmlab.runs.executor import Outcome, Progress, run_many
+from aqmlab.runs.metrics import PERCENT, Shown, find
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import LINUX, SIM, Failure, Task
+from aqmlab.study.card_points import CardCells, CardPath, CardPoint, load_rfc, scenario
+
+STANDARDS = ("reno", "cubic")
+"""The laws of the IETF that stand beside every other one."""
+
+EVENTS_PER_PACKET = 20
+"""Events that a run may have for each packet that its links can carry; laws of ours have a fifth of them at most."""
+
+LEAST_EVENTS = 1_000_000
+"""Events that any run may have."""
+
+CHANGE = Shown(100, "%", 0)
+"""A relative change, for people."""
+
+
+@dataclass(frozen=True)
+class CardColumn:
+    """A column of the card: a law, and what runs it."""
+
+    law: str
+    engine: str = SIM
+
+    @property
+    def title(self) -> str:
+        """Its head."""
+        return f"{_title(self.law)}, on Linux" if self.engine == LINUX else _title(self.law)
+
+
+def _title(law: str) -> str:
+    name, _, given = law.partition(":")
+    return f"{_known()[name]} ({given})" if given else _known()[name]
+
+
+def _known() -> dict[str, str]:
+    """The laws with their titles, those of a user's own too."""
+    return {each["name"]: each["title"] for each in _core.laws()}
+
+
+@dataclass(frozen=True)
+class CardCell:
+    """A number of a cell: by column, the mean over the seeds, or None; with `alone` what the change is against."""
+
+    path: CardPath
+    values: Mapping[CardColumn, float | None]
+    alone: Mapping[CardColumn, float | None]
+
+    def change(self, column: CardColumn) -> float | None:
+        """Return the change of the victim in a column."""
+        return change(self.values[column], self.alone[column])
+
+
+def change(value: float | None, alone: float | None) -> float | None:
+    """Return the relative change of a victim's value from what it has alone; None where either is not known or 0."""
+    return None if value is None or not alone else value / alone - 1
+
+
+@dataclass(frozen=True)
+class CardRange:
+    """The range of the cells of a row in a column: the median, the least, the most, and where these are."""
+
+    middle: float
+    least: float
+    most: float
+    least_at: CardPath
+    most_at: CardPath
+    count: int
+
+
+@dataclass(frozen=True)
+class CardRow:
+    """A row of the card: one measure over its cells, `is_harm` as a change; `refused` are columns that have none."""
+
+    cells: CardCells
+    by: str
+    measure: str
+    is_harm: bool
+    shown: Shown
+    found: Sequence[CardCell]
+    refused: Mapping[CardColumn, str]
+
+    @property
+    def place(self) -> str:
+        """The cells in words, and which of several rows."""
+        return ", ".join(part for part in (self.cells.name, self.by) if part)
+
+    @property
+    def title(self) -> str:
+        """The cells in words, and the measure with its unit."""
+        unit = "" if self.shown.unit in ("1", "ratio") else f" ({self.shown.unit})"
+        kind = ", change" if self.is_harm else ""
+        return f"{self.place}: {self.measure}{kind}{unit}"
+
+    def value(self, cell: CardCell, column: CardColumn) -> float | None:
+        """Return the number of a cell that the row is about."""
+        return cell.change(column) if self.is_harm else cell.values[column]
+
+    def range(self, column: CardColumn) -> CardRange | None:
+        """Return the range over the cells that have a number, None if none has."""
+        known = [(value, cell.path) for cell in self.found if (value := self.value(cell, column)) is not None]
+        if not known:
+            return None
+        least, most = (best(known, key=lambda each: each[0]) for best in (min, max))
+        return CardRange(median(value for value, _ in known), least[0], most[0], least[1], most[1], len(known))
+
+
+@dataclass(frozen=True)
+class MeasuredPoint:
+    """A point with its rows; none where it does not apply."""
+
+    point: CardPoint
+    rows: Sequence[CardRow]
+
+
+@dataclass(frozen=True, repr=False)
+class Card(Result):
+    """The card of a law: every point of RFC 9743 with its rows, a column for each law."""
+
+    law: str
+    columns: Sequence[CardColumn]
+    seeds: int
+    points: Sequence[MeasuredPoint]
+    runs: int
+    failures: Sequence[Failure]
+    silent: int
+    """Of the law's runs, those in which nothing of it arrived."""
+    of_law: int
+    """The law's runs that have a result."""
+
+    @property
+    def title(self) -> str:
+        """The law, and the document."""
+        return f"{_title(self.law)} by the points of RFC 9743"
+
+    @property
+    def headline(self) -> str:
+        """The law, and how much there is."""
+        return f"{self.title}: {len(self.points)} points, {sum(len(each.rows) for each in self.points)} rows"
+
+    @property
+    def breakdowns(self) -> list[str]:
+        """The number of runs without a result, and the reasons."""
+        reasons: dict[str, int] = {}
+        for failure in self.failures:
+            reasons[failure.reason] = reasons.get(failure.reason, 0) + 1
+        # A law breaks down at other times in other cells: one sentence for all that say the same but for numbers.
+        alike: dict[str, list[str]] = {}
+        for reason in reasons:
+            alike.setdefault(re.sub(r"\d+(\.\d+)?", "", reason), []).append(reason)
+        return [
+            f"{sum(reasons[each] for each in same)} of {self.runs} runs have no result: {same[0]}"
+            + (", and alike" if len(same) > 1 else "")
+            for same in alike.values()
+        ]
+
+    @property
+    def remarks(self) -> list[str]:
+        """The notes above the numbers: runs without a result, and a law of which nothing arrives."""
+        silent = f"nothing of {_title(self.law)} arrives in {self.silent} of its {self.of_law} runs"
+        return [*self.breakdowns, *([silent] if self.silent else [])]
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return a table of the medians."""
+        rows = [
+            [each.point.section, row.title, *(shown(row, column) for column in self.columns)]
+            for each in self.points
+            for row in each.rows
+        ]
+        yield Sheet("", ["", "", *(column.title for column in self.columns)], rows, names=2)
+
+    def rows(self, id: str, measure: str) -> list[CardRow]:
+        """Return the rows of a measure of the cells that are called so."""
+        every = (row for each in self.points for row in each.rows)
+        return [row for row in every if row.cells.id == id and row.measure == measure]
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON has it."""
+        rfc = load_rfc()
+        return {
+            "schema": 1,
+            "card": self.law,
+            "source": rfc.source,
+            "seeds": self.seeds,
+            "columns": [{"law": each.law, "engine": each.engine} for each in self.columns],
+            "points": [_entry(each, self.columns) for each in self.points],
+            "remarks": self.remarks,
+            "failures": [str(failure) for failure in self.failures],
+        }
+
+
+def _entry(measured: MeasuredPoint, columns: Sequence[CardColumn]) -> dict[str, Any]:
+    point = measured.point
+    return {
+        "section": point.section,
+        "title": point.title,
+        "word": point.word or None,
+        "asks": point.asks,
+        "not_applicable": point.because or None,
+        "note": point.note or None,
+        "rows": [
+            {
+                "what": row.place,
+                "measure": row.measure,
+                "harm": row.is_harm,
+                "unit": "ratio" if row.is_harm else _unit(row),
+                "refused": [row.refused.get(column) for column in columns],
+                "cells": [
+                    {
+                        "rate": cell.path.rate,
+                        "rtt": cell.path.rtt,
+                        "buffer": cell.path.buffer,
+                        "values": [cell.values[column] for column in columns],
+                        **({"alone": [cell.alone[column] for column in columns]} if row.is_harm else {}),
+                        **({"change": [cell.change(column) for column in columns]} if row.is_harm else {}),
+                    }
+                    for cell in row.found
+                ],
+            }
+            for row in measured.rows
+        ],
+    }
+
+
+def _unit(row: CardRow) -> str:
+    path = row.cells.measures[row.measure]
+    return "ratio" if " / " in path else find(path).unit
+
+
+def shown(row: CardRow, column: CardColumn) -> str:
+    """Return the range of a row in a column as people read it: the median, and the least to the most."""
+    if column in row.refused:
+        return "not applicable"
+    found = row.range(column)
+    if found is None:
+        return "–"
+    middle, least, most = (text(row, value) for value in (found.middle, found.least, found.most))
+    return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def text(row: CardRow, value: float | None) -> str:
+    """Return a number of a row as people read it, a dash for None; a change has its sign."""
+    if value is None:
+        return "–"
+    number = f"{value * row.shown.scale:{'+' if row.is_harm else ''}.{row.shown.digits}f}"
+    return number if float(number) else number.lstrip("+-")
+
+
+@dataclass(frozen=True)
+class _Want:
+    """A run that is wanted: its scenario and what runs it; or why it cannot be."""
+
+    scenario: Scenario | None
+    engine: str
+    refused: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        assert self.scenario is not None
+        return self.scenario.text, str(self.scenario.overrides), self.engine
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One cell of a row before it is run: what each column wants, and what its victim alone."""
+
+    path: CardPath
+    columns: Mapping[CardColumn, _Want]
+    alone: Mapping[CardColumn, _Want]
+
+    @property
+    def wants(self) -> list[_Want]:
+        """All that can be run."""
+        return [want for want in (*self.columns.values(), *self.alone.values()) if want.scenario]
+
+
+def card(
+    law: laws.Law,
+    *,
+    only: str | None = None,
+    seeds: int = 1,
+    jobs: int | None = None,
+    engine: str = SIM,
+    progress: Progress | None = None,
+) -> Card:
+    """Measure a law by the points of RFC 9743, beside Reno and CUBIC in the same cells.
+
+    `law` is a name ("bbr3", "cubic:beta=0.8"), a file or a class (see `laws.law_spec`); `only` are sections, with globs
+    ("5.1.*,7.9"); `seeds` those of each cell, 1 to N, whose mean is taken; `jobs` runs go on at the same time, by
+    default one per core. With `engine` "linux" the law is run by a real Linux, too (`aqmlab kernel build`), in one cell
+    of each row. A run that fails is in `failures`. Raises InputError for bad input, before anything runs.
+    """
+    check_seeds(seeds)
+    spec = laws.law_spec(law)
+    points = load_rfc().only(only)
+    columns = _columns(spec, engine)
+    planned = [
+        (point, [(cells, by, list(_places(cells, by, columns))) for cells, by in _rows(point)]) for point in points
+    ]
+    places = [place for _, rows in planned for *_, found in rows for place in found]
+    single = {want.key: want for place in places for want in place.wants}
+    tasks = [_task(want, seed) for want in single.values() for seed in range(1, seeds + 1)]
+    done = iter(run_many(tasks, jobs, progress))
+    outcomes = {key: [next(done) for _ in range(seeds)] for key in single}
+    measured = [
+        MeasuredPoint(
+            point, [row for cells, by, found in rows for row in _measured(cells, by, found, columns, outcomes)]
+        )
+        for point, rows in planned
+    ]
+    every = [outcome for found in outcomes.values() for outcome in found]
+    mine = dict.fromkeys(place.columns[columns[0]].key for place in places if place.columns[columns[0]].scenario)
+    own = [outcome for key in mine for outcome in outcomes[key] if isinstance(outcome, RunResult)]
+    failures = [outcome for outcome in every if isinstance(outcome, Failure)]
+    return Card(spec, columns, seeds, measured, len(every), failures, sum(map(_is_silent, own)), len(own))
+
+
+def _columns(law: str, engine: str) -> list[CardColumn]:
+    """Return the columns; InputError for a law or a parameter of it that there is not, and for such an engine."""
+    name = law.partition(":")[0]
+    if name not in _known():
+        raise unknown("law", "no law is called", name, _known())
+    tcp = {"profile": "linux", "congestion_control": law}
+    probe = {"links": [{"rate": "1 Mbit/s", "buffer": "9 packets"}], "flows": [{"rtt": "9 ms", "tcp": tcp}]}
+    check_engine(engine, Scenario.of({"schema": 1, "duration": "1 s", **probe}, "card"), [None])
+    ours = [CardColumn(each) for each in dict.fromkeys([law, *STANDARDS])]
+    return ours if engine == SIM else [ours[0], CardColumn(law, engine), *ours[1:]]
+
+
+def _rows(point: CardPoint) -> Iterator[tuple[CardCells, str]]:
+    return ((cells, by) for cells in point.cells for by in cells.by)
+
+
+def _places(cells: CardCells, by: str, columns: Sequence[CardColumn]) -> Iterator[_Place]:
+    """Yield the cells of a row: all of its range, or the middle one where a kernel runs them, too."""
+    for path in cells.paths(every=all(column.engine == SIM for column in columns)):
+        own = {column: _want(column, cells, by, path, column.law) for column in columns}
+        alone = {}
+        if cells.harm:
+            victim = cells.victim or STANDARDS[0]
+            alone = {column: _want(column, cells, by, path, victim, cells.alone) for column in columns}
+        yield _Place(path, own, alone)
+
+
+def _want(column: CardColumn, *cell: Any) -> _Want:
+    """Return the run of a cell (arguments as of `scenario`) by what runs a column."""
+    try:
+        found = scenario(*cell)
+        check_engine(column.engine, found, [None])
+    except InputError as error:
+        return _Want(None, column.engine, str(error))
+    return _Want(found, column.engine)
+
+
+def _task(want: _Want, seed: int) -> Task:
+    assert want.scenario is not None
+    return Task(want.scenario, None, seed, engine=want.engine, most_events=most_events(want.scenario))
+
+
+def most_events(scenario: Scenario) -> int:
+    """Return after how many events a run is given up: a law may send without end."""
+    bits = sum(scenario.link(name).rate for name in scenario.links) * scenario.duration
+    return LEAST_EVENTS + round(EVENTS_PER_PACKET * bits / 8 / 1500)
+
+
+Outcomes = Mapping[tuple[str, str, str], Sequence[Outcome]]
+
+
+def _measured(
+    cells: CardCells, by: str, places: Sequence[_Place], columns: Sequence[CardColumn], outcomes: Outcomes
+) -> Iterator[CardRow]:
+    """Yield the rows of some cells: changes of the victim, then other measures."""
+    refused = {
+        column: places[0].columns[column].refused
+        for column in columns
+        if all(place.columns[column].refused for place in places)
+    }
+    wanted = [(title, name, True) for title, name in cells.harm.items()]
+    wanted += [(title, path, False) for title, path in cells.measures.items()]
+    for title, path, is_harm in wanted:
+        found = [_cell(cells, path, place, outcomes, is_harm=is_harm) for place in places]
+        form = CHANGE if is_harm else PERCENT if " / " in path else find(path).shown
+        yield CardRow(cells, by, title, is_harm, form, found, refused)
+
+
+def _cell(cells: CardCells, measure: str, place: _Place, outcomes: Outcomes, *, is_harm: bool) -> CardCell:
+    """Return a measure of a cell, or one of its victim, beside the law and alone."""
+
+    def mean(want: _Want, law: str) -> float | None:
+        return _mean(want, outcomes, lambda run: _of_victims(run, want, measure, law == cells.victim))
+
+    if is_harm:
+        values = {column: mean(want, column.law) for column, want in place.columns.items()}
+        return CardCell(place.path, values, {column: mean(want, cells.victim) for column, want in place.alone.items()})
+    known = {
+        column: _mean(want, outcomes, lambda run: _value(run, measure, place.path))
+        for column, want in place.columns.items()
+    }
+    return CardCell(place.path, known, {})
+
+
+def _mean(want: _Want, outcomes: Outcomes, value: Callable[[RunResult], float | None]) -> float | None:
+    """Return the mean of a value over the seeds that have it."""
+    if want.scenario is None:
+        return None
+    runs = [outcome for outcome in outcomes[want.key] if isinstance(outcome, RunResult)]
+    known = [found for run in runs if (found := value(run)) is not None]
+    return fmean(known) if known else None
+
+
+def _of_victims(run: RunResult, want: _Want, measure: str, is_alike: bool) -> float | None:
+    """Return a measure of the victim, its goodput that of a flow.
+
+    Where the law is the victim's own, flows of its kind in the law's place are victims, too: the mean over all of them,
+    for one of two alike may have luck.
+    """
+    assert want.scenario is not None
+    of = want.scenario.group
+    mine = [name for name in run.flows if name == "victim" or (is_alike and of(name).kind == of("victim").kind)]
+    count = {name: run.values[f"flows.{name}.count"] or 0 for name in mine}
+    values = {name: run.values[f"flows.{name}.{measure}"] for name in mine if count[name]}
+    if measure == "goodput":
+        return sum(value or 0 for value in values.values()) / (sum(count.values()) or 1)
+    known = {name: value for name, value in values.items() if value is not None}
+    weight = sum(count[name] for name in known)
+    return sum(count[name] * value for name, value in known.items()) / weight if weight else None
+
+
+def _value(run: RunResult, measure: str, at: CardPath) -> float | None:
+    """Return a measure of a run, perhaps over another one or a share of the path's rate."""
+    path, _, over = measure.partition(" / ")
+    above = run.values[path]
+    if not over:
+        return above
+    below = float(over.split()[0]) * at.link.rate if over.endswith(" rate") else run.values[over]
+    return None if above is None or not below else above / below
+
+
+def _is_silent(run: RunResult) -> bool:
+    """Nothing of the law arrives, although no wire loses it."""
+    received = any(flow.received for name, flow in run.flows.items() if name.startswith("law"))
+    return not received and not any(link.lost for link in run.links.values())

@@ -235,8 +235,11 @@ def tcp() -> str:
         "twice what comes next. `tcp_grow_window` lets it out by two segments for each that arrives. So it keeps\n"
         'ahead, up to 2172 segments. `window = "2172 packets"` sets that bound. It is not the default: it would bind\n'
         "in `l4s/*` from 120 Mbit/s and 100 ms on, which are about laws and queues, not about hosts.",
-        "Absent are RFC 7661, protection against wrapped numbers (RFC 7323: an original that arrives after what was\n"
-        "sent again counts), and a queue in the sending host, which Linux keeps short (TCP small queues).",
+        "A receiver of profile `linux` takes no segment that is older than the last timestamp by more than a tick\n"
+        "(RFC 7323, section 5, PAWS): an original that comes after what was sent again in its place, and before a\n"
+        "segment that was sent again after it, is answered and not kept. Segments are numbered singly here, so numbers\n"
+        "do not wrap.",
+        "Absent are RFC 7661, and a queue in the sending host, which Linux keeps short (TCP small queues).",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",

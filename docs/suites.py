@@ -1,4 +1,4 @@
-"""Measure the tables of docs/l4s.md, docs/bbr.md and docs/bbr-draft.md and draw their pictures (some minutes).
+"""Measure the tables of docs/l4s.md, bbr.md, slow-start.md and bbr-draft.md and draw their pictures (some minutes).
 
 `python docs/suites.py [NAME ...]` does the studies named, or all. `--check` writes nothing and fails if a page would
 change, as it does when a scheme or law gives other numbers. A table stands between `<!-- its name -->` and
@@ -23,7 +23,7 @@ from aqmlab.study.draft import JudgedCase
 from aqmlab.study.suite_result import SuiteResult, compare_suite
 
 FOLDER = Path(__file__).parent
-SEEDS = {"l4s": 3, "bbr": 1}
+SEEDS = {"l4s": 3, "bbr": 1, "slow-start": 1}
 PICTURED = 10
 """The case of the draft whose phases are drawn."""
 
@@ -88,7 +88,7 @@ def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | L
 def main() -> None:
     """Write the tables into the pages, and the pictures beside them; or say which pages would change."""
     stale = []
-    for name in [name for name in sys.argv[1:] if name != "--check"] or ("l4s", "bbr", draft_cases.NAME):
+    for name in [name for name in sys.argv[1:] if name != "--check"] or (*SEEDS, draft_cases.NAME):
         fill, picture = measured(name)
         page = FOLDER / f"{name}.md"
         text = page.read_text(encoding="utf-8")

@@ -69,7 +69,9 @@ def compare(
     name: Annotated[
         str | None,
         typer.Option(
-            "--study", metavar="NAME", help="Every experiment of a suite instead: rfc7928, l4s, bbr, bbr-draft."
+            "--study",
+            metavar="NAME",
+            help="Every experiment of a suite instead: rfc7928, l4s, bbr, bbr-draft, slow-start.",
         ),
     ] = None,
     rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of your link, with --study.")] = None,
@@ -91,10 +93,10 @@ def compare(
 
     --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
     experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
-    them, and --law puts another law in the place of NewReno. The studies l4s and bbr hold what is written of L4S and of
-    BBR against the simulator, on links of their own or on yours. The study bbr-draft is the test cases of the draft of
-    BBR (--law bbr3): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each on a real Linux, too, and shows by how
-    much the two differ.
+    them, and --law puts another law in the place of NewReno. The studies l4s, bbr and slow-start hold what is written
+    of L4S, of BBR and of slow starts against the simulator, on links of their own or on yours. The study bbr-draft is
+    the test cases of the draft of BBR (--law bbr3): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each on a
+    real Linux, too, and shows by how much the two differ.
     --out leaves report.html, results.json and the figures.
     """
     if (scenarios is None) == (name is None):

@@ -1,4 +1,4 @@
-"""Measure the tables of docs/l4s.md, bbr.md, slow-start.md and bbr-draft.md and draw their pictures (some minutes).
+"""Measure the tables of docs/l4s.md, bbr.md and the pages of the other studies, draw their pictures (some minutes).
 
 `python docs/suites.py [NAME ...]` does the studies named, or all. `--check` writes nothing and fails if a page would
 change, as it does when a scheme or law gives other numbers. A table stands between `<!-- its name -->` and
@@ -23,7 +23,7 @@ from aqmlab.study.draft import JudgedCase
 from aqmlab.study.suite_result import SuiteResult, compare_suite
 
 FOLDER = Path(__file__).parent
-SEEDS = {"l4s": 3, "bbr": 1, "slow-start": 1}
+SEEDS = {"l4s": 3, "bbr": 1, "slow-start": 1, "bbr-questions": 1}
 PICTURED = 10
 """The case of the draft whose phases are drawn."""
 
@@ -80,7 +80,9 @@ def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | L
     if name == draft_cases.NAME:
         judged = draft_cases.compare_draft()
         pictured = next(each for each in judged if each.case.number == PICTURED)
-        return lambda text: placed(text, {"cases": cases(judged)}), lambda: phases(pictured.records[-1])
+        first = [each for each in draft_cases.compare_draft("bbr") if each.records]
+        tables = {"cases": cases(judged), "cases of bbr": cases(first)}
+        return lambda text: placed(text, tables), lambda: phases(pictured.records[-1])
     result = compare_suite(name, seeds=SEEDS[name])
     return lambda text: filled(text, result), lambda: curves(result)
 

@@ -15,7 +15,7 @@ from aqmlab.study.suite import Measure, Suite, load_suite
 from aqmlab.study.suite_result import Places, SuiteResult, Trial, compare_suite, of_phases
 from conftest import Aqmlab
 
-NAMES = ("l4s", "bbr", "slow-start")
+NAMES = ("l4s", "bbr", "bbr-questions", "slow-start")
 
 
 def placed(suite: Suite) -> dict[str, Trial]:
@@ -48,7 +48,8 @@ def test_every_claim_is_about_places_and_measures_that_there_are(name: str) -> N
 @pytest.mark.parametrize("name", NAMES)
 def test_the_scenarios_of_a_study_are_all_in_it(name: str) -> None:
     built_in = {scenario for scenario in package.scenarios() if scenario.startswith(f"{name}/")}
-    assert {experiment.scenario for experiment in load_suite(name).experiments} == built_in
+    assert built_in
+    assert built_in <= {experiment.scenario for experiment in load_suite(name).experiments}
 
 
 def test_buffers_follow_rate_and_round_trip() -> None:

@@ -22,7 +22,7 @@ from aqmlab.problems import InputError
 from aqmlab.quantities import quantity, read
 from aqmlab.scenario import load
 from aqmlab.study.ledger import Claim, load_ledger
-from aqmlab.study.paper import PaperTable, studies, suites
+from aqmlab.study.paper import DRAFTS, PaperTable, studies, suites
 
 PACKET = 1500
 """Bytes on the wire: what the bandwidth-delay product is counted in."""
@@ -372,7 +372,7 @@ def load_suite(name: str) -> Suite:
             "study", f"{name} is a paper; expected a suite: {', '.join(suites())}; or: aqmlab reproduce {name}"
         )
     if name not in suites():
-        raise unknown("study", "no suite of experiments", name, suites())
+        raise unknown("study", "no suite of experiments", name, [*suites(), *DRAFTS])
     data = read_file("aqmlab.study", "suites", f"{name}.toml")
     schemes, across = data.get("schemes", {}), data.get("across", "")
     drawn = data.get("picture", {"x": "", "columns": 1, "panels": []})

@@ -28,21 +28,8 @@ from aqmlab.study.suite import load_suite
 OF_THE_DRAFT = {6}
 """Fail by the draft's own pseudocode."""
 
-OPEN = {
-    (CasePath(rate, rtt), number)
-    for rate, rtt, numbers in (
-        (64e3, 1.0, (9, 13)),
-        (10e6, 0.0005, (1,)),
-        (10e6, 0.04, (17,)),
-        (10e6, 1.0, (8, 9, 13, 15, 16, 17)),
-        (1e9, 0.0005, (18,)),
-        (1e9, 0.04, (2, 7, 8, 17)),
-        (1e9, 1.0, (2, 3)),
-        (10e9, 0.04, (2,)),
-    )
-    for number in numbers
-}
-"""Fail on paths of the grid, without a reason yet: mostly because the steps do not lead there."""
+OPEN = {(CasePath(1e9, 0.04), 8)}
+"""Fail on paths of the grid, for a reason that is not mended yet (docs/bbr-draft.md)."""
 
 
 def test_quick_cases_hold_and_the_one_that_the_draft_contradicts_fails() -> None:

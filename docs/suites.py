@@ -1,4 +1,4 @@
-"""Measure the tables of docs/l4s.md, bbr.md, bbr-draft.md and card.md and draw their pictures (some minutes).
+"""Measure the tables of docs/l4s.md, bbr.md, card.md and the pages of other studies, draw their pictures (some minutes).
 
 `python docs/suites.py [NAME ...]` does the studies named, or all. `--check` writes nothing and fails if a page would
 change, as it does when a scheme or law gives other numbers. A table stands between `<!-- its name -->` and
@@ -26,7 +26,7 @@ from aqmlab.study.draft import JudgedCase
 from aqmlab.study.suite_result import SuiteResult, compare_suite
 
 FOLDER = Path(__file__).parent
-SEEDS = {"l4s": 3, "bbr": 1}
+SEEDS = {"l4s": 3, "bbr": 1, "slow-start": 1, "bbr-questions": 1}
 PICTURED = 10
 """The case of the draft whose phases are drawn."""
 CARD, CARDED, CARD_PICTURE = "card", "bbr3", "harm"
@@ -85,7 +85,9 @@ def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | L
     if name == draft_cases.NAME:
         judged = draft_cases.compare_draft()
         pictured = next(each for each in judged if each.case.number == PICTURED)
-        return lambda text: placed(text, {"cases": cases(judged)}), lambda: phases(pictured.records[-1])
+        first = [each for each in draft_cases.compare_draft("bbr") if each.records]
+        tables = {"cases": cases(judged), "cases of bbr": cases(first)}
+        return lambda text: placed(text, tables), lambda: phases(pictured.records[-1])
     if name == CARD:
         found = card(CARDED)
         return lambda text: placed(text, {CARD: as_markdown(found).rstrip()}), lambda: pictures(found)[CARD_PICTURE][1]
@@ -96,7 +98,7 @@ def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | L
 def main() -> None:
     """Write the tables into the pages, and the pictures beside them; or say which pages would change."""
     stale = []
-    for name in [name for name in sys.argv[1:] if name != "--check"] or ("l4s", "bbr", draft_cases.NAME, CARD):
+    for name in [name for name in sys.argv[1:] if name != "--check"] or (*SEEDS, draft_cases.NAME, CARD):
         fill, picture = measured(name)
         page = FOLDER / f"{name}.md"
         text = page.read_text(encoding="utf-8")

@@ -83,7 +83,7 @@ MUTANTS = [
     Mutant("drain does not end by time", "bbr3/startup.rs", "self.rounds.count > since + 3", "false", 4),
     Mutant("startup ignores loss", "bbr3/startup.rs", "self.loss_round.has_begun && has_losses", "false", 2),
     Mutant("samples of the application count for a plateau", "bbr3/startup.rs", "!sample.is_app_limited", "true", 7),
-    Mutant("drain keeps its pace", "bbr3/output.rs", "State::Drain(_) => DRAIN_GAIN", "1.0", 3),
+    Mutant("drain keeps its pace", "bbr3/output.rs", "State::Drain(_) => self.params.drain_gain", "1.0", 3),
     Mutant("a plateau takes ten round trips", "path.rs", "self.rounds >= 3", "self.rounds >= 10", 1),
     Mutant("a plateau does not end a probe", "bbr3/cycle.rs", "is_risky || self.full.now", "is_risky", 5),
     Mutant(

@@ -1,34 +1,35 @@
 """The test cases of draft-ietf-ccwg-bbr: which hold, how they are asked for, what is refused."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from aqmlab.cli import app
 from aqmlab.present.figures.draft import phases
+from aqmlab.present.terminal.draft import MARKS
 from aqmlab.problems import InputError
 from aqmlab.study.draft import CaseChange, CasePath, CaseRun, judge
-from aqmlab.study.draft_cases import BASE, CASES, GRID, UP, chosen, compare_draft, compare_grid
+from aqmlab.study.draft_cases import (
+    BASE,
+    CASES,
+    GRID,
+    NAME,
+    SOURCE,
+    TITLE,
+    UP,
+    chosen,
+    compare_draft,
+    compare_grid,
+)
+from aqmlab.study.suite import load_suite
 
 OF_THE_DRAFT = {6}
 """Fail by the draft's own pseudocode."""
 
-OPEN = {
-    (CasePath(rate, rtt), number)
-    for rate, rtt, numbers in (
-        (64e3, 1.0, (9, 13)),
-        (10e6, 0.0005, (1,)),
-        (10e6, 0.04, (17,)),
-        (10e6, 1.0, (8, 9, 13, 15, 16, 17)),
-        (1e9, 0.0005, (18,)),
-        (1e9, 0.04, (2, 7, 8, 17)),
-        (1e9, 1.0, (2, 3)),
-        (10e9, 0.04, (2,)),
-    )
-    for number in numbers
-}
-"""Fail on paths of the grid, without a reason yet: mostly because the steps do not lead there."""
+OPEN = {(CasePath(1e9, 0.04), 8)}
+"""Fail on paths of the grid, for a reason that is not mended yet (docs/bbr-draft.md)."""
 
 
 def test_quick_cases_hold_and_the_one_that_the_draft_contradicts_fails() -> None:
@@ -42,6 +43,38 @@ def test_quick_cases_hold_and_the_one_that_the_draft_contradicts_fails() -> None
     }
     drawn = phases(judged[0].records[-1])
     assert [panel.title for panel in drawn.panels] == ["Phase", "Segments", "Rates"]
+
+
+def test_bbr_has_the_cases_that_its_first_version_shares() -> None:
+    judged = compare_draft("bbr")
+    found = {verdict: [each.case.number for each in judged if each.verdict == verdict] for verdict in MARKS}
+    assert found == {
+        "holds": [1, 3, 10, 11, 12, 13, 14, 20],
+        "fails": [],
+        "not applicable": [2, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 19, 21, 22],
+        "skipped": [],
+    }
+    assert judged[3].told == "BBR's drain has no bound in time"
+    assert phases(judged[0].records[-1]).frames[0].names == ("startup", "drain", "probe_bw", "probe_rtt")
+
+
+def test_the_report_shows_each_case_with_its_phases(tmp_path: Path) -> None:
+    arguments = ["compare", "--study", "bbr-draft", "--only", "1,14", "--rate", "64 kbit/s", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "14 Correctly Managing Sub-Packet BDPs" in page
+    assert "aqmlab compare --study bbr-draft --rate &#39;64 kbit/s&#39; --only 1,14" in page
+    assert {path.name for path in tmp_path.iterdir()} >= {"results.json", "case-01.svg", "case-14.svg"}
+
+
+def test_the_study_is_listed_shown_and_cited() -> None:
+    listed = CliRunner().invoke(app, ["list", "studies", "--json"])
+    assert {"name": NAME, "title": TITLE, "source": SOURCE} in json.loads(listed.output)
+    assert "Correctly Managing Sub-Packet BDPs" in CliRunner().invoke(app, ["show", NAME]).output
+    assert "editor's copy" in CliRunner().invoke(app, ["cite", NAME]).output
+    with pytest.raises(InputError, match='did you mean "bbr-draft"'):
+        load_suite("bbr-drat")
 
 
 @pytest.mark.nightly
@@ -77,7 +110,7 @@ def test_the_document_is_that_of_the_command() -> None:
     ("options", "said"),
     [
         ({"only": "1,23"}, "only: 23: no case of bbr-draft; expected numbers from 1 to 22, as in 1,9,14"),
-        ({"law": "cubic"}, "law: cubic: shows no variables of bbr-draft; expected bbr3"),
+        ({"law": "cubic"}, "law: cubic: shows no variables of bbr-draft; expected bbr3, bbr"),
         ({"rate": "1 bit/s"}, "rate: 1 bit/s: out of range; 1 kbit/s to 100 Gbit/s"),
         ({"rtt": "20 s"}, "rtt: 20 s: out of range; 10 us to 10 s"),
     ],

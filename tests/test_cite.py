@@ -8,11 +8,17 @@ import pytest
 import aqmlab as lab
 from aqmlab import catalogue
 from aqmlab.bundle import cite
-from aqmlab.study.paper import studies, suites
+from aqmlab.study.paper import DRAFTS, studies, suites
 from conftest import Aqmlab
 
 ROOT = Path(__file__).parent.parent
-NAMES = [*(s.name for s in catalogue.schemes()), *(law.name for law in catalogue.laws()), *studies(), *suites()]
+NAMES = [
+    *(s.name for s in catalogue.schemes()),
+    *(law.name for law in catalogue.laws()),
+    *studies(),
+    *suites(),
+    *DRAFTS,
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

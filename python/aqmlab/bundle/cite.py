@@ -8,7 +8,8 @@ from aqmlab import _core, catalogue
 from aqmlab.entries import read_file
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
-from aqmlab.study.paper import load_study, studies, suites
+from aqmlab.study import draft_cases
+from aqmlab.study.paper import DRAFTS, load_study, studies, suites
 from aqmlab.study.suite import load_suite
 
 Entry = Mapping[str, str]
@@ -45,12 +46,14 @@ def _sources(name: str) -> list[str]:
         found.append(load_study(name).source)
     if name in suites():
         found.append(load_suite(name).source)
+    if name == draft_cases.NAME:
+        found.append(draft_cases.SOURCE)
     try:
         scheme = catalogue.find(name)
     except InputError:
         if not found:
             known = [*(each.name for each in catalogue.schemes()), *(law.name for law in catalogue.laws())]
-            raise unknown("cite", "no scheme, law or study", name, [*known, *studies(), *suites()]) from None
+            raise unknown("cite", "no scheme, law or study", name, [*known, *studies(), *suites(), *DRAFTS]) from None
         return found
     return [scheme.source, *found]
 

@@ -1,6 +1,5 @@
 """The command `compare`."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +68,9 @@ def compare(
     name: Annotated[
         str | None,
         typer.Option(
-            "--study", metavar="NAME", help="Every experiment of a suite instead: rfc7928, l4s, bbr, bbr-draft."
+            "--study",
+            metavar="NAME",
+            help="Every experiment of a suite instead: rfc7928, l4s, bbr, ...: aqmlab list studies.",
         ),
     ] = None,
     rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of your link, with --study.")] = None,
@@ -91,17 +92,19 @@ def compare(
 
     --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
     experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
-    them, and --law puts another law in the place of NewReno. The studies l4s and bbr hold what is written of L4S and of
-    BBR against the simulator, on links of their own or on yours. The study bbr-draft is the test cases of the draft of
-    BBR (--law bbr3): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each on a real Linux, too, and shows by how
-    much the two differ.
+    them, and --law puts another law in the place of NewReno. Others (aqmlab list studies) hold what is written of
+    L4S, of BBR and of slow starts against the simulator, on links of their own or on yours. The study bbr-draft is
+    the test cases of the draft of BBR (--law bbr3 or bbr): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each
+    on a real Linux, too, and shows by how much the two differ.
     --out leaves report.html, results.json and the figures.
     """
+    from aqmlab.study.paper import DRAFTS
+
     if (scenarios is None) == (name is None):
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
         files.check_folder(out)
-    if name == "bbr-draft":
+    if name in DRAFTS:
         others: dict[str, Any] = {
             "aqms": aqms,
             "down": down,
@@ -112,9 +115,7 @@ def compare(
         }
         others |= {"jitter": jitter or None, "flows": flows, "engines": engines}
         others |= {"engine": engine if engine != "sim" else None, "seeds": seeds if seeds != 1 else None}
-        _refuse(
-            _given(others), "has no meaning with --study bbr-draft, whose cases say everything but --rate and --rtt"
-        )
+        _refuse(_given(others), f"has no meaning with --study {name}, whose cases say everything but --rate and --rtt")
         _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
         return
     wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law)
@@ -278,16 +279,18 @@ def _in_draft(asked: dict[str, Any], as_json: bool, out: Path | None) -> None:
     from aqmlab.present.terminal import draft as tables
     from aqmlab.study import draft_cases
 
+    if out:
+        check_report(out / "report.html", draft_cases.NAME)
     with progress(f"Judging the cases of {draft_cases.NAME}") as told:
         judged = draft_cases.compare_draft(**asked, progress=told)
     if out:
-        from aqmlab.present.figures import draft as figures
-        from aqmlab.present.plots.files import encode_all
+        from aqmlab.present.html import draft as page
 
-        leave(out, {"results.json": json.dumps(draft_cases.document(judged), indent=1)})
-        with progress("Drawing the phases") as told:
-            left = encode_all(figures.phases_of_all(judged), told)
-        leave(out, dict(left))
+        leave(out, page.records(judged))
+        options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
+        with progress("Writing the report") as told:
+            left = page.files(judged, command("compare", "--study", draft_cases.NAME, *options), told)
+        leave(out, left)
     if as_json:
         print_json(draft_cases.document(judged))
     else:

@@ -102,7 +102,7 @@ def _costs(kind: Kind | None, as_json: bool) -> None:
 
 def _entries(kind: Kind) -> list[dict[str, Any]]:
     from aqmlab import catalogue
-    from aqmlab.study import paper, suite
+    from aqmlab.study import draft_cases, paper, suite
 
     if kind is Kind.aqms:
         return [asdict(scheme) for scheme in catalogue.schemes()]
@@ -111,4 +111,5 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
     if kind is Kind.scenarios:
         return [{"name": name, "title": scenarios.load(name).title} for name in scenarios.scenarios()]
     known = [paper.load_study(name) for name in paper.studies()] + [suite.load_suite(name) for name in paper.suites()]
-    return [{"name": each.name, "title": each.title, "source": each.source} for each in known]
+    found = [{"name": each.name, "title": each.title, "source": each.source} for each in known]
+    return [*found, {"name": draft_cases.NAME, "title": draft_cases.TITLE, "source": draft_cases.SOURCE}]

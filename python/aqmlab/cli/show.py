@@ -23,7 +23,7 @@ def show(
     from aqmlab import catalogue, laws, own
     from aqmlab.names import unknown
     from aqmlab.present.terminal import catalogue as pages
-    from aqmlab.study import paper, suite
+    from aqmlab.study import paper
 
     if laws.defines(name):
         name = laws.law_spec(name).partition(":")[0]
@@ -35,19 +35,30 @@ def show(
     elif name in known:
         pages.law_page(known[name])
         if name in paper.suites():  # the study of a law has its name
-            pages.suite_page(suite.load_suite(name))
+            _study_page(name)
     elif name == "tcp":
         pages.tcp_page()
-    elif name in paper.studies():
-        pages.study_page(paper.load_study(name))
-    elif name in paper.suites():
-        pages.suite_page(suite.load_suite(name))
+    elif name in (*paper.studies(), *paper.suites(), *paper.DRAFTS):
+        _study_page(name)
     elif name in scenarios.scenarios() or name.endswith(".toml") or Path(name).exists():
         pages.scenario_page(scenarios.load(name), scenarios.read(name)[1])
     else:
         schemes = [scheme.name for scheme in catalogue.schemes()]
-        choices = [*schemes, *known, "tcp", *paper.studies(), *paper.suites(), *scenarios.scenarios()]
+        choices = [*schemes, *known, "tcp", *paper.studies(), *paper.suites(), *paper.DRAFTS, *scenarios.scenarios()]
         raise unknown("name", "no scheme, law, scenario or study", name, choices)
+
+
+def _study_page(name: str) -> None:
+    from aqmlab.present.terminal import catalogue as pages
+    from aqmlab.present.terminal import draft
+    from aqmlab.study import draft_cases, paper, suite
+
+    if name in paper.studies():
+        pages.study_page(paper.load_study(name))
+    elif name in paper.suites():
+        pages.suite_page(suite.load_suite(name))
+    else:
+        draft.cases_page(draft_cases.TITLE, draft_cases.SOURCE, draft_cases.CASES)
 
 
 def _scheme(name: str) -> "Scheme | None":

@@ -193,9 +193,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Record:
-    """The phases and samples of a run of a case, in order of time."""
+    """The phases and samples of a run of a case under a law, in order of time."""
 
     place: CasePath
+    law: str
     spells: Sequence[Spell]
     samples: Sequence[Sample]
     scenario: str
@@ -235,7 +236,8 @@ class Fact:
 class DraftCase:
     """A test case: its number and heading in the draft, what it asks for in our words, its runs and their check.
 
-    `check` gets the records of the runs, in order. `limits` answers why the case cannot be had in a place, or nothing.
+    `check` gets the records of the runs, in order. `limits` answers why the case cannot be had in a place, or nothing;
+    `lacks` says so of laws, by their names.
     `own` is the place of its base run, if that of all the others is not what it is about.
     `whose` is whose fault a failure is known to be ("draft"), and `why` says so by the draft's text, or says what of
     the steps had to be different.
@@ -250,6 +252,7 @@ class DraftCase:
     whose: str = ""
     why: str = ""
     own: CasePath | None = None
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
 
 class UnreachedError(Exception):
@@ -309,7 +312,9 @@ def record(setup: CaseRun, place: CasePath, law: str) -> Record:
         text = setup.text(place, law, phases)
         scenario = Scenario.parse(text, "case")
         phases = json.loads(_core.run(scenario).json())["flows"][FLOW]["phases"][0]
-    return Record(place, _spells(phases, setup.duration), _samples(scenario, phases, place, setup.duration), text)
+    return Record(
+        place, bare(law), _spells(phases, setup.duration), _samples(scenario, phases, place, setup.duration), text
+    )
 
 
 def _spells(phases: Sequence[tuple[float, str]], end: float) -> list[Spell]:
@@ -343,6 +348,11 @@ def _samples(scenario: Scenario, phases: Sequence[tuple[float, str]], place: Cas
     return found
 
 
+def bare(law: str) -> str:
+    """Return the name of a law that may have parameters."""
+    return law.partition(":")[0]
+
+
 def packets(case: DraftCase, place: CasePath) -> float:
     """Return how many packets the runs of a case may have, each pass counted."""
     return sum(place.segments * run.duration * run.passes for run in case.runs(place))
@@ -350,7 +360,7 @@ def packets(case: DraftCase, place: CasePath) -> float:
 
 def judge(case: DraftCase, place: CasePath, law: str, most: float = inf) -> JudgedCase:
     """Run a case in a place and judge it; one that may have more than `most` packets is skipped."""
-    if limit := case.limits(place):
+    if limit := case.lacks.get(bare(law)) or case.limits(place):
         return JudgedCase(case, place, law, "not applicable", reason=limit)
     if (count := packets(case, place)) > most:
         return JudgedCase(case, place, law, "skipped", reason=f"{count:.2g} packets, more than {most:.2g}")

@@ -317,6 +317,10 @@ def suites() -> tuple[str, ...]:
     return _names("suites")
 
 
+DRAFTS = ("bbr-draft",)
+"""The names of the studies that judge a law by the test cases of a draft, see `aqmlab.study.draft`."""
+
+
 def _names(folder: str) -> tuple[str, ...]:
     items = [item.name for item in (files("aqmlab.study") / folder).iterdir()]
     return tuple(sorted(name.removesuffix(".toml") for name in items if name.endswith(".toml")))
@@ -325,6 +329,8 @@ def _names(folder: str) -> tuple[str, ...]:
 @cache
 def load_study(name: str) -> Study:
     """Return a study by name; InputError with the nearest names if there is none."""
+    if name in DRAFTS:
+        raise InputError("study", f"{name} has no published numbers; use: aqmlab compare --study {name}")
     if name in suites():
         raise InputError("study", f"{name} has no published numbers; use: aqmlab compare --study {name} --aqms a,b,...")
     if name not in studies():

@@ -22,7 +22,7 @@ from aqmlab.problems import InputError
 from aqmlab.quantities import quantity, read
 from aqmlab.scenario import load
 from aqmlab.study.ledger import Claim, load_ledger
-from aqmlab.study.paper import PaperTable, studies, suites
+from aqmlab.study.paper import DRAFTS, PaperTable, studies, suites
 
 PACKET = 1500
 """Bytes on the wire: what the bandwidth-delay product is counted in."""
@@ -110,21 +110,30 @@ class Measure:
     """A number of a run: the value at `path`, perhaps divided by the one at `over`.
 
     With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay. With `waiting`
-    it is any packet delay less what an empty path takes: propagation, and transmission at each link.
+    it is any packet delay less what an empty path takes: propagation, and transmission at each link. With a `phase` it
+    is read off the phases of a group (docs/phases.md): the share of its flows in which `then` follows the first phase
+    of that name or, without `then`, the mean time (s) that this lasts in the flows that leave it.
     """
 
     path: str
     over: str | None = None
     queueing: bool = False
     waiting: bool = False
+    phase: str = ""
+    then: str = ""
 
     def __str__(self) -> str:
+        if self.phase:
+            return f"{self.path}{PHASE}{self.phase}" + (f"{THEN}{self.then}" if self.then else "")
         less = " - propagation" if self.queueing else WAITING if self.waiting else ""
         return self.path + (f" / {self.over}" if self.over else less)
 
 
 WAITING = " - empty path"
 """What stands behind the path of a packet delay of which only the waiting counts."""
+
+PHASE, THEN = ": ", " > "
+"""What stands between the path of the phases of a group, a phase, and the one that follows."""
 
 
 @dataclass(frozen=True)
@@ -363,7 +372,7 @@ def load_suite(name: str) -> Suite:
             "study", f"{name} is a paper; expected a suite: {', '.join(suites())}; or: aqmlab reproduce {name}"
         )
     if name not in suites():
-        raise unknown("study", "no suite of experiments", name, suites())
+        raise unknown("study", "no suite of experiments", name, [*suites(), *DRAFTS])
     data = read_file("aqmlab.study", "suites", f"{name}.toml")
     schemes, across = data.get("schemes", {}), data.get("across", "")
     drawn = data.get("picture", {"x": "", "columns": 1, "panels": []})
@@ -415,6 +424,10 @@ def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]],
 
 
 def _measure(text: str) -> Measure:
+    path, read, phases = text.partition(PHASE)
+    if read:
+        phase, _, then = phases.partition(THEN)
+        return Measure(path, phase=phase, then=then)
     path, _, over = text.partition(" / ")
     return Measure(path.removesuffix(WAITING), over or None, waiting=path.endswith(WAITING))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 from aqmlab import laws, own
@@ -12,7 +13,7 @@ from aqmlab.catalogue import title
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.metrics import PERCENT, Shown, at, find, split
+from aqmlab.runs.metrics import COUNT, PERCENT, Shown, at, find, split
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.statistics import Ranking, Summary, paired
@@ -23,6 +24,7 @@ from aqmlab.study.ledger import Claim
 from aqmlab.study.suite import Experiment, LinkSetting, Measure, Suite, load_suite
 
 PLAIN = Shown(1, "", 3)
+SECONDS = Shown(1, "s", 2)
 
 GOODPUT, DELAY = "Goodput", "Delay p95"
 """The two measures that schemes are ranked by."""
@@ -72,6 +74,8 @@ class Trial:
         return self.measured.values(self.experiment.scenario, spec, measure)
 
     def _value(self, run: RunResult, measure: Measure) -> float | None:
+        if measure.phase:
+            return of_phases(run.flows[measure.path.split(".")[1]].phases or (), measure)
         if measure.queueing:
             place, _ = split(measure.path)
             return queueing_delay(run, self._propagation, None if place == "total" else place.removeprefix("flows."))
@@ -99,10 +103,13 @@ class Trial:
 
     def shown(self, measure: str) -> Shown:
         """Return how a measure is read."""
+        if self.measures[measure].phase:
+            return PERCENT if self.measures[measure].then else SECONDS
         path, over = self.measures[measure].path, self.measures[measure].over
         if over:
             return PERCENT if path.endswith(".retransmits") or over.startswith("total.") else PLAIN
-        return PLAIN if path.endswith(".jain") else find(path).shown
+        shown = PLAIN if path.endswith(".jain") else find(path).shown
+        return replace(shown, unit="") if shown.unit == COUNT.unit else shown
 
     @cached_property
     def best(self) -> dict[str, tuple[str, ...]]:
@@ -139,6 +146,20 @@ def queueing_delay(run: RunResult, propagation: Mapping[str, float], group: str 
     }
     packets = sum(of[name].received for name in excess)
     return sum(excess.values()) / packets if packets else None
+
+
+def of_phases(flows: Iterable[Sequence[tuple[float, str]]], measure: Measure) -> float | None:
+    """Return what a measure of phases is in some flows, each with its phases and their times (s); None if in none."""
+    begun = [(i, phases) for phases in flows for i in _first(phases, measure.phase)]
+    ended = [(phases[i + 1][1], phases[i + 1][0] - phases[i][0]) for i, phases in begun if i + 1 < len(phases)]
+    if measure.then:
+        return sum(name == measure.then for name, _ in ended) / len(begun) if begun else None
+    return fmean(lasted for _, lasted in ended) if ended else None
+
+
+def _first(phases: Sequence[tuple[float, str]], name: str) -> list[int]:
+    """Return where the first phase of a name stands, if there is one."""
+    return [i for i, (_, each) in enumerate(phases) if each == name][:1]
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,25 @@ impl CongestionControl for Bbr {
         })
     }
 
+    /// By the names of the draft of its third version, which calls the same things so.
+    fn variables(&self) -> Vec<(&'static str, f64)> {
+        vec![
+            ("max_bw", self.max_bw.get()),
+            ("inflight_bdp", self.inflight(1.0)),
+            ("bdp", self.min_rtt.bdp(self.bw())),
+            ("extra_acked", self.extra_acked.get()),
+            ("min_rtt", self.min_rtt.rtt.seconds()),
+            ("probe_rtt_min_stamp", self.min_rtt.stamp.seconds()),
+            ("full_bw_count", self.full.rounds.into()),
+            ("full_bw_now", self.full.now.into()),
+            ("full_bw_reached", self.full.reached.into()),
+            ("round_count", self.rounds.count as f64),
+            ("idle_restart", self.idle_restart.into()),
+            ("pacing_gain", self.pacing_gain()),
+            ("cwnd_gain", self.cwnd_gain()),
+        ]
+    }
+
     fn pacing_rate(&self) -> Option<f64> {
         (self.control.pacing_rate > 0.0).then_some(self.control.pacing_rate)
     }

@@ -89,6 +89,14 @@ params! {
     pub struct Bbr3Params {
         /// Least round-trip time up to which marks count.
         ecn_max_rtt: Span = "5 ms" in "0 s" ..= "100 s", from "Google's BBRv3 (ecn_max_rtt_us)";
+        /// Pace in drain, as a share of the bandwidth.
+        drain_gain: f64 = "0.5" in "0.01" ..= "0.99", from "draft, section 5.3.2 (BBR.DrainPacingGain)";
+        /// Time without a shorter round trip after which probe_rtt begins.
+        probe_rtt_interval: Span = "5 s" in "100 ms" ..= "1000 s", from "draft, section 5.3.4 (BBR.ProbeRTTInterval)";
+        /// For how long a least round-trip time is believed in.
+        min_rtt_filter: Span = "10 s" in "100 ms" ..= "1000 s", from "draft, section 5.5.7 (BBR.MinRTTFilterLen)";
+        /// What may be in flight in probe_rtt follows from min_rtt as it was before probe_rtt began.
+        probe_rtt_by_old: bool = "false", from "Cardwell, draft-ietf-ccwg-bbr issue 109";
     }
 }
 
@@ -124,6 +132,8 @@ pub struct Bbr3 {
     /// The same for when to probe for it.
     probe_rtt_min: LeastRtt,
     probe: RttProbe,
+    /// The window of the probe, if it was decided when that began.
+    probe_cwnd: Option<f64>,
     full: FullPipe,
     ack_epoch: AckEpoch,
     extra_acked: WindowedMax,
@@ -159,6 +169,7 @@ impl CongestionControlLaw for Bbr3 {
             min_rtt: LeastRtt::NONE,
             probe_rtt_min: LeastRtt::NONE,
             probe: RttProbe::default(),
+            probe_cwnd: None,
             full: FullPipe::default(),
             ack_epoch: AckEpoch::default(),
             extra_acked: WindowedMax::default(),

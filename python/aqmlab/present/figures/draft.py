@@ -16,7 +16,9 @@ PHASES = (
     "probe_bw_up",
     "probe_rtt",
 )
-"""In the order in which they stand on the axis."""
+"""Of BBRv3, in the order in which they stand on the axis."""
+
+PHASES_OF_BBR = ("startup", "drain", "probe_bw", "probe_rtt")
 
 
 def phases_of_all(judged: Sequence[JudgedCase]) -> dict[str, OverTime]:
@@ -28,7 +30,8 @@ def phases(record: Record) -> OverTime:
     """Return three panels over time: the phase; in flight, window and queue; pace and estimate of the bandwidth."""
     samples = record.samples
     time = np.array([each.time for each in samples])
-    number = {name: i for i, name in enumerate(PHASES)}
+    names = PHASES_OF_BBR if any(each.phase == "probe_bw" for each in samples) else PHASES
+    number = {name: i for i, name in enumerate(names)}
 
     def curve(name: str, values: Sequence[float]) -> Curve:
         return Curve(name, time, np.array(values, float))
@@ -49,7 +52,7 @@ def phases(record: Record) -> OverTime:
         Panel("Rates", "", rates, target=record.place.rate / 1e6),
     ]
     frames = [
-        Frame("", len(PHASES) - 1, bottom=-0.5, names=PHASES),
+        Frame("", len(names) - 1, bottom=-0.5, names=names),
         Frame("Segments", _top(flight)),
         Frame("Mbit/s", _top(rates)),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from aqmlab.present.terminal.console import aside, console, table, title
-from aqmlab.study.draft import JudgedCase
+from aqmlab.study.draft import DraftCase, JudgedCase
 
 MARKS = {
     "holds": ("✓", "green"),
@@ -14,6 +14,16 @@ MARKS = {
     "not applicable": ("∅", "bright_black"),
     "skipped": ("–", "bright_black"),
 }
+
+
+def cases_page(name: str, source: str, known: Sequence[DraftCase]) -> None:
+    """Print the cases of a draft, and what each asks for."""
+    out = console()
+    out.print(title(f"{name}\n{source}\n"))
+    listed = table("", "Case", "It asks for")
+    for case in known:
+        listed.add_row(f"{case.number} {case.title}", case.asks)
+    out.print(listed)
 
 
 def cases(name: str, source: str, judged: Sequence[JudgedCase]) -> None:

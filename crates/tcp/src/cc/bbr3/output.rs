@@ -4,7 +4,6 @@ use super::{Bbr3, STARTUP_GAIN, State};
 use crate::cc::path::{MARGIN, MIN_CWND};
 use crate::cc::{Facts, RateSample, Recovery};
 
-const DRAIN_GAIN: f64 = 0.5;
 const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
 const CWND_GAIN: f64 = 2.0;
@@ -15,7 +14,7 @@ impl Bbr3 {
     pub(super) fn pacing_gain(&self) -> f64 {
         match self.state {
             State::Startup => STARTUP_GAIN,
-            State::Drain(_) => DRAIN_GAIN,
+            State::Drain(_) => self.params.drain_gain,
             State::Down => DOWN_GAIN,
             State::Up => UP_GAIN,
             State::Cruise | State::Refill | State::ProbeRtt => 1.0,
@@ -65,7 +64,7 @@ impl Bbr3 {
     }
 
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        (PROBE_RTT_CWND_GAIN * self.bdp(self.bw())).max(MIN_CWND)
+        self.probe_cwnd.unwrap_or((PROBE_RTT_CWND_GAIN * self.bdp(self.bw())).max(MIN_CWND))
     }
 
     pub(super) fn bdp(&self, bw: f64) -> f64 {

@@ -4,24 +4,24 @@ use super::bounds::ShortTermBounds;
 use super::cycle::AckPhase;
 use super::{Bbr3, State};
 use crate::cc::RateSample;
-use crate::cc::path::{LeastRtt, MIN_RTT_WINDOW};
-use aqmlab_core::{Span, Time};
-
-const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
+use crate::cc::path::LeastRtt;
+use aqmlab_core::Time;
 
 impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
-        let is_expired = self.probe_rtt_min.is_older(PROBE_RTT_INTERVAL, now);
+        let is_expired = self.probe_rtt_min.is_older(self.params.probe_rtt_interval, now);
         if let Some(rtt) = sample.rtt
             && (rtt < self.probe_rtt_min.rtt || is_expired)
         {
             self.probe_rtt_min = LeastRtt { rtt, stamp: now };
         }
-        if self.probe_rtt_min.rtt < self.min_rtt.rtt || self.min_rtt.is_older(MIN_RTT_WINDOW, now) {
+        let old = self.probe_rtt_cwnd();
+        if self.probe_rtt_min.rtt < self.min_rtt.rtt || self.min_rtt.is_older(self.params.min_rtt_filter, now) {
             self.min_rtt = self.probe_rtt_min;
         }
         if is_expired && !self.idle_restart && self.state != State::ProbeRtt {
             self.state = State::ProbeRtt;
+            self.probe_cwnd = self.params.probe_rtt_by_old.then_some(old);
             self.control.save_cwnd(self.control.cwnd, true);
             self.cycle.ack_phase = AckPhase::ProbeStopping;
             self.rounds.begin(sample.delivered);
@@ -36,6 +36,7 @@ impl Bbr3 {
 
     pub(super) fn leave_probe_rtt(&mut self, now: Time) {
         self.probe_rtt_min.stamp = now;
+        self.probe_cwnd = None;
         self.control.restore_cwnd();
         self.short_term = ShortTermBounds::UNBOUNDED;
         self.state = State::Startup;

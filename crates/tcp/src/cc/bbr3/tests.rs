@@ -191,6 +191,27 @@ fn after_five_seconds_half_of_the_paths_product_measures_it() {
 }
 
 #[test]
+fn a_minimum_that_expires_with_the_interval_fills_the_probe_unless_the_old_one_decides() {
+    let probed = |probe_rtt_by_old: bool| {
+        let mut bench = cruising();
+        bench.bbr.params.probe_rtt_interval = Span::from_secs(10);
+        bench.bbr.params.probe_rtt_by_old = probe_rtt_by_old;
+        bench.bbr.probe_rtt_min.rtt = Span::from_millis(30);
+        bench.bbr.min_rtt = bench.bbr.probe_rtt_min;
+        bench.now = bench.bbr.min_rtt.stamp.seconds() * 1e3 + 9999.0;
+        bench.bbr.cycle.stamp = at(bench.now);
+        bench.ack(0.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
+        assert_eq!(bench.bbr.state, State::Cruise);
+        bench.ack(2.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
+        assert_eq!(bench.bbr.state, State::ProbeRtt);
+        bench.window.cwnd
+    };
+    // 0.5*1000*0.04 with the round trip of now, 0.5*1000*0.03 with the one before.
+    close(probed(false), 20.0);
+    close(probed(true), 15.0);
+}
+
+#[test]
 fn marks_count_where_the_round_trip_is_short() {
     let marked = |ecn_max_rtt: Span| {
         let mut bench = cruising();

@@ -237,8 +237,8 @@ def tcp() -> str:
         "in `l4s/*` from 120 Mbit/s and 100 ms on, which are about laws and queues, not about hosts.",
         "A receiver of profile `linux` takes no segment that is older than the last timestamp by more than a tick\n"
         "(RFC 7323, section 5, PAWS): an original that comes after what was sent again in its place, and before a\n"
-        "segment that was sent again after it, is answered and not kept. Segments are numbered singly here, so numbers\n"
-        "do not wrap.",
+        "segment that was sent again after it, is answered and not kept. Segments are numbered singly here, so\n"
+        "numbers do not wrap.",
         "Absent are RFC 7661, and a queue in the sending host, which Linux keeps short (TCP small queues).",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"

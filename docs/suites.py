@@ -1,4 +1,4 @@
-"""Measure the tables of docs/l4s.md, bbr.md, card.md and the pages of other studies, draw their pictures (some minutes).
+"""Measure the tables of docs/l4s.md, bbr.md, card.md and of other studies, draw their pictures (some minutes).
 
 `python docs/suites.py [NAME ...]` does the studies named, or all. `--check` writes nothing and fails if a page would
 change, as it does when a scheme or law gives other numbers. A table stands between `<!-- its name -->` and

@@ -64,7 +64,7 @@ def test_the_report_shows_each_case_with_its_phases(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "14 Correctly Managing Sub-Packet BDPs" in page
-    assert "aqmlab compare --study bbr-draft --rate &#39;64 kbit/s&#39; --only 1,14" in page
+    assert "compare --study bbr-draft --rate &#39;64 kbit/s&#39; --only 1,14" in page
     assert {path.name for path in tmp_path.iterdir()} >= {"results.json", "case-01.svg", "case-14.svg"}
 
 

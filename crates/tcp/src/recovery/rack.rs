@@ -30,6 +30,9 @@ use aqmlab_core::{Span, Time};
 /// A host's boot time within a tick stands for that within so many: the position of its timer wheel.
 const WHEEL: u64 = 4096;
 
+/// The amount that a window, which is a sum of fractions, may lack of a whole segment.
+const ROUNDING: f64 = 1e-9;
+
 impl Sender {
     /// An ACK: what has arrived, what is lost, what may be sent. An old one means nothing.
     #[inline(never)] // Reno's way stays short
@@ -202,7 +205,7 @@ impl Sender {
 
     /// While the window has room: what is lost, then what is new. F-RTO tries what is new first, once (`tcp_xmit_recovery`).
     pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        let limit = (self.cc.window.cwnd as u32).max(1);
+        let limit = ((self.cc.window.cwnd + ROUNDING) as u32).max(1);
         let tries_new = std::mem::take(&mut self.rack().undo.tries_new);
         let (mut has_sent, mut has_new, mut waits) = (false, false, false);
         let mut burst = if params.bursts == BurstLimit::Packet { u32::MAX } else { 0 };

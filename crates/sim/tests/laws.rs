@@ -420,7 +420,7 @@ fn a_paced_law_sends_no_burst_at_a_loss() {
     // A buffer of 5 loses 2.5 of the 7.5 segments too many, of 240 in eight round trips. The window has room for 30 more
     // when the loss is told of; at once they would find no room in the queue.
     let (link, flows) = measure("droptail", 5, "tcp = \"test-model\"\n");
-    assert!(link.utilisation > 0.97, "{}", link.utilisation);
+    assert!(link.utilisation > 0.96, "{}", link.utilisation);
     assert!((0.005..0.02).contains(&link.drop_ratio), "{}", link.drop_ratio);
     assert!(flows.retransmits < 2 * link.dropped, "{} for {}", flows.retransmits, link.dropped);
 }

@@ -40,6 +40,7 @@ PUBLIC = {
     "aqmlab.runs.live": ["EmulatedLine", "LiveRun", "beside", "live", "replay"],
     "aqmlab.runs.metrics": ["CallResult", "FlowResult", "LinkResult", "VideoResult"],
     "aqmlab.runs.results": ["EngineResult", "RunResult"],
+    "aqmlab.runs.shards": ["Shard", "shard"],
     "aqmlab.runs.sweep": ["Precision", "Sweep", "precision"],
     "aqmlab.study.reproduction": ["Reproduction"],
     "aqmlab.tc": ["Lines", "Link", "Reading", "Setting", "read", "write"],

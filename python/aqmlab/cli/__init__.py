@@ -26,6 +26,7 @@ from aqmlab.cli.kernel import kernel
 from aqmlab.cli.list_ import list_
 from aqmlab.cli.live import EPILOG as LIVE_EPILOG
 from aqmlab.cli.live import live
+from aqmlab.cli.merge import merge
 from aqmlab.cli.plot import plot
 from aqmlab.cli.report import report
 from aqmlab.cli.reproduce import reproduce
@@ -131,6 +132,7 @@ _add(run, "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2")
 _add(compare, "Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")
 _add(reproduce, "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")
 _add(sweep, "Example: aqmlab sweep experiment.toml --out results --resume")
+_add(merge, "Example: aqmlab merge shard-1 shard-2 shard-3 --out results")
 _add(report, "Example: aqmlab report results --format latex --measure link.queue_delay_p99")
 _add(plot, "Example: aqmlab plot results ranking --out ranking.pdf")
 _add(analyse, EPILOG)

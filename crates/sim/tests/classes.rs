@@ -65,7 +65,9 @@ fn transfers_and_acks_are_in_the_class_of_their_group() {
     let tree = class("web", "", 12, &format!("{quantum}\nflows = [\"w\"]\naqm = \"fq-codel\""))
         + &class("udp", "", 8, quantum);
     let result = done(&scenario(&tree, &[("w", WEB), ("u", UDP)]), "droptail", 1);
-    assert_shares(&goodput(&result), &[12.0 * 1448.0 / 1514.0, 8.0 * 0.958], 0.05);
+    let found = goodput(&result);
+    assert_shares(&found[1..], &[8.0 * 0.958], 0.01);
+    assert_shares(&found[..1], &[12.0 * 1448.0 / 1514.0], 0.1); // less what is sent twice
 }
 
 #[test]

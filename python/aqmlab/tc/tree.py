@@ -114,7 +114,7 @@ def read_tree(text: str, packet: int = 1514) -> Tree:
 
 @dataclass
 class _Found:
-    """What lines have of a tree: classes by their numbers, with their keys and parents, and disciplines."""
+    """The classes and disciplines in lines: classes by their numbers, with their keys and parents."""
 
     dev: str = "eth0"
     root: str = "1:"

@@ -76,6 +76,13 @@ def test_a_tree_is_written_from_above(site: lab.Scenario) -> None:
     assert "1:12 is rest takes bulk" in lines.notes
 
 
+def test_cake_in_a_leaf_does_not_shape(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text(SITE.replace('flows = ["web"]', 'flows = ["web"]\naqm = "cake"'))
+    lines = tc.write_tree(lab.load(tmp_path / "site.toml"), "down")
+    [cake] = [line for line in lines.commands if " cake " in line]
+    assert "bandwidth" not in cake
+
+
 def test_what_is_written_is_read_again(site: lab.Scenario, tmp_path: Path) -> None:
     lines = tc.write_tree(site, "down")
     tree = tc.read_tree("\n".join(lines.commands))

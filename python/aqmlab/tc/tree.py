@@ -64,10 +64,10 @@ def write_tree(scenario: Scenario, link: str, dev: str = "eth0", packet: int = 1
         options = " ".join(f"{name} {_said(float(value), OPTIONS[name], name)}" for name, value in values.items())
         found.append(f"tc class replace dev {dev} parent 1:{parent:x} classid 1:{minor:x} htb {options}")
         if each["name"] not in parents:
-            of = Link(quantity(each["ceil"]), each["buffer"] or spec["buffer"], spec["ecn"], packet)
-            given = qdisc_lines(
-                Setting(each["aqm"] or spec["aqm"], of, dev=dev), f"parent 1:{minor:x} handle {minor:x}:"
-            )
+            aqm = each["aqm"] or spec["aqm"]
+            shaped = None if aqm.partition(":")[0] == "cake" else quantity(each["ceil"])  # CAKE would shape, too
+            of = Link(shaped, each["buffer"] or spec["buffer"], spec["ecn"], packet)
+            given = qdisc_lines(Setting(aqm, of, dev=dev), f"parent 1:{minor:x} handle {minor:x}:")
             found += given.commands
             notes += [f"{each['name']}: {note}" for note in given.notes]
         groups = f" takes {', '.join(each['flows'])}" if each["flows"] else ""

@@ -57,7 +57,9 @@ duration = "200 s"
 """
 
 
-def start(folder: Path, *options: str, before: Callable[[], object] = lambda: None) -> "subprocess.Popen[str]":
+def start(
+    folder: Path, *options: str, out: str = "out", before: Callable[[], object] = lambda: None
+) -> "subprocess.Popen[str]":
     """Start a sweep as a user does; `before` is done in its process first."""
 
     def prepare() -> None:
@@ -65,7 +67,7 @@ def start(folder: Path, *options: str, before: Callable[[], object] = lambda: No
         before()
 
     return subprocess.Popen(
-        [str(COMMAND), "sweep", "e.toml", "--out", "out", "--json", *options],
+        [str(COMMAND), "sweep", "e.toml", "--out", out, "--json", *options],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -13,7 +13,7 @@ from aqmlab.bundle.verify import NEITHER, Number, verify
 from aqmlab.catalogue import schemes
 from aqmlab.gym.env import AqmEnv
 from aqmlab.gym.vector import AqmVectorEnv
-from aqmlab.runs import live, sweep
+from aqmlab.runs import live, shards, sweep
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.tune.plan import plan
 from aqmlab.tune.result import tune
@@ -91,10 +91,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         aqmlab.analyse("pi", rate="45 Mbit/s", rtt="80 ms", flows=60),
         reproduced, reproduced.study, asked, tune(asked, jobs=1), packed, verified, Number("n", NEITHER, 1, 2),
         given, given.score("fq-codel"), advise.LineSpec(rate=20e6), schemes()[0], sweep.precision("2%"),
+        shards.Shard(2, 7),
         live.EmulatedLine("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),
         AqmEnv(file), AqmVectorEnv(2, file), Steady(),
         path, aqmlab.SharedPath[str](PATH), path.up, path.up.counters, path.up.pop_dropped(), outcome,
         tc.Link(rate=1e6), tc.Setting("fq-codel"), tc.write(tc.Setting("fq-codel")), tc.read("tc qdisc add root pie"),
+        tc.read_tree("tc class add dev a parent 1: classid 1:1 htb rate 9mbit"),
     ]  # fmt: skip
     return {name_of(type(each)): each for each in objects}
 

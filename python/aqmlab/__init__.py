@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.problems import InputError
     from aqmlab.runs.columns import StoreError
+    from aqmlab.runs.shards import merge
     from aqmlab.runs.simulate import compare, run
     from aqmlab.runs.simulation import Simulation
     from aqmlab.runs.store import load_delays, load_experiment, load_series
@@ -69,6 +70,7 @@ __all__ = [
     "load_delays",
     "load_experiment",
     "load_series",
+    "merge",
     "reproduce",
     "run",
     "scenarios",
@@ -110,6 +112,7 @@ _HOME = {
     "load_delays": "runs.store",
     "load_experiment": "runs.store",
     "load_series": "runs.store",
+    "merge": "runs.shards",
     "reproduce": "study.reproduction",
     "run": "runs.simulate",
     "scenarios": "scenario",

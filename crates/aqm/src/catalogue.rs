@@ -1,6 +1,7 @@
 //! The schemes by name: those of `schemes/`, alone and in flow queueing, and those from elsewhere.
 
-use crate::disciplines::{Any, Coupled, Dual, Fair, FairParams, Tins};
+use crate::disciplines::{Any, Coupled, Dual, Fair, FairParams, Htb, HtbClass, Tins};
+use crate::link_layer::LinkLayer;
 use crate::schemes::cake::Cake;
 use crate::schemes::fixed_p::FixedP;
 use crate::schemes::fq::Fq;
@@ -11,7 +12,7 @@ use crate::{
 };
 use aqmlab_core::params::{ParamInput, TypedValues, Values};
 use aqmlab_core::problem::unknown;
-use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span, Time};
+use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Quantity, Span, Time};
 use std::sync::{PoisonError, RwLock};
 
 /// Parameters being set: name and text.
@@ -209,16 +210,66 @@ pub enum AnyScheme {
     Dual(AnyCoupled),
     /// For tins of flow queueing behind a shaper.
     Tins(Cake),
+    /// For the leaves of a tree of classes.
+    Htb(HtbPlan),
+}
+
+/// A tree of classes that has no queues yet.
+#[derive(Clone)]
+pub struct HtbPlan {
+    /// The classes.
+    pub classes: Vec<HtbClass>,
+    /// The schemes of the leaves, and whether they mark.
+    pub schemes: Vec<(AnyScheme, bool)>,
+    /// Bytes that packets take on the link.
+    pub layer: LinkLayer,
+}
+
+impl HtbPlan {
+    /// The period of the updates of all schemes that have any.
+    ///
+    /// # Errors
+    /// If two differ, for the updates of a link come at once.
+    pub fn period(&self) -> Result<Option<Span>, String> {
+        let mut found: Option<Span> = None;
+        for (scheme, _) in &self.schemes {
+            let period = scheme.tick_every();
+            if let (Some(one), Some(other)) = (found, period)
+                && one != other
+            {
+                let (one, other) = (one.text(), other.text());
+                return Err(format!("have schemes that update each {one} and each {other}; a link has one such time"));
+            }
+            found = found.or(period);
+        }
+        Ok(found)
+    }
 }
 
 impl AnyScheme {
-    /// The queues of a link that `view` describes; they hold `limit`, mark if `ecn`, and hash flows with `salt`.
+    /// Period of its updates, if it has any.
+    fn tick_every(&self) -> Option<Span> {
+        match self {
+            AnyScheme::Fifo(scheme) | AnyScheme::Fair(_, scheme) => scheme.tick_every(),
+            AnyScheme::Dual(scheme) => Some(scheme.period()),
+            AnyScheme::Tins(_) => None,
+            AnyScheme::Htb(plan) => plan.period().ok().flatten(),
+        }
+    }
+
+    /// The queues of a link that `view` describes; they hold `limit`, mark if `ecn`, and hash flows with `salt`. Those of a tree
+    /// of classes mark as it says.
     pub fn queue<P: Carried>(self, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> AnyQueue<P> {
         match self {
             AnyScheme::Fifo(scheme) => Any::Fifo(Fifo::new(scheme, view, limit, ecn)),
             AnyScheme::Fair(params, scheme) => Any::Fair(Box::new(Fair::new(params, scheme, view, limit, ecn, salt))),
             AnyScheme::Dual(scheme) => Any::Dual(Box::new(Dual::new(scheme, view, limit, ecn))),
             AnyScheme::Tins(scheme) => Any::Tins(Box::new(Tins::new(scheme, view, limit, ecn, salt))),
+            AnyScheme::Htb(HtbPlan { classes, schemes, layer }) => {
+                let queue = |(scheme, marks): (AnyScheme, bool)| scheme.queue(view, limit, marks, salt);
+                let models = schemes.into_iter().map(queue).collect();
+                Any::Htb(Box::new(Htb::new(classes, models, layer, view, limit)))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 //!   schemes/     one file per scheme, reading like the paper's pseudocode, with all that is known of it; the list of them
 //!   catalogue    the schemes by name
 //!   disciplines/ owners of the packets, which count, mark and drop: one queue; a queue per flow; a classic and a
-//!                low-latency queue; queues per flow within tins; any of them, traced
+//!                low-latency queue; queues per flow within tins; a tree of classes; any of them, traced
 //!   declaration  schemes that are declared while the program runs
 //!   link_layer   overhead of a packet on a link beyond its own bytes
 //!   tune         parameters that are set while a scheme runs

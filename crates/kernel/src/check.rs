@@ -63,6 +63,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     if wire.policer.is_some() {
         found.push(refuse("policer", "stands behind the queue, where our Linux has none; leave it out"));
     }
+    if !link.classes.classes.is_empty() {
+        found.push(refuse("classes", "are not set up on Linux here; expected a link without classes"));
+    }
     if wire.ecn_mangling.is_some() {
         found.push(refuse("ecn_mangling", "is nothing that netem has; leave it out"));
     }

@@ -134,6 +134,9 @@ impl Change {
                 let packets = target(&text, spec.usable_rate(), spec.buffer_packets, basis)?;
                 Ok(Action::Target(link, packets))
             }
+            ["aqm"] if !spec.classes.classes.is_empty() => {
+                Err("cannot change while classes share the link; their queues keep their schemes".into())
+            }
             ["aqm"] => AqmChoice::parse(&text).map(|choice| Action::Scheme(link, choice)),
             ["aqm", name] => Ok(Action::Parameter(link, name.to_string(), text)),
             [key, ..] => Err(unknown("key that can be changed", key, &OF_LINK)),

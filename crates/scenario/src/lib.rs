@@ -3,6 +3,7 @@
 mod aggregation;
 mod assignment;
 mod changes;
+mod classes;
 mod condition_trace;
 mod distribution;
 mod flows;
@@ -23,6 +24,7 @@ mod traffic;
 pub use aggregation::Aggregation;
 pub use assignment::SchemeAssignment;
 pub use changes::{Action, AwaitedChange, Change};
+pub use classes::{ClassSpec, ClassTree};
 pub use distribution::Distribution;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use location::locate;
@@ -31,6 +33,7 @@ pub use parse::{of_table, parse, parse_file, read_toml};
 pub use policer::{PolicerAction, PolicerSpec};
 pub use sizing::buffer_packets;
 
+use aqmlab_aqm::catalogue::HtbPlan;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyScheme, Ecn, Limit, QueueView, SchemeEntry};
 use aqmlab_core::params::split_choice;
@@ -94,6 +97,8 @@ pub struct LinkSpec {
     pub layer: LinkLayer,
     /// Impairments of the wire.
     pub impairments: Impairments,
+    /// Classes that share it, if there are any.
+    pub classes: ClassTree,
 }
 
 /// The changes of a link's rate during a run. A packet in transmission is not affected.
@@ -423,9 +428,26 @@ impl FlowSpec {
 const ECN: &str = "ecn";
 
 impl Scenario {
-    /// One line for whoever wrote the scenario for version 0.1, in which the default profile was another; `None` if no group of
-    /// flows leaves the profile to the default.
+    /// What whoever wrote the scenario may not have meant, in one line.
     pub fn notice(&self) -> Option<String> {
+        let notices: Vec<String> = self.profile_notice().into_iter().chain(self.overbooked()).collect();
+        (!notices.is_empty()).then(|| notices.join("; "))
+    }
+
+    /// Classes that nobody can give the rates of all that are below them.
+    fn overbooked(&self) -> impl Iterator<Item = String> {
+        self.links.iter().flat_map(|link| {
+            link.classes.overbooked(link.rate).into_iter().map(|(class, sum, rate)| {
+                let at = class.map(|class| format!(".classes.{class}")).unwrap_or_default();
+                let (link, sum, rate) = (&link.name, sum.text(), rate.text());
+                format!("{}: links.{link}{at}: the rates below it add up to {sum}, more than its {rate}", self.name)
+            })
+        })
+    }
+
+    /// For whoever wrote the scenario for version 0.1, in which the default profile was another; `None` if no group of flows leaves
+    /// the profile to the default.
+    fn profile_notice(&self) -> Option<String> {
         let groups = self.flows.iter().filter(|flows| flows.has_default_profile);
         let groups: Vec<String> = groups.map(|flows| format!("flows.{}", flows.name)).collect();
         (!groups.is_empty()).then(|| {
@@ -494,8 +516,21 @@ impl Scenario {
     /// The scheme of `link`, with the parameters that the scenario and the choice set.
     pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<AnyScheme, Problems> {
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
-        self.marks(link, choice)?;
-        entry.build(&choice.name, &self.params(choice), &link.empty_queue())
+        let marks = self.marks(link, choice)?;
+        let scheme = entry.build(&choice.name, &self.params(choice), &link.empty_queue())?;
+        if link.classes.classes.is_empty() {
+            return Ok(scheme);
+        }
+        let mut schemes = vec![(scheme, marks)];
+        for own in link.classes.schemes() {
+            let entry = aqmlab_aqm::entry(&own.name).map_err(|why| Problems::one("aqm", why))?;
+            let scheme = entry.build(&own.name, &self.params(own), &link.empty_queue())?;
+            schemes.push((scheme, self.marks(link, own)?));
+        }
+        let classes = link.classes.classes.iter().map(|class| class.htb.clone()).collect();
+        let plan = HtbPlan { classes, schemes, layer: link.layer };
+        plan.period().map_err(|why| Problems::one(format!("links.{}.classes", link.name), why))?;
+        Ok(AnyScheme::Htb(plan))
     }
 
     /// Refuses schemes and parameters that some link of the run could not be built with, and links that are not there.

@@ -1,5 +1,6 @@
 //! Reads the links of a scenario.
 
+use crate::classes::read_classes;
 use crate::condition_trace::ConditionTrace;
 use crate::distribution::Distribution;
 use crate::impairments::{Impairments, Loss};
@@ -49,6 +50,7 @@ pub fn read_link(
     if let Some((_, loss)) = line.and_then(|line| line.losses.first()) {
         impairments.loss = Some(Loss::random(loss.0));
     }
+    let classes = read_classes(&mut link, index, flows, basis);
     link.finish();
     let (rate, changes) = rate_and_changes?;
     let of_trace = line.map_or(Vec::new(), |line| line.changes(&name));
@@ -66,6 +68,7 @@ pub fn read_link(
         ecn,
         layer,
         impairments,
+        classes: classes?,
     };
     Some((spec, of_trace))
 }

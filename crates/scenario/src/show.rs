@@ -18,7 +18,7 @@ impl Scenario {
             "duration": self.duration.text(),
             "warmup": self.warmup.text(),
             "sample": self.sample.text(),
-            "links": self.links.iter().map(LinkSpec::resolved).collect::<Vec<_>>(),
+            "links": self.links.iter().map(|link| link.resolved(&self.flows)).collect::<Vec<_>>(),
             "flows": self.flows.iter().map(FlowSpec::resolved).collect::<Vec<_>>(),
             "changes": self.change_tables().map(|table| json!(table)).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
@@ -30,12 +30,16 @@ fn object<K: ToString, V: ToString>(pairs: &[(K, V)]) -> Value {
     pairs.iter().map(|(key, value)| (key.to_string(), Value::from(value.to_string()))).collect()
 }
 
+/// A capacity as a scenario writes it.
+pub fn buffer(limit: Limit) -> String {
+    match limit {
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Bytes(bytes) => format!("{bytes} B"),
+    }
+}
+
 impl LinkSpec {
-    fn resolved(&self) -> Value {
-        let buffer = match self.buffer {
-            Limit::Packets(packets) => format!("{packets} packets"),
-            Limit::Bytes(bytes) => format!("{bytes} B"),
-        };
+    fn resolved(&self, flows: &[FlowSpec]) -> Value {
         let of = &self.impairments;
         let rate = match &self.changes {
             RateChanges::None => json!(self.rate.text()),
@@ -54,11 +58,11 @@ impl LinkSpec {
                 json!({"values": values.iter().map(|rate| rate.text()).collect::<Vec<_>>(), "hold": hold.text()})
             }
         };
-        json!({
+        let mut shown = json!({
             "name": self.name,
             "rate": rate,
             "delay": self.delay.text(),
-            "buffer": buffer,
+            "buffer": buffer(self.buffer),
             "target": format!("{} packets", self.target),
             "aqm": self.aqm.name,
             "fixed": self.fixed,
@@ -72,7 +76,11 @@ impl LinkSpec {
             "reorder": of.reorder.map(|share| share.text()),
             "ecn_mangling": of.ecn_mangling.map(Mangling::name),
             "aggregation": of.aggregation.as_ref().map(Aggregation::text),
-        })
+        });
+        if !self.classes.classes.is_empty() {
+            shown["classes"] = Value::from(self.classes.resolved(flows));
+        }
+        shown
     }
 }
 

@@ -27,6 +27,7 @@ from aqmlab.cli.kernel import kernel
 from aqmlab.cli.list_ import list_
 from aqmlab.cli.live import EPILOG as LIVE_EPILOG
 from aqmlab.cli.live import live
+from aqmlab.cli.merge import merge
 from aqmlab.cli.plot import plot
 from aqmlab.cli.report import report
 from aqmlab.cli.reproduce import reproduce
@@ -133,6 +134,7 @@ _add(compare, "Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds
 _add(card, "Example: aqmlab card bbr3 --out card")
 _add(reproduce, "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")
 _add(sweep, "Example: aqmlab sweep experiment.toml --out results --resume")
+_add(merge, "Example: aqmlab merge shard-1 shard-2 shard-3 --out results")
 _add(report, "Example: aqmlab report results --format latex --measure link.queue_delay_p99")
 _add(plot, "Example: aqmlab plot results ranking --out ranking.pdf")
 _add(analyse, EPILOG)

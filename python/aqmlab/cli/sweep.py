@@ -39,6 +39,9 @@ def sweep(
         str | None, typer.Option(metavar="URL", help="Where to run: threads (default) or dask://host:port.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR: do what is missing.")] = False,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Do part I of N only; aqmlab merge makes one sweep of all parts.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
     engine: Annotated[
         str | None, typer.Option(metavar="NAME", help="sim or linux; default: what the experiment says, or sim.")
@@ -66,23 +69,26 @@ def sweep(
     """
     from aqmlab.present.terminal import sweep as tables
     from aqmlab.present.terminal.progress import pace
-    from aqmlab.runs import plan
+    from aqmlab.runs import plan, shards
     from aqmlab.runs import sweep as sweeps
 
     asked = plan.read(experiment, (SPREAD,) if jitter else (), engine, law)
     wanted = sweeps.precision(precise, most_seeds) if precise else None
+    runs = asked.runs()
+    part = shards.shard(shard, len(runs)) if shard else None
+    own = part.part(runs) if part else runs
     if dry_run:
-        done = len(asked.runs()) - len(sweeps.not_done(asked, out))
+        done = len(own) - len(sweeps.not_done(asked, out, part))
         if as_json:
-            print_json({"schema": 1, "title": asked.title, "runs": len(asked.runs()), "done": done})
+            print_json({"schema": 1, "title": asked.title, "runs": len(own), "done": done})
         else:
-            tables.plan(asked, done)
+            tables.plan(asked, len(own), done)
         return
     if out is None:
         raise InputError("out", "missing; --out DIR says where the results go, --dry-run runs nothing")
-    print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
+    print(f"{len(own):,} runs of {asked.title}", file=sys.stderr)
     if asked.engine == "linux":
-        tell_time([(run.condition.scenario, 1) for run in sweeps.not_done(asked, out)], jobs)
+        tell_time([(run.condition.scenario, 1) for run in sweeps.not_done(asked, out, part)], jobs)
     with redirect_stdout(sys.stderr), pace("Sweeping") as progress:  # what schemes print is no answer
         swept = sweeps.sweep(
             asked,
@@ -93,6 +99,7 @@ def sweep(
             measures=measures or (),
             precise=wanted,
             series=series and series.value,
+            shard=part,
             progress=progress,
         )
     for name in swept.repaired:

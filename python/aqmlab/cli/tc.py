@@ -12,7 +12,7 @@ from aqmlab.problems import InputError
 from aqmlab.quantities import option_value, written
 
 if TYPE_CHECKING:
-    from aqmlab.tc import Reading
+    from aqmlab.tc import Lines, Reading, Tree
 
 EPILOG = "Example: aqmlab tc fq-codel:target=8ms --rate 50Mbit/s --dev eth0"
 
@@ -40,24 +40,46 @@ def tc_(
         int, typer.Option("--packet", metavar="B", min=1, help="Bytes of a full packet with its link header.")
     ] = 1514,
     lines: From = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--classes",
+            metavar="SCENARIO",
+            help="Print the lines of the tree of classes of its first link that has one.",
+        ),
+    ] = None,
     openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
     down: Annotated[str | None, typer.Option("--down", metavar="RATE", help="For SQM: rate of what comes in.")] = None,
     as_json: Json = False,
 ) -> None:
     """Print the lines of Linux's tc that set a scheme, or read such lines into a scheme and its link."""
-    from aqmlab import own, tc
+    from aqmlab import own, scenario, tc
+    from aqmlab.tc import tree
     from aqmlab.tc.openwrt import sqm
 
-    if (scheme is None) == (lines is None):
-        raise InputError("tc", "give a scheme to print its lines, or --from and lines to read")
+    if sum(each is not None for each in (scheme, lines, classes)) != 1:
+        raise InputError("tc", "give a scheme, or a scenario by --classes, to print lines, or lines to read by --from")
     if lines is not None:
-        _show(tc.read(_text(lines), packet), as_json)
+        text = _text(lines)
+        if tree.is_tree(text):
+            _show_tree(tree.read_tree(text, packet), as_json)
+        else:
+            _show(tc.read(text, packet), as_json)
+        return
+    if classes is not None:
+        loaded = scenario.load(classes)
+        links = [link["name"] for link in loaded.resolved()["links"] if link.get("classes")]
+        _print(tc.write_tree(loaded, links[0] if links else loaded.links[0], dev, packet), as_json)
         return
     link = tc.Link(option_value("rate", rate, "bit/s"), buffer, ecn, packet)
     setting = tc.Setting(own.spec(scheme or ""), link, shaper and rate is not None, dev)
     if down and not openwrt:
         raise InputError("down", "only SQM shapes both directions; add --openwrt")
-    found = sqm(setting, option_value("down", down, "bit/s")) if openwrt else tc.write(setting)
+    _print(sqm(setting, option_value("down", down, "bit/s")) if openwrt else tc.write(setting), as_json)
+
+
+def _print(found: "Lines", as_json: bool) -> None:
+    """Print commands, or what SQM is to be set to, under what is to be known of them."""
     if as_json:
         print_json(asdict(found))
         return
@@ -71,6 +93,16 @@ def _text(lines: str) -> str:
     if lines == "-":
         return sys.stdin.read()
     return lines
+
+
+def _show_tree(found: "Tree", as_json: bool) -> None:
+    """Print keys of [[links]] in a scenario, and its classes."""
+    if as_json:
+        print_json(asdict(found))
+        return
+    for note in found.notes:
+        print(f"# {note}")
+    print(found.toml(), end="")
 
 
 def _show(reading: "Reading", as_json: bool) -> None:

@@ -188,6 +188,23 @@ class Store:
         self.pack(results)
         return Rows(labels, rows)
 
+    def gather(self, shards: Sequence["Store"], results: Mapping[str, StoredRun]) -> None:
+        """Take over what the stores of all shards of a plan hold, all `results` of it included, and finish.
+
+        The plan comes last: a folder with a plan lacks nothing else but the final tables.
+        """
+        self.add(list(results.values()))
+        for shard in shards:
+            for kind in RECORDED:
+                for path in (shard.folder / kind).glob("[!.]*.parquet"):
+                    self._write(f"{kind}/{path.name}", path.read_bytes())
+        first = shards[0].folder
+        for pattern in ("experiment.toml", WARMUP, "scenarios/*.toml", "schemes/*.py", PLAN):
+            for path in first.glob(pattern):
+                self._write(str(path.relative_to(first)), path.read_bytes())
+        self.write(ENVIRONMENT, [session for shard in shards for session in shard.read(ENVIRONMENT) or []])
+        self.finish(results)
+
     def damaged(self) -> list[str]:
         """Return which of the files that a sweep writes again are there and cannot be read."""
         return [name for name in (PLAN, RUNS, TIMING, ENVIRONMENT) if not self._sound(name)]
@@ -283,7 +300,7 @@ def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
     error, events, and every metric as links.NAME.METRIC, flows.NAME.METRIC and total.METRIC. Raises InputError for a
     folder without a sweep, StoreError for a file that is damaged.
     """
-    store = _existing(folder)
+    store = existing(folder)
     with required():
         return store.table(store.results()).to_pandas()  # type: ignore[no-any-return]
 
@@ -311,7 +328,7 @@ def _load(folder: str | os.PathLike[str], kind: str, link: str | None) -> "pd.Da
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    store = _existing(folder)
+    store = existing(folder)
     names = ["key", "link", *RECORDED[kind]]
     keys = [labels["key"] for labels in store.planned()]
     paths = [path for key in keys if (path := store.folder / kind / f"{key}.parquet").exists()]
@@ -339,12 +356,11 @@ def held(folder: Path) -> str:
     return f"holds {found}, no sweep" if found else "holds no sweep"
 
 
-def _existing(folder: str | os.PathLike[str]) -> Store:
+def existing(folder: str | os.PathLike[str], field: str = "experiment") -> Store:
+    """Return the store of a sweep. InputError about `field` for a folder without one, StoreError for a damaged file."""
     store = Store(folder)
     if not (store.folder / PLAN).exists():
-        raise InputError(
-            "experiment", f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left"
-        )
+        raise InputError(field, f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
     store.check()
     return store
 

@@ -20,6 +20,7 @@ from aqmlab.runs.measures import every, expand, heading, of_first_link
 from aqmlab.runs.metrics import Metric, find
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.shards import Shard
 from aqmlab.runs.statistics import holm, more_seeds
 from aqmlab.runs.store import Store, StoredRun
 from aqmlab.runs.table import Case, told_states
@@ -167,6 +168,7 @@ def sweep(
     measures: Sequence[str] = (),
     precise: Precision | None = None,
     series: str | None = None,
+    shard: Shard | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
     """Do the runs of an experiment that `out` does not hold yet, and store them there as they are done.
@@ -174,13 +176,16 @@ def sweep(
     `jobs` and `executor` say where (see `workers.workers`), `engine` ("sim" or "linux") does the runs and `law` (as of
     `run`) controls all TCP flows instead of those that the file names, `resume` goes on in a folder that holds a sweep,
     `measures` (names, with globs) are summarised instead of the usual ones, `precise` adds seeds, `series` ("first" or
-    "all") records time series (see `SERIES`). Raises InputError for bad input before anything runs, StoreError if the
-    results cannot be stored, RunError if the executor is lost; whatever stops it, what is stored is intact.
+    "all") records time series (see `SERIES`), `shard` does its part of the runs only (see `shards.merge`). Raises
+    InputError for bad input before anything runs, StoreError if the results cannot be stored, RunError if the executor
+    is lost; whatever stops it, what is stored is intact.
     """
     if series not in (None, *SERIES):
         raise unknown("series", "unknown choice", str(series), SERIES)
     if isinstance(experiment, Plan) and law is not None:
         raise InputError("law", f"{law}: this plan has its laws; read the experiment with another one")
+    if shard and precise:
+        raise InputError("shard", f"{shard}: precision looks at all runs of a condition; leave out one of them")
     asked = experiment if isinstance(experiment, Plan) else plan.read(experiment, engine=engine, law=law)
     if asked.law and asked.law.digest:
         workers.check_here(executor, "law", asked.law.name)
@@ -194,20 +199,21 @@ def sweep(
     with workers.workers(executor, jobs) as pool, store.held(resume=resume):
         damaged = store.damaged()
         asked = warmup.settle(asked, store, pool, _offset(progress, 0))
-        store.begin(asked.files(), pool.where, asked.session())
+        store.begin(asked.files(), pool.where, asked.session() | ({"shard": str(shard)} if shard else {}))
         results = store.results()
         while True:
             runs = asked.runs(seeds)
             store.plan([run.labels() for run in runs])
+            own = shard.part(runs) if shard else runs
             done = _done(results) | tried
             recorded = {run.key for run in _recorded(runs, series)}
             without = recorded - store.recorded() - tried
-            missing = [run for run in runs if run.key not in done or run.key in without]
+            missing = [run for run in own if run.key not in done or run.key in without]
             if any(run.key not in done for run in missing):
                 store.unfinish()
             todo = [run.task(series=run.key in recorded) for run in missing]
             take = partial(_store, store, results, [run.key for run in missing], done, lost)
-            do_all(todo, pool, take, _offset(progress, len(runs) - len(missing)))
+            do_all(todo, pool, take, _offset(progress, len(own) - len(missing)))
             tried |= {run.key for run in missing}
             if not precise:
                 break
@@ -219,7 +225,7 @@ def sweep(
                 break
             seeds = wanted
         rows = store.finish(results)
-        return Sweep(store.folder, rows, len(rows), asked, len(tried), names, lost, damaged)
+        return Sweep(store.folder, rows, len(runs), asked, len(tried), names, lost, damaged)
 
 
 def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -280,10 +286,9 @@ def _offset(progress: Progress | None, before: int) -> Progress | None:
     return progress and (lambda done, total: progress(before + done, before + total))
 
 
-def not_done(asked: Plan, out: Path | None) -> list[PlannedRun]:
-    """Return the runs of a plan that a folder does not hold yet."""
-    if out is None:
-        return asked.runs()
-    store = Store(out)
-    done = _done(store.results())
-    return [run for run in warmup.settled(asked, store).runs() if run.key not in done]
+def not_done(asked: Plan, out: Path | None, shard: Shard | None = None) -> list[PlannedRun]:
+    """Return the runs of a plan, or of a shard of it, that a folder does not hold yet."""
+    store = Store(out) if out else None
+    runs = (warmup.settled(asked, store) if store else asked).runs()
+    done = _done(store.results()) if store else set()
+    return [run for run in (shard.part(runs) if shard else runs) if run.key not in done]

@@ -6,5 +6,6 @@ to see what Linux makes of it.
 
 from aqmlab.tc.link import Link
 from aqmlab.tc.syntax import Lines, Reading, Setting, read, write
+from aqmlab.tc.tree import Tree, read_tree, write_tree
 
-__all__ = ["Lines", "Link", "Reading", "Setting", "read", "write"]
+__all__ = ["Lines", "Link", "Reading", "Setting", "Tree", "read", "read_tree", "write", "write_tree"]

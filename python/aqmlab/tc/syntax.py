@@ -62,18 +62,21 @@ def write(setting: Setting) -> Lines:
 
     InputError where Linux does not have the scheme, or cannot be told a parameter that `setting` names.
     """
+    has_shaper = setting.shaper and setting.link.rate is not None and prepared(setting)[0].kind != "cake"
+    lines = qdisc_lines(setting, "parent 1:1 handle 10:" if has_shaper else "root")
+    return replace(lines, commands=(*(_shaper(setting) if has_shaper else []), *lines.commands))
+
+
+def qdisc_lines(setting: Setting, place: str) -> Lines:
+    """Return the commands that put a scheme in a place of its device, without a shaper."""
     qdisc, values = prepared(setting)
-    link = setting.link
-    has_shaper = setting.shaper and link.rate is not None and qdisc.kind != "cake"
-    groups = say(qdisc, values, link)
+    groups = say(qdisc, values, setting.link)
     if setting.incoming:
         groups = [[OTHER_WAY.get(word, word) for word in words] for words in groups]
-    place = "parent 1:1 handle 10:" if has_shaper else "root"
-    commands = _shaper(setting) if has_shaper else []
-    for i, words in enumerate(groups):
-        commands.append(
-            f"tc qdisc {'change' if i else 'replace'} dev {setting.dev} {place} {' '.join([qdisc.kind, *words])}"
-        )
+    commands = [
+        f"tc qdisc {'change' if i else 'replace'} dev {setting.dev} {place} {' '.join([qdisc.kind, *words])}"
+        for i, words in enumerate(groups)
+    ]
     return Lines(tuple(commands), tuple(_notes(qdisc, setting, values, groups)))
 
 
@@ -111,21 +114,31 @@ def read(text: str, packet: int = 1514) -> Reading:
 
     `packet` are the bytes of a full packet with its link header.
     """
-    found: list[tuple[Qdisc, Heard, str, bool]] = []
+    found: list[tuple[Qdisc, Heard, str]] = []
     rates: list[float] = []
-    for kind, words, place in _commands(text):
-        if kind == "htb":
-            rates += [numbers.read(rate, "rate", "rate") for word, rate in pairwise(words) if word == "rate"]
-        elif kind not in PASSED_OVER:
-            found.append(_heard(kind, words, Link(packet=packet), place))
+    for each in commands(text):
+        if each.kind == "htb":
+            rates += [numbers.read(rate, "rate", "rate") for word, rate in pairwise(each.options) if word == "rate"]
+        elif each.kind not in PASSED_OVER:
+            qdisc, heard = _heard(each.kind, each.options, Link(packet=packet), each.is_shown)
+            found.append((qdisc, heard, place(each).get("dev", "eth0")))
     if not found or any(each[:2] != found[0][:2] for each in found):
         what = "several queueing disciplines that differ; give one" if found else "no queueing discipline in it"
         raise InputError("tc", f"{what}")
     if len(rates) > 1:
-        raise InputError("tc", "several classes of htb; a link here has one rate")
-    qdisc, heard, dev, _ = found[0]
-    link = replace(heard.link, rate=rates[0]) if rates else heard.link
-    setting = Setting(_spec(qdisc, heard), link, bool(rates), dev)
+        raise InputError("tc", "several classes of htb, which tc.read_tree reads; a link without classes has one rate")
+    qdisc, heard, dev = found[0]
+    return _reading(qdisc, heard, dev, rates[0] if rates else None, packet)
+
+
+def read_qdisc(kind: str, options: Sequence[str], packet: int = 1514, *, shown: bool = False) -> Reading:
+    """Return what the options of a discipline set; `shown` if tc has shown them. InputError as of `read`."""
+    return _reading(*_heard(kind, list(options), Link(packet=packet), shown), "eth0", None, packet)
+
+
+def _reading(qdisc: Qdisc, heard: Heard, dev: str, rate: float | None, packet: int) -> Reading:
+    link = heard.link if rate is None else replace(heard.link, rate=rate)
+    setting = Setting(_spec(qdisc, heard), link, rate is not None, dev)
     prepared(setting)  # refuses what is not legal here
     if qdisc.kind == "cake":
         return Reading(setting, _limit_of_cake(heard.values, packet), (*heard.notes, *_notes_of_cake(heard.values)))
@@ -211,9 +224,25 @@ def _text(qdisc: Qdisc, name: str, value: float | str) -> str:
     return value if isinstance(value, str) else written(value, "" if declared.default.isdigit() else declared.unit)
 
 
-def _commands(text: str) -> list[tuple[str, list[str], str]]:
-    """Return kind, options and place of each command or line of output; "shown" leads the place of the latter."""
-    found: list[tuple[str, list[str], str]] = []
+@dataclass(frozen=True)
+class Command:
+    """A command, or a line of output: of a "qdisc" or "class", its kind and options, and the words of its place."""
+
+    what: str
+    kind: str
+    options: list[str]
+    around: list[str]
+    is_shown: bool
+
+
+def place(command: Command) -> dict[str, str]:
+    """Return where a command puts something: dev, parent, handle, classid."""
+    return dict(pairwise(command.around))
+
+
+def commands(text: str) -> list[Command]:
+    """Return the commands or lines of output in a text."""
+    found: list[Command] = []
     for line in text.replace("\\\n", " ").replace("&&", "\n").replace(";", "\n").splitlines():
         try:
             words = shlex.split(line, comments=True)
@@ -221,21 +250,21 @@ def _commands(text: str) -> list[tuple[str, list[str], str]]:
             raise InputError("tc", f"{line.strip()}: {error}") from None
         if not words:
             continue
-        if line[0].isspace() and found and found[-1][2].startswith("shown"):
+        if line[0].isspace() and found and found[-1].is_shown:
             if words[0] == "vq":  # the rest of what -s prints is no option
-                found[-1][1].extend(words)
+                found[-1].options.extend(words)
             continue
         found += [_command(words)]
-    merged: list[tuple[str, list[str], str]] = []
-    for kind, options, place in found:
-        if kind == "gred" and merged and options[:1] == ["vq"]:
-            merged[-1][1].extend(options)
+    merged: list[Command] = []
+    for each in found:
+        if each.kind == "gred" and merged and each.options[:1] == ["vq"]:
+            merged[-1].options.extend(each.options)
         else:
-            merged.append((kind, options, place))
+            merged.append(each)
     return merged
 
 
-def _command(words: Sequence[str]) -> tuple[str, list[str], str]:
+def _command(words: Sequence[str]) -> Command:
     left = [word for word in words if word != "sudo"]
     shown = left[0] in ("qdisc", "class")
     if not shown and left.pop(0).rpartition("/")[2] != "tc":
@@ -251,23 +280,21 @@ def _command(words: Sequence[str]) -> tuple[str, list[str], str]:
         of_kind(skipped[0] if skipped else what)
         raise InputError("tc", f'"{" ".join(words)}" is no line of tc qdisc or tc class')
     if shown and what == "class" and left[at] != "htb":
-        return "noqueue", [], "shown"  # what such a discipline has of its flows
+        return Command(what, "noqueue", [], [], is_shown=True)  # what such a discipline has of its flows
     if "stab" in left:
         raise InputError(
             "tc", "stab: sizes on the link are those of the packets here; CAKE has overhead, mpu, atm and ptm"
         )
-    around = left[:at] if not shown else []
-    options = left[at + 1 :]
+    around, options = left[:at], left[at + 1 :]
     if shown:
         around, options = _shown_place(what, options)
-    device = dict(pairwise(around)).get("dev", "eth0")
-    return left[at], options, f"{'shown' if shown else 'typed'} {device}"
+    return Command(what, left[at], options, around, shown)
 
 
 def _shown_place(what: str, words: list[str]) -> tuple[list[str], list[str]]:
     """Split what is shown behind the kind into the place of the discipline and its options."""
-    left = words[1:]  # the handle
-    place: list[str] = []
+    left = words[1:]
+    place: list[str] = ["handle" if what == "qdisc" else "classid", *words[:1]]
     while left and left[0] in ("dev", "root", "parent", "refcnt", "leaf", "prio", "offloaded", "deleted"):
         if what == "qdisc" and left[0] == "prio":
             break
@@ -276,10 +303,9 @@ def _shown_place(what: str, words: list[str]) -> tuple[list[str], list[str]]:
     return place, left
 
 
-def _heard(kind: str, words: list[str], link: Link, place: str) -> tuple[Qdisc, Heard, str, bool]:
-    how, _, dev = place.partition(" ")
+def _heard(kind: str, words: list[str], link: Link, shown: bool) -> tuple[Qdisc, Heard]:
     qdisc = of_kind(kind)
     if kind == "red" and {"adaptive", "adaptative"} & {*words}:
         qdisc = of_scheme("ared")
     said: Said = parse(qdisc, words)
-    return qdisc, hear(qdisc, said, link, how == "shown"), dev, how == "shown"
+    return qdisc, hear(qdisc, said, link, shown)

@@ -2,8 +2,8 @@
 
 use super::delegate::delegate;
 use super::{
-    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Limit, Note, Shelf, TinPolicy, Tins, TraceEvent,
-    TracedQueue,
+    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Htb, Limit, Note, Shelf, TinPolicy, Tins,
+    TraceEvent, TracedQueue,
 };
 use crate::{Aqm, Ctx, Failure, Tune};
 use aqmlab_core::params::ParamInput;
@@ -19,10 +19,11 @@ pub enum Any<A, C, T: TinPolicy, P> {
     Fair(Box<Fair<A, P>>),
     Dual(Box<Dual<C, P>>),
     Tins(Box<Tins<T, P>>),
+    Htb(Box<Htb<Any<A, C, T, P>, P>>),
     Traced(Box<TracedQueue<Any<A, C, T, P>, P>>),
 }
 
-impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P> {
+impl<A: Aqm + Tune + Clone, C: Coupled + Clone, T: TinPolicy + Clone, P: Carried> Any<A, C, T, P> {
     /// The same discipline, still empty, with what happens to its packets written down.
     pub fn traced(self) -> Self {
         Any::Traced(Box::new(TracedQueue::new(self)))
@@ -58,13 +59,14 @@ macro_rules! any {
             Any::Fair($queue) => $act,
             Any::Dual($queue) => $act,
             Any::Tins($queue) => $act,
+            Any::Htb($queue) => $act,
             Any::Traced($queue) => $act,
         }
     };
 }
 
 /// Calls of their own: the code of the other disciplines stays out of the way of the single queue's.
-impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P> {
+impl<A: Aqm + Tune + Clone, C: Coupled + Clone, T: TinPolicy + Clone, P: Carried> Any<A, C, T, P> {
     #[inline(never)]
     fn enqueue_in_others(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         any!(self, queue => queue.enqueue(packet, cx))
@@ -81,7 +83,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P
     }
 }
 
-impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> for Any<A, C, T, P> {
+impl<A: Aqm + Tune + Clone, C: Coupled + Clone, T: TinPolicy + Clone, P: Carried> Discipline<P> for Any<A, C, T, P> {
     #[inline(always)]
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         match self {

@@ -9,6 +9,9 @@ macro_rules! delegate {
         fn shelf_mut(&mut self) -> &mut Shelf<P> {
             $dispatch!(self, queue => queue.shelf_mut())
         }
+        fn assign(&mut self, flow: u32, class: usize) {
+            $dispatch!(self, queue => queue.assign(flow, class))
+        }
         fn for_each(&self, act: &mut dyn FnMut(&P)) {
             $dispatch!(self, queue => queue.for_each(act))
         }

@@ -9,6 +9,7 @@ mod drawn;
 mod dual;
 mod fair;
 mod fifo;
+mod htb;
 mod shelf;
 mod tins;
 mod traced;
@@ -17,6 +18,7 @@ pub use any::Any;
 pub use dual::{Coupled, Dual};
 pub use fair::{Fair, FairParams, Isolation};
 pub use fifo::Fifo;
+pub use htb::{Htb, HtbClass, HtbQueue, LEVELS, PRIORITIES};
 pub use shelf::Shelf;
 pub use tins::{TinPolicy, Tins};
 pub use traced::{QueueEvent, TraceEvent, TracedQueue};
@@ -202,6 +204,8 @@ pub trait Discipline<P: Carried> {
     fn shelf(&self) -> &Shelf<P>;
     /// The same, to be changed.
     fn shelf_mut(&mut self) -> &mut Shelf<P>;
+    /// Packets of a flow are of this class from now on, where there are classes.
+    fn assign(&mut self, _flow: u32, _class: usize) {}
     /// Offers a packet; says what became of it. Others may be dropped in its place.
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate;
     /// Takes the next packet to send and the time since it joined; `None` if none may go: the link idles.

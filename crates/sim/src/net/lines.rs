@@ -37,6 +37,10 @@ impl Lines {
     pub fn of(scenario: &Scenario) -> Result<Self, Problems> {
         const WANTED: &str = "a line has two directions; call the links \"up\" (from the command) and \"down\"";
         let (up, down) = directions(&scenario.links).ok_or_else(|| Problems::one("links", WANTED))?;
+        if let Some(link) = scenario.links.iter().find(|link| !link.classes.classes.is_empty()) {
+            let why = "are for groups of flows, which a line has none of; leave them out";
+            return Err(Problems::one(format!("links.{}.classes", link.name), why));
+        }
         let changes = changes(scenario)?;
         let rtt = scenario.flows.iter().map(|flows| flows.rtt.typical_largest()).max().unwrap_or_default();
         let own = |link: Option<&LinkSpec>| link.map_or(Span::ZERO, |link| link.delay);

@@ -210,6 +210,12 @@ impl<P: WirePacket> Link<P> {
         self.in_service.is_none()
     }
 
+    /// A transmission is in progress that does not end now.
+    #[inline]
+    pub fn is_sending(&self, now: Time) -> bool {
+        self.in_service.is_some_and(|end| end > now)
+    }
+
     /// True if the wire has impairments.
     #[inline]
     pub fn is_impaired(&self) -> bool {
@@ -239,12 +245,16 @@ impl<P: WirePacket> Link<P> {
         Some(end)
     }
 
-    /// Time at which to ask a queue again that holds its packets back; `None` if that is scheduled already.
+    /// Time at which to ask a queue again that holds its packets back; `None` if it is asked before then anyway.
     #[cold]
     fn ask_again(&mut self, now: Time) -> Option<Time> {
-        let is_arranged = self.ready_at.is_some_and(|time| time > now);
-        self.ready_at = self.queue.ready_at().filter(|time| *time > now);
-        if is_arranged { None } else { self.ready_at }
+        let arranged = self.ready_at.filter(|time| *time > now);
+        let next = self.queue.ready_at().filter(|time| *time > now);
+        if arranged.is_some_and(|time| next.is_none_or(|next| time <= next)) {
+            return None;
+        }
+        self.ready_at = next;
+        next
     }
 
     /// Takes the packet in transmission, if it has not been taken yet.

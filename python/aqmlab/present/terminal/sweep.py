@@ -18,8 +18,8 @@ MOST_ROWS = 60
 """Rows of a sweep's summary that are still read in a terminal."""
 
 
-def plan(asked: Plan, done: int) -> None:
-    """Print what a sweep is to run, and how much of it is done."""
+def plan(asked: Plan, runs: int, done: int) -> None:
+    """Print what a sweep is to run, and how many runs of it, or of a shard, there are and are done."""
     out = console()
     out.print(title(asked.title))
     dimensions = [
@@ -32,7 +32,7 @@ def plan(asked: Plan, done: int) -> None:
     for name, values in dimensions:
         shown.add_row(name, str(len(values)), some(list(values)))
     out.print(shown)
-    out.print(f"{len(asked.runs()):,} runs, {done:,} of them done")
+    out.print(f"{runs:,} runs, {done:,} of them done")
 
 
 def sweep(swept: Sweep) -> None:

@@ -5,6 +5,7 @@ use crate::calendar::{Lane, Place};
 use crate::engine::event::Event;
 use crate::net::flow::{Connection, Flow};
 use crate::traffic::client::Peer;
+use aqmlab_aqm::Discipline;
 use aqmlab_core::Time;
 
 impl NetworkState {
@@ -45,7 +46,13 @@ impl NetworkState {
         let of = &self.groups[group as usize];
         // Fewer groups than 65536: a scenario's text is not long enough for more.
         let route = self.routes.of(group as usize, rtt);
-        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple)) as u32
+        let flow = self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple)) as u32;
+        for (link, spec) in self.links.iter_mut().zip(&self.specs) {
+            if let Some(Some(class)) = spec.classes.of_group.get(group as usize) {
+                link.queue.assign(flow, *class);
+            }
+        }
+        flow
     }
 
     /// Reuses a flow whose transfer has ended: with a fresh sender from other ports, or on the connection that is kept.

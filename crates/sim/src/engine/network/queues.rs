@@ -107,6 +107,9 @@ impl NetworkState {
     #[inline]
     pub(super) fn sent(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
+        if link.is_sending(self.now) {
+            return; // it was to ask a queue again, which has let another packet go meanwhile
+        }
         match (link.finish_service(), link.is_impaired()) {
             (None, _) => {}
             (Some(packet), false) => self.forward(&packet, self.hop(&packet), self.now),

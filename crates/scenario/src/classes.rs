@@ -1,0 +1,345 @@
+//! Reads the classes that share a link: a tree, as Linux's HTB has it.
+
+use crate::sizing::{SizingBasis, limit};
+use crate::table_reader::{TableReader, scalar};
+use crate::{AqmChoice, FlowSpec};
+use aqmlab_aqm::Limit;
+use aqmlab_aqm::disciplines::{HtbClass, HtbQueue, LEVELS};
+use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::{Bytes, Problem, Quantity, Rate};
+use serde_json::{Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
+use toml::Value;
+
+/// Classes that share a link.
+#[derive(Clone, Debug, Default)]
+pub struct ClassTree {
+    /// The classes, in the order of the file.
+    pub classes: Vec<ClassSpec>,
+    /// The leaf of each group of flows that crosses the link.
+    pub of_group: Vec<Option<usize>>,
+}
+
+/// A class of a link.
+#[derive(Clone, Debug)]
+pub struct ClassSpec {
+    /// Its name.
+    pub name: String,
+    /// Its place in the tree, and what it may send. A leaf's queue has the index of its scheme in [`ClassTree::schemes`].
+    pub htb: HtbClass,
+    /// Scheme of its queue, if that is not the link's.
+    pub aqm: Option<AqmChoice>,
+    /// Groups of flows that it names.
+    flows: Option<Vec<usize>>,
+}
+
+/// Bytes sent at once if a class says nothing: `tc` adds them to what the rate gives in a tick of the clock, which is next to
+/// nothing with clocks of nanoseconds.
+const BURST: u32 = 1600;
+/// The quantum is the rate's bytes a second over this if a class says nothing (`r2q`), within these bounds.
+const R2Q: f64 = 10.0;
+const QUANTA: (f64, f64) = (1000.0, 200_000.0);
+
+impl ClassTree {
+    /// The schemes that leaves choose for themselves, each once. The queues of those that choose none have index 0, these from 1 on.
+    pub fn schemes(&self) -> Vec<&AqmChoice> {
+        let mut found: Vec<&AqmChoice> = Vec::new();
+        for own in self.classes.iter().filter_map(|class| class.aqm.as_ref()) {
+            if !found.contains(&own) {
+                found.push(own);
+            }
+        }
+        found
+    }
+
+    /// Classes, or the link as `None`, below which rates add up to more than their own: by name, with the sum and the rate.
+    pub fn overbooked(&self, link: Rate) -> Vec<(Option<&str>, Rate, Rate)> {
+        let mut sums = vec![0.0; self.classes.len() + 1];
+        for class in &self.classes {
+            sums[class.htb.parent.map_or(0, |parent| parent + 1)] += class.htb.rate.0;
+        }
+        let own = self.classes.iter().map(|class| (Some(class.name.as_str()), class.htb.rate));
+        let shared = std::iter::once((None, link)).chain(own).zip(sums);
+        let over = shared.filter(|((_, rate), sum)| *sum > rate.0 * (1.0 + 1e-9));
+        over.map(|((name, rate), sum)| (name, Rate(sum), rate)).collect()
+    }
+
+    /// With every default filled in.
+    pub fn resolved(&self, flows: &[FlowSpec]) -> Vec<Json> {
+        let mut groups = vec![Vec::new(); self.classes.len()];
+        for (flows, leaf) in flows.iter().zip(&self.of_group) {
+            leaf.iter().for_each(|leaf| groups[*leaf].push(flows.name.as_str()));
+        }
+        let class = |(class, groups): (&ClassSpec, Vec<&str>)| {
+            let HtbClass { parent, rate, ceil, burst, cburst, prio, quantum, queue } = &class.htb;
+            let own = queue.as_ref().and_then(|queue| queue.limit).map(|(limit, _)| crate::show::buffer(limit));
+            json!({
+                "name": class.name,
+                "parent": parent.map(|parent| self.classes[parent].name.as_str()),
+                "rate": rate.text(),
+                "ceil": ceil.text(),
+                "burst": format!("{burst} B"),
+                "cburst": format!("{cburst} B"),
+                "prio": prio,
+                "quantum": format!("{quantum} B"),
+                "aqm": class.aqm.as_ref().map(ToString::to_string),
+                "buffer": own,
+                "flows": groups,
+            })
+        };
+        self.classes.iter().zip(groups).map(class).collect()
+    }
+}
+
+/// Names of the classes of a link, and of the groups of flows, with their places.
+struct Known<'a> {
+    classes: BTreeMap<&'a str, usize>,
+    groups: BTreeMap<&'a str, usize>,
+}
+
+/// The place of each name, the first of one that is used twice.
+fn places<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
+    let mut found = BTreeMap::new();
+    for (at, name) in names.enumerate() {
+        found.entry(name).or_insert(at);
+    }
+    found
+}
+
+fn not_known(what: &str, name: &str, known: &BTreeMap<&str, usize>) -> String {
+    unknown(what, name, &known.keys().copied().collect::<Vec<_>>())
+}
+
+/// `[[links.classes]]` of the `index`-th link.
+pub fn read_classes(link: &mut TableReader, index: usize, flows: &[FlowSpec], basis: SizingBasis) -> Option<ClassTree> {
+    let tables = link.tables("classes");
+    if tables.is_empty() {
+        return Some(ClassTree::default());
+    }
+    let names: Vec<&str> = tables.iter().map(|table| table.get("name").and_then(Value::as_str).unwrap_or("")).collect();
+    let parents: BTreeSet<&str> =
+        tables.iter().filter_map(|table| table.get("parent").and_then(Value::as_str)).collect();
+    let known =
+        Known { classes: places(names.iter().copied()), groups: places(flows.iter().map(|flows| flows.name.as_str())) };
+    let mut read = Vec::new();
+    for (i, table) in tables.iter().enumerate() {
+        let path = link.path(&format!("classes.{}", if names[i].is_empty() { i.to_string() } else { clip(names[i]) }));
+        let mut class = TableReader::new(table, path, link.found());
+        if known.classes[names[i]] != i {
+            class.refuse("name", format!("\"{}\" is the name of two classes", clip(names[i])));
+        }
+        read.push(read_class(&mut class, !parents.contains(names[i]), &known, basis));
+        class.finish();
+    }
+    let classes: Vec<ClassSpec> = read.into_iter().collect::<Option<_>>()?;
+    let mut tree = ClassTree { classes, of_group: vec![None; flows.len()] };
+    let mut problems = shape(&tree.classes);
+    if problems.is_empty() {
+        problems = place(&mut tree, index, flows);
+    }
+    let is_right = problems.is_empty();
+    for (name, key, why) in problems {
+        let path = link.path(&if name.is_empty() { key.to_string() } else { format!("classes.{name}.{key}") });
+        link.found().push(Problem::new(path, why));
+    }
+    let own: Vec<AqmChoice> = tree.schemes().into_iter().cloned().collect();
+    for class in &mut tree.classes {
+        if let (Some(queue), Some(aqm)) = (&mut class.htb.queue, &class.aqm) {
+            queue.model = 1 + own.iter().position(|known| known == aqm)?;
+        }
+    }
+    is_right.then_some(tree)
+}
+
+fn read_class(class: &mut TableReader, is_leaf: bool, known: &Known, basis: SizingBasis) -> Option<ClassSpec> {
+    if class.raw("name").is_none() {
+        class.miss("name", "\"gold\"");
+    }
+    let name = class.name("class");
+    let parent = class.text("parent").and_then(|parent| {
+        let found = known.classes.get(parent).copied();
+        if found.is_none() {
+            class.refuse("parent", not_known("class", parent, &known.classes));
+        }
+        found
+    });
+    let rate: Option<Rate> = class.required("rate", "\"10 Mbit/s\"");
+    let rate = class.within("rate", rate, "1 bit/s", "10 Tbit/s");
+    let ceil = if class.raw("ceil").is_some() { class.optional("ceil") } else { rate };
+    let ceil = class.within("ceil", ceil, "1 bit/s", "10 Tbit/s");
+    if let (Some(rate), Some(ceil)) = (rate, ceil)
+        && ceil.0 < rate.0
+    {
+        class.refuse("ceil", format!("\"{}\" is below the rate, \"{}\"", ceil.text(), rate.text()));
+    }
+    let mut bytes = |key, default: u32| {
+        let given: Option<Bytes> = class.optional(key);
+        class.within(key, given, "1 B", "100 MB").map_or(default, |given| given.0.round() as u32)
+    };
+    let (burst, cburst) = (bytes("burst", BURST), bytes("cburst", BURST));
+    let usual = rate.map_or(QUANTA.0, |rate| (rate.0 / 8.0 / R2Q).clamp(QUANTA.0, QUANTA.1));
+    let quantum = bytes("quantum", usual.round() as u32);
+    if !is_leaf {
+        for key in ["prio", "aqm", "buffer", "flows"] {
+            if class.raw(key).is_some() {
+                class.refuse(key, "is a leaf's, and this class has classes below it");
+            }
+        }
+    }
+    let prio: Option<u32> = class.optional("prio");
+    let prio = class.within("prio", prio, "0", "7").unwrap_or(0) as u8;
+    let aqm = class.text("aqm").and_then(|text| AqmChoice::parse(text).map_err(|why| class.refuse("aqm", why)).ok());
+    let own = class.raw("buffer").and_then(|value| {
+        let text = scalar(value).unwrap_or_default();
+        limit(&text, ceil, basis).map_err(|why| class.refuse("buffer", why)).ok()
+    });
+    let queue = HtbQueue { model: 0, limit: own.map(|own: Limit| (own, basis.packets(own))) };
+    let flows = class.raw("flows").map(|value| read_flows(class, value, known));
+    let queue = is_leaf.then_some(queue);
+    let htb = HtbClass { parent, rate: rate?, ceil: ceil?, burst, cburst, prio, quantum, queue };
+    Some(ClassSpec { name, htb, aqm, flows })
+}
+
+fn read_flows(class: &mut TableReader, value: &Value, known: &Known) -> Vec<usize> {
+    let names: Option<Vec<&str>> = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
+    let Some(names) = names else {
+        class.refuse("flows", "expected a list of groups of flows such as [\"web\"]");
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for name in names {
+        match known.groups.get(name) {
+            Some(group) => found.push(*group),
+            None => class.refuse("flows", not_known("group of flows", name, &known.groups)),
+        }
+    }
+    found
+}
+
+/// A class by name, its key, and what is wrong with it.
+type ClassProblem = (String, &'static str, String);
+
+/// Classes must hang from the link, not too far from it.
+fn shape(classes: &[ClassSpec]) -> Vec<ClassProblem> {
+    let mut found = Vec::new();
+    for class in classes {
+        let (mut above, mut path) = (class.htb.parent, vec![class.name.as_str()]);
+        while let Some(parent) = above.filter(|_| path.len() <= classes.len()) {
+            path.push(&classes[parent].name);
+            above = classes[parent].htb.parent;
+            if path[0] == classes[parent].name {
+                break;
+            }
+        }
+        if above.is_some() && path.len() > 1 && path[0] == path[path.len() - 1] {
+            found.push((class.name.clone(), "parent", format!("{} is a cycle", path.join(" below "))));
+        } else if above.is_none() && path.len() > LEVELS - 1 {
+            let most = LEVELS - 2;
+            found.push((
+                class.name.clone(),
+                "parent",
+                format!("{} classes are above it; at most {most}", path.len() - 1),
+            ));
+        }
+    }
+    found
+}
+
+/// Finds the leaf of each group that crosses the link.
+fn place(tree: &mut ClassTree, index: usize, flows: &[FlowSpec]) -> Vec<ClassProblem> {
+    let mut found = Vec::new();
+    let crosses = |flows: &FlowSpec| flows.path.contains(&index) || flows.ack_path.contains(&index);
+    let mut rest = None;
+    for (at, class) in tree.classes.iter().enumerate().filter(|(_, class)| class.htb.queue.is_some()) {
+        let mut refuse = |why: String| found.push((class.name.clone(), "flows", why));
+        let Some(groups) = &class.flows else {
+            if let Some(other) = rest.replace(at) {
+                let other: &ClassSpec = &tree.classes[other];
+                refuse(format!(
+                    "missing: it takes what no class names, as \"{}\" does; name the flows of one",
+                    other.name
+                ));
+            }
+            continue;
+        };
+        for group in groups {
+            let spec = &flows[*group];
+            match tree.of_group[*group].replace(at) {
+                _ if !crosses(spec) => refuse(format!("\"{}\" does not cross the link", spec.name)),
+                Some(other) => refuse(format!("\"{}\" is in \"{}\" too", spec.name, tree.classes[other].name)),
+                None => {}
+            }
+        }
+    }
+    for (spec, leaf) in flows.iter().zip(&mut tree.of_group).filter(|(spec, leaf)| crosses(spec) && leaf.is_none()) {
+        *leaf = rest;
+        if rest.is_none() {
+            let why = format!(
+                "none takes \"{}\", which crosses the link; name it in a class, or add one without flows",
+                spec.name
+            );
+            found.push((String::new(), "classes", why));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse;
+
+    fn read(classes: &str) -> Result<crate::Scenario, String> {
+        let flows = "[[flows]]\nname = \"a\"\nrtt = \"20 ms\"\n[[flows]]\nname = \"b\"\nrtt = \"20 ms\"\n";
+        let text = format!(
+            "schema = 1\nduration = \"1 s\"\n[[links]]\nname = \"up\"\nrate = \"10 Mbit/s\"\nbuffer = \"50 packets\"\n{classes}{flows}"
+        );
+        parse(&text, "test", &[]).map_err(|problems| problems.to_string())
+    }
+
+    fn class(name: &str, more: &str) -> String {
+        format!("[[links.classes]]\nname = \"{name}\"\nrate = \"2 Mbit/s\"\n{more}\n")
+    }
+
+    #[test]
+    fn a_tree_has_the_defaults_of_tc() {
+        let inner = class("site", "ceil = \"10 Mbit/s\"");
+        let leaves = class("x", "parent = \"site\"\nflows = [\"b\"]\naqm = \"codel\"")
+            + &class("y", "parent = \"site\"\nprio = 2");
+        let scenario = read(&(inner + &leaves)).unwrap();
+        let tree = &scenario.links[0].classes;
+        assert_eq!(tree.of_group, [Some(2), Some(1)]);
+        let [site, x, y] = &tree.classes[..] else { panic!("three classes") };
+        assert_eq!((x.htb.parent, x.htb.ceil.0, x.htb.burst, x.htb.quantum), (Some(0), 2e6, 1600, 25_000));
+        assert_eq!((&site.htb.queue, x.htb.queue.as_ref().unwrap().model), (&None, 1));
+        assert_eq!((y.htb.prio, y.htb.queue.as_ref().unwrap().model), (2, 0));
+        assert_eq!(scenario.notice().unwrap().matches("add up to").count(), 1, "4 Mbit/s in 2 Mbit/s");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_tree_is_named() {
+        let one = class("x", "flows = [\"a\", \"b\"]");
+        for (classes, told) in [
+            (
+                class("x", "ceil = \"1 Mbit/s\""),
+                "links.up.classes.x.ceil: \"1 Mbit/s\" is below the rate, \"2 Mbit/s\"",
+            ),
+            (class("x", "parent = \"z\""), "links.up.classes.x.parent: unknown class \"z\""),
+            (class("x", "parent = \"y\"") + &class("y", "parent = \"x\""), "x below y below x is a cycle"),
+            (class("x", "parent = \"x\""), "x below x is a cycle"),
+            (one.clone() + &class("y", "flows = [\"a\"]"), "links.up.classes.y.flows: \"a\" is in \"x\" too"),
+            (class("x", "flows = [\"c\"]"), "unknown group of flows \"c\""),
+            (class("x", "flows = [\"a\"]"), "links.up.classes: none takes \"b\""),
+            (class("x", "") + &class("y", ""), "links.up.classes.y.flows: missing"),
+            (class("x", "") + &class("y", "parent = \"x\"") + &class("x", "flows = []"), "is the name of two classes"),
+            (class("x", "prio = 1") + &class("y", "parent = \"x\""), "links.up.classes.x.prio: is a leaf's"),
+            (class("x", "prio = 8"), "links.up.classes.x.prio: \"8\" is out of range"),
+            (class("x", "aqm = \"coddle\""), "links.up.classes.x.aqm"),
+            (class("x", "rat = 1"), "unknown key \"rat\""),
+        ] {
+            let found = read(&classes).unwrap_err();
+            assert!(found.contains(told), "{told}: {found}");
+        }
+        let chain: String = (1..9).map(|i| class(&format!("c{i}"), &format!("parent = \"c{}\"", i - 1))).collect();
+        assert!(read(&(class("c0", "") + &chain)).unwrap_err().contains("7 classes are above it; at most 6"));
+    }
+}

@@ -154,15 +154,17 @@ impl QuickAcks {
         if end > next { self.compress(next) } else { AckTime::Delayed(self.wait(params)) }
     }
 
-    /// A segment is older than the last timestamp by more than a tick (RFC 7323, section 5: PAWS; `TCP_PAWS_WINDOW`); else its own
-    /// is kept if it is due (section 4.3).
+    /// Takes in the timestamp of a segment if it is due (RFC 7323, section 4.3). False if that is older than the last one by more
+    /// than a tick: then the segment is not taken in (section 5, PAWS; `TCP_PAWS_WINDOW`).
     #[inline]
-    pub fn is_stale(&mut self, seq: u32, stamp: Time) -> bool {
-        let is_stale = stamp < self.stamp && stamp.0 / TIMESTAMP_TICK.0 + 1 < self.stamp.0 / TIMESTAMP_TICK.0;
-        if !is_stale && seq <= self.acked {
+    pub fn take_stamp(&mut self, seq: u32, stamp: Time) -> bool {
+        if stamp < self.stamp && stamp.0 / TIMESTAMP_TICK.0 + 1 < self.stamp.0 / TIMESTAMP_TICK.0 {
+            return false;
+        }
+        if seq <= self.acked {
             self.stamp = self.stamp.max(stamp);
         }
-        is_stale
+        true
     }
 
     /// How long the next segment is waited for: no longer than a round trip (`tcp_send_delayed_ack`).

@@ -104,7 +104,7 @@ impl Receiver {
     #[inline(never)]
     fn judge_as_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
         let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at } = segment;
-        if self.quick.get_or_insert_default().is_stale(seq, sent_at) {
+        if !self.quick.get_or_insert_default().take_stamp(seq, sent_at) {
             return (true, self.refuse(seq, now, params));
         }
         let (before, told) = (self.next, self.ece && !is_cwr);

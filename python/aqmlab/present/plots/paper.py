@@ -31,7 +31,7 @@ DASHED: Any = {"color": TARGET, "linestyle": (0, (4, 2))}
 GUIDE: Any = DASHED | {"color": DARK}
 """The same where vermilion is the colour of a scheme."""
 
-FEW_TICKS = 4
+FEW_TICKS = 6
 """Values of what is varied up to which each has a tick of its own on a logarithmic axis."""
 
 BINS = 800

@@ -147,8 +147,15 @@ params! {
         rate_limited_increase: bool = "false", from "draft-ietf-ccwg-ratelimited-increase-11, section 3";
         /// The number of segments that leave the host at once (`gso`: variant `rack`).
         bursts: BurstLimit = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
+        /// Memory that a segment takes of a receiver of Linux, as its network device hands it over: 2280 B from a veth pair, 2304 B
+        /// from a TUN device. The window grows with what is left.
+        segment_memory: Bytes = "2280 B" in "1448 B" ..= "65536 B", from "Linux 7.3 (skb->truesize)";
+        /// The same for one that is held behind another: from a veth pair, two share a header; from a TUN device, they do not.
+        merged_memory: Bytes = "1448 B" in "1448 B" ..= "65536 B", from "Linux 7.3, tcp_try_coalesce";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
+        /// What answers the SYN is acknowledged before the first data are sent, by a packet of its own.
+        handshake_ack: bool = "false", from "RFC 9293, section 3.5; true: Linux, tcp_rcv_synsent_state_process";
         /// TCP and IP headers, added to every segment; also the size of SYNs.
         header: Bytes = "40 B" in "0 B" ..= "1000 B", from "RFC 9293 and RFC 791 without options";
         /// Size of an ACK.

@@ -9,13 +9,14 @@ use aqmlab_core::{Span, Time};
 
 /// Bytes of a full segment with timestamps.
 const MSS: u32 = 1448;
-/// The window at first (`tcp_init_buffer_space`): half of 128 KiB (`tcp_rmem`) less a segment.
-const FIRST_WINDOW: u32 = 65_536 - MSS;
-/// What a segment takes of the window while it waits to be read, or for one that is missing: 160/256 of 2304 bytes.
-const HELD: u32 = 1440;
-/// What it may grow to when the first segment has shown that a buffer of 2304 bytes holds one (`tcp_measure_rcv_mss`): 160/256 of
-/// 128 KiB.
-const FIRST_CLAMP: u32 = 81_920;
+/// The window at first (`tcp_init_buffer_space`): half of the room less a segment.
+const FIRST_WINDOW: u32 = FIRST_ROOM / 2 - MSS;
+/// Bytes of the kernel's memory that there is room for at first (`tcp_rmem`).
+const FIRST_ROOM: u32 = 1 << 17;
+/// What else the largest window is at least (`net.core.rmem_max`).
+const RMEM_MAX: u64 = 212_992;
+/// Most segments with one header (`MAX_SKB_FRAGS`).
+const MOST_MERGED: u32 = 17;
 /// Bytes that it expects in the first round trip (`tcp_init_buffer_space`).
 const FIRST_ROUND: u32 = 10 * MSS;
 /// A nearer sender than this lets the window grow more slowly (`tcp_rcvbuf_low_rtt`).
@@ -24,6 +25,8 @@ const LOW_RTT: Span = Span::from_millis(1);
 const DUPLICATES: u32 = 3;
 /// Longest wait of the next ones (`tcp_comp_sack_delay_ns`), and the most that wait together (`tcp_comp_sack_nr`).
 const COMPRESSION: Span = Span::from_millis(1);
+/// The timer may be that much late, and is (`tcp_comp_sack_slack_ns`).
+const SLACK: Span = Span::from_micros(10);
 const MOST_COMPRESSED: u32 = 44;
 
 /// The longest wait of a delayed ACK (`TCP_DELACK_MAX`).
@@ -50,13 +53,29 @@ pub(crate) struct ArrivedSegment {
     /// The segment expected next, before it and with it.
     pub before: u32,
     pub next: u32,
-    /// One past the highest segment received, and how many are held out of order.
+    /// One past the highest segment received.
     pub end: u32,
+    /// How many are held out of order, and how many of them follow none.
     pub held: u32,
+    pub runs: u32,
+    /// It is held, and the one before it has not come.
+    pub is_first_of_run: bool,
     /// It is marked, and the sender has not been told of a mark yet (RFC 3168).
     pub is_new_mark: bool,
     /// It is not ECN-capable where others are.
     pub lacks_ect: bool,
+}
+
+impl ArrivedSegment {
+    /// Bytes of memory that are taken with it: it is not read yet, nor are those that it fills up to. Those out of order that follow
+    /// each other have one header (`tcp_ooo_try_coalesce`).
+    fn memory(&self, params: &TcpParams) -> u32 {
+        let filled = (self.next - self.before).saturating_sub(1);
+        let headers = self.runs + u32::from(self.next > self.before) + u32::from(filled > 0);
+        let headers = headers + (self.held + filled) / MOST_MERGED;
+        let merged = (self.held + self.next - self.before).saturating_sub(headers);
+        params.segment_memory.0 as u32 * headers + params.merged_memory.0 as u32 * merged
+    }
 }
 
 /// Segments still to be acknowledged at once, and what gives more of them.
@@ -71,9 +90,10 @@ pub(crate) struct QuickAcks {
     smoothed: Span,
     /// What an ACK takes to the sender: until the first data are sent or, if these are lost, as long as the SYN took.
     back: Span,
-    /// When the last ACK was sent, and the last data that have come.
+    /// When the last ACK was sent.
     answered: Time,
-    last_sent: Time,
+    /// The timestamp that the last data have echoed (`rcv_rtt_last_tsecr`).
+    echo: u64,
     /// Data have come in order, or the last of those that are acknowledged at once has been (`icsk_ack.ato`).
     has_begun: bool,
     /// Time at which the SYN was sent, and the time between that and the sending of the first data: nearly what this host has measured
@@ -82,9 +102,16 @@ pub(crate) struct QuickAcks {
     handshake: Span,
     /// What is expected to pass between two segments, beyond the least wait of a delayed ACK (`ato` less `TCP_ATO_MIN`).
     patience: Span,
-    /// The receive window, and what it may grow to (`rcv_ssthresh`, `window_clamp`), bytes.
+    /// The receive window (`rcv_ssthresh`), bytes.
     window: u32,
-    clamp: u32,
+    /// The share of memory that is data, a half until the first segment has shown it, in parts of 256 (`tcp_measure_rcv_mss`).
+    share: u32,
+    /// Bytes of memory that there is room for (`sk_rcvbuf`), and that what is held takes, with the last segment.
+    room: u32,
+    taken: u32,
+    /// The window that the last ACK has offered, and the segment expected then (`rcv_wnd`, `rcv_wup`).
+    offered: u32,
+    offered_at: u32,
     /// Most bytes of a round trip so far.
     space: u32,
     /// Time at which this round trip began, and the segment expected then.
@@ -110,13 +137,17 @@ impl Default for QuickAcks {
             smoothed: Span::ZERO,
             back: Span::ZERO,
             answered: Time::ZERO,
-            last_sent: Time::ZERO,
+            echo: 0,
             has_begun: false,
             syn_sent: Time::ZERO,
             handshake: Span::ZERO,
             patience: Span::ZERO,
             window: FIRST_WINDOW,
-            clamp: FIRST_CLAMP,
+            share: 128,
+            room: FIRST_ROOM,
+            taken: 0,
+            offered: FIRST_ROOM / 2 / MSS * MSS,
+            offered_at: 0,
             space: FIRST_ROUND,
             round: (Time::ZERO, 0),
             duplicates: 0,
@@ -144,7 +175,8 @@ impl QuickAcks {
         } else {
             self.on_data(segment, now, params);
         }
-        if next > before + 1 && end > next && self.is_short(next - before + segment.held, params) {
+        self.taken = segment.memory(params);
+        if next > before + 1 && end > next && self.select_window(params) < self.offered {
             (self.missing, self.duplicates) = (next, 1);
         }
         let is_ready = next > before + 1 || next > before && (is_second || end == next && segment.held > 0);
@@ -152,6 +184,11 @@ impl QuickAcks {
             return AckTime::Now;
         }
         if end > next { self.compress(next) } else { AckTime::Delayed(self.wait(params)) }
+    }
+
+    /// The connection is there: the first round trip begins (`tcp_init_buffer_space`).
+    pub fn on_handshake_ack(&mut self, now: Time) {
+        self.round = (now, 1);
     }
 
     /// Takes in the timestamp of a segment if it is due (RFC 7323, section 4.3). False if that is older than the last one by more
@@ -183,10 +220,21 @@ impl QuickAcks {
         self.patience = Span(inflated.0.saturating_sub(params.ack_delay.0));
     }
 
-    /// There is less room than the window (`__tcp_select_window`) with so many segments that are held: an ACK that still leaves
-    /// one missing counts as a duplicate (`__tcp_ack_snd_check`).
-    fn is_short(&self, held: u32, params: &TcpParams) -> bool {
-        self.clamp.min(most(params)).saturating_sub(HELD * held) < self.window
+    /// The window to offer, in units of its scale (`__tcp_select_window`). An ACK that cannot offer what the last one has, as what
+    /// is held takes too much, and leaves a segment missing, counts as a duplicate (`__tcp_ack_snd_check`).
+    fn select_window(&mut self, params: &TcpParams) -> u32 {
+        let unit = 1 << most(params).max(RMEM_MAX).ilog2().saturating_sub(15).min(14); // `tcp_select_initial_window`
+        let mut free = self.window_of(self.room.saturating_sub(self.taken));
+        if free < self.window_of(self.room) / 2 {
+            self.left = 0;
+            free = free / unit * unit;
+        }
+        free.min(self.window).next_multiple_of(unit)
+    }
+
+    /// The window for which there is room (`tcp_win_from_space`).
+    fn window_of(&self, room: u32) -> u32 {
+        (u64::from(room) * u64::from(self.share) / 256) as u32
     }
 
     /// Others than the first few while a segment is missing wait for each other (SACK compression).
@@ -199,11 +247,16 @@ impl QuickAcks {
             return AckTime::Now;
         }
         self.compressed += 1;
-        AckTime::Compressed(Span(self.rtt.0 / 100 * 33).min(COMPRESSION)) // `tcp_comp_sack_rtt_percent`
+        AckTime::Compressed(Span(self.rtt.0 / 100 * 33).min(COMPRESSION) + SLACK) // `tcp_comp_sack_rtt_percent`
     }
 
     /// An ACK is sent. With the last of those that are sent at once the wait is the least again (`tcp_dec_quickack_mode`).
-    pub fn on_ack(&mut self, now: Time) {
+    pub fn on_ack(&mut self, next: u32, now: Time, params: &TcpParams) {
+        let left = self.offered.saturating_sub((next - self.offered_at).saturating_mul(MSS));
+        if self.rtt > Span::ZERO {
+            self.offered = self.select_window(params).max(left);
+        }
+        self.offered_at = next;
         self.answered = now;
         self.compressed = 0;
         if self.left == 1 {
@@ -224,11 +277,14 @@ impl QuickAcks {
         if self.rtt == Span::ZERO {
             self.rtt = since.max(Span(1));
             let handshake = segment.sent_at.since(self.syn_sent);
+            self.share = MSS * 256 / params.segment_memory.0 as u32;
             self.handshake = if handshake == Span::ZERO { self.rtt } else { handshake };
-            self.round = (now, before);
+            if self.round.1 == 0 {
+                self.round = (now, before);
+            }
             let is_first = seq == u32::from(params.syn) && !segment.is_resent;
             self.back = if is_first { segment.sent_at.since(self.last) } else { self.last.since(self.syn_sent) };
-            self.smoothed = self.rtt;
+            self.smoothed = linux::timestamped(self.last, now, Span::ZERO);
         }
         self.measure(segment.sent_at, now);
         if seq == before {
@@ -242,17 +298,20 @@ impl QuickAcks {
             self.raise(2, params);
             self.patience = Span::ZERO;
         }
-        let clamp = self.clamp.min(most(params));
-        // One out of order counts after the window has grown (`skb_set_owner_r`); those that it fills up to are not read yet.
-        let held = if seq == before { segment.held + next - before } else { segment.held - 1 };
-        let room = clamp.saturating_sub(self.window + HELD * held);
+        // One out of order with a header of its own counts after the window has grown (`skb_set_owner_r`); those that it fills up
+        // to are not read yet.
+        let merges = params.merged_memory.0 < params.segment_memory.0;
+        let is_apart = seq != before && (segment.is_first_of_run || !merges);
+        let held = segment.memory(params) - if is_apart { params.segment_memory.0 as u32 } else { 0 };
+        let room = self.window_of(self.room.saturating_sub(held)).saturating_sub(self.window);
         if room > 0 {
             self.window += room.min(2 * MSS);
             self.left |= 1; // so that sixteen that are left stay sixteen
         }
         if seq == before {
             self.last = now;
-            self.adjust_space(before + 1, next, end, now, params);
+            let is_whole = merges && next - before < MOST_MERGED; // it and what it fills up to have one header
+            self.adjust_space(if is_whole { next } else { before + 1 }, next, end, now, params);
         } else {
             self.grow_room(self.space, end - next, params); // `tcp_data_queue_ofo`
         }
@@ -260,10 +319,11 @@ impl QuickAcks {
 
     /// The first segment that answers an ACK, the last that had reached the sender: by an eighth of the difference, or at once where it is less (`tcp_rcv_rtt_update`).
     fn measure(&mut self, sent_at: Time, now: Time) {
-        if std::mem::replace(&mut self.last_sent, sent_at) == sent_at {
+        let echoed = self.answered.min(Time(sent_at.0.saturating_sub(self.back.0)));
+        let stamp = echoed.0 / TIMESTAMP_TICK.0;
+        if std::mem::replace(&mut self.echo, stamp) == stamp {
             return;
         }
-        let echoed = self.answered.min(Time(sent_at.0.saturating_sub(self.back.0)));
         let sample = linux::timestamped(echoed, now, Span::ZERO).0;
         let smoothed = self.smoothed.0;
         self.smoothed = Span(if sample < smoothed { sample } else { smoothed - smoothed / 8 + sample / 8 });
@@ -309,15 +369,15 @@ impl QuickAcks {
             true => (u128::from(window) * u128::from(self.smoothed.0) / u128::from(LOW_RTT.0)) as u64,
             false => 2 * window * u64::from(copied - self.space) / u64::from(self.space),
         };
-        let room = (window + more + u64::from(beyond) * u64::from(MSS)).min(most(params).into());
-        self.clamp = self.clamp.max(room as u32);
+        let window = window + more + u64::from(beyond) * u64::from(MSS);
+        self.room = self.room.max((window * 256 / u64::from(self.share)).min(most(params)) as u32);
         self.space = copied;
     }
 }
 
-/// The largest window of the receiver, bytes (`tcp_rmem`).
-fn most(params: &TcpParams) -> u32 {
-    (params.window.0 * f64::from(MSS)).min(f64::from(1 << 30)) as u32
+/// The most room of a receiver, bytes (`tcp_rmem`): half of it is the largest window.
+fn most(params: &TcpParams) -> u64 {
+    (2.0 * params.window.0 * f64::from(MSS)).min(f64::from(1 << 30)) as u64
 }
 
 #[cfg(test)]
@@ -336,7 +396,7 @@ mod tests {
     fn is_quick(acks: &mut QuickAcks, segment: &ArrivedSegment, now: Time, params: &TcpParams) -> bool {
         let is_quick = acks.on_segment(segment, false, now, params) == AckTime::Now;
         if is_quick {
-            acks.on_ack(Time::ZERO);
+            acks.on_ack(segment.next, Time::ZERO, params);
         }
         is_quick
     }
@@ -358,21 +418,21 @@ mod tests {
 
     #[test]
     fn the_first_and_those_after_a_pause() {
-        // One every 10 ms: four in a round trip, no more than expected. Six while the window grows, and sixteen. The 31st comes 300 ms after the 30th: more than 40 + 200.
+        // One every 10 ms: four in a round trip, no more than expected. Seven while the window grows, and sixteen. The 31st comes 300 ms after the 30th: more than 40 + 200.
         let quick = in_order(50, |seq| 40 + 10 * u64::from(seq) + if seq > 30 { 300 } else { 0 });
-        let expected: Vec<bool> = (1..=50).map(|seq| seq <= 22 || (31..=46).contains(&seq)).collect();
+        let expected: Vec<bool> = (1..=50).map(|seq| seq <= 23 || (31..=46).contains(&seq)).collect();
         assert_eq!(quick, expected);
     }
 
     #[test]
     fn a_window_that_grows_is_told_of_at_once() {
-        // The first data come after 41 ms, and 41 more within a round trip. The window of 45 segments may grow to 56 less one:
-        // by 2 with each of five and a part with the sixth, then sixteen more are quick. At 82 ms 42 have come: 2*42 segments and
-        // 2*84*32/10 = 537 (in bytes 537.6) more, 621 in all, so that it grows from 55.6 to 620.6 by 2 a segment. Then half as
-        // many come, and it stays at that.
+        // The first data come after 41 ms, and 41 more within a round trip. The window of 64,088 bytes may grow to what 128 KiB less
+        // a segment have room for, 81,501: by 2896 with each of six and a part with the seventh, then sixteen more are quick. At
+        // 82 ms 42 have come: 2*42 segments and 2*84*32/10 more, 900,076 bytes, for which there is 256/162 of room: less a segment
+        // 898,632, so that it grows by 2896 with 282 and a part with one more. Then half as many come, and it stays at that.
         let quick = in_order(500, |seq| if seq < 43 { 40 + u64::from(seq) } else { 82 + 2 * u64::from(seq - 42) });
         let counted = |quick: &[bool]| quick.iter().filter(|quick| **quick).count();
-        assert_eq!([counted(&quick[..22]), counted(&quick[22..42]), counted(&quick[42..])], [22, 0, 283]);
+        assert_eq!([counted(&quick[..23]), counted(&quick[23..42]), counted(&quick[42..])], [23, 0, 283]);
     }
 
     #[test]
@@ -394,9 +454,9 @@ mod tests {
         acks.expect(ms(20), &params);
         assert_eq!(acks.wait(&params), Span::from_micros(62_500));
         acks.left = 2;
-        acks.on_ack(Time::ZERO);
+        acks.on_ack(0, Time::ZERO, &params);
         assert_eq!(acks.wait(&params), Span::from_micros(62_500));
-        acks.on_ack(Time::ZERO);
+        acks.on_ack(0, Time::ZERO, &params);
         assert_eq!((acks.left, acks.wait(&params)), (0, ms(40)), "the last of those sent at once");
         acks.handshake = ms(30);
         acks.on_timer(&params);
@@ -406,14 +466,15 @@ mod tests {
     #[test]
     fn three_duplicates_at_once_and_then_one_a_millisecond() {
         let params = linux();
-        let mut acks = QuickAcks { rtt: Span::from_millis(2), window: 2 * FIRST_CLAMP, ..QuickAcks::default() };
+        let mut acks =
+            QuickAcks { rtt: Span::from_millis(2), share: 162, window: 2 * FIRST_ROOM, ..QuickAcks::default() };
         let mut beyond = |seq, next, now| {
             let segment =
                 ArrivedSegment { seq, before: next, next, end: seq + 1, held: 1, ..ArrivedSegment::default() };
             acks.on_segment(&segment, false, Time::ZERO + Span::from_millis(now), &params)
         };
-        // A third of 2 ms is less than a millisecond.
-        let late = AckTime::Compressed(Span::from_micros(660));
+        // A third of 2 ms is less than a millisecond; the timer is 10 us late.
+        let late = AckTime::Compressed(Span::from_micros(670));
         assert_eq!(
             [12, 13, 14, 15, 16].map(|seq| beyond(seq, 11, 5)),
             [AckTime::Now, AckTime::Now, AckTime::Now, late, late]
@@ -421,8 +482,9 @@ mod tests {
         assert_eq!([18, 19, 20, 21].map(|seq| beyond(seq, 17, 5)), [AckTime::Now, AckTime::Now, AckTime::Now, late]);
     }
 
-    /// The first segment is lost. The window of 64,088 bytes may grow to 81,920, less 1440 for each that was held before: by 2896
-    /// with four and a part with the fifth. Three more are duplicates.
+    /// The first segment is lost. The window of 64,088 bytes may grow to 162/256 of what 128 KiB have room for beside those held: the
+    /// first takes 2280 bytes, when the window has grown, each other one 1448. So it grows by 2896 with four, to 77,835 with the
+    /// fifth, beside 8072 bytes, and then no more. Three more are duplicates.
     #[test]
     fn what_lies_beyond_the_first_segment_lost_lets_the_window_grow() {
         let params = linux();
@@ -430,14 +492,22 @@ mod tests {
         acks.on_segment(&ArrivedSegment { next: 1, end: 1, ..ArrivedSegment::default() }, false, Time::ZERO, &params);
         let mut windows = Vec::new();
         let quick = (1..12).map(|held| {
-            let segment =
-                ArrivedSegment { seq: held + 1, before: 1, next: 1, end: held + 2, held, ..ArrivedSegment::default() };
+            let segment = ArrivedSegment {
+                seq: held + 1,
+                before: 1,
+                next: 1,
+                end: held + 2,
+                held,
+                runs: 1,
+                is_first_of_run: held == 1,
+                ..ArrivedSegment::default()
+            };
             let is_quick = is_quick(&mut acks, &segment, Time::ZERO + Span::from_millis(40), &params);
             windows.push(acks.window);
             is_quick
         });
         assert_eq!(quick.filter(|quick| *quick).count(), 8);
-        assert_eq!(windows[..6], [66_984, 69_880, 72_776, 75_672, 76_160, 76_160]);
+        assert_eq!(windows[..6], [66_984, 69_880, 72_776, 75_672, 77_835, 77_835]);
     }
 
     #[test]
@@ -460,14 +530,15 @@ mod tests {
     fn what_waits_to_be_read_behind_the_first_segment_counts_in_the_next_round_trip() {
         let params = linux();
         let ms = |ms| Time::ZERO + Span::from_millis(ms);
-        let mut acks = QuickAcks { smoothed: Span::from_millis(40), round: (ms(0), 1), ..QuickAcks::default() };
+        let mut acks =
+            QuickAcks { smoothed: Span::from_millis(40), share: 162, round: (ms(0), 1), ..QuickAcks::default() };
         acks.adjust_space(2, 12, 12, ms(50), &params); // segment 1 has come, and with it ten that were held
-        assert_eq!((acks.clamp, acks.round), (FIRST_CLAMP, (ms(50), 2)));
+        assert_eq!((acks.room, acks.round), (FIRST_ROOM, (ms(50), 2)));
         acks.adjust_space(18, 18, 18, ms(89), &params);
         assert_eq!(acks.round, (ms(50), 2), "it is not over");
         acks.adjust_space(18, 18, 18, ms(90), &params);
-        // 16 segments, twice these, and 2*32*6/10 more.
-        assert_eq!((acks.clamp, acks.space), (101_939, 16 * MSS));
+        // 16 segments, twice these, and 2*32*6/10 more: 101,939 bytes, which take 256/162 of that.
+        assert_eq!((acks.room, acks.space), (161_088, 16 * MSS));
     }
 
     #[test]
@@ -477,7 +548,7 @@ mod tests {
             rtt: Span::from_millis(40),
             has_begun: true,
             handshake: Span::from_millis(40),
-            window: 2 * FIRST_CLAMP,
+            window: 2 * FIRST_ROOM,
             ..QuickAcks::default()
         };
         let mut next = |seq, is_new_mark, lacks_ect| {

@@ -79,6 +79,10 @@ impl Receiver {
     /// [`ack_due`](Self::ack_due) says until when.
     #[inline(always)] // for each packet
     pub fn on_segment(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> Option<Ack> {
+        if segment.seq == 0 && params.handshake_ack && self.next > 0 && !segment.is_resent {
+            self.quick.iter_mut().for_each(|quick| quick.on_handshake_ack(now));
+            return None; // the ACK of what has answered the SYN
+        }
         let (is_due, dsack) = match params.quick_acks {
             0 => self.judge(segment, now, params),
             _ => self.judge_as_linux(segment, now, params),
@@ -121,6 +125,8 @@ impl Receiver {
             next: self.next,
             end: self.end,
             held: if is_in_order { 0 } else { self.received.count(self.next..self.end) },
+            runs: if is_in_order { 0 } else { self.received.runs(self.next..self.end) },
+            is_first_of_run: seq > self.next && !self.received.contains(seq - 1),
             is_new_mark: self.feedback == EcnFeedback::Classic && is_ce && !told,
             lacks_ect: is_classic && !is_ect && !is_ce && quick.has_seen_ect,
         };
@@ -133,7 +139,7 @@ impl Receiver {
             }
             AckTime::Compressed(wait) if !is_now => now + wait,
             _ => {
-                quick.on_ack(now);
+                quick.on_ack(self.next, now, params);
                 self.ack_due = Time::NEVER;
                 return (true, dsack);
             }
@@ -150,7 +156,7 @@ impl Receiver {
         if seq < self.next {
             quick.raise(params.quick_acks, params);
         }
-        quick.on_ack(now);
+        quick.on_ack(self.next, now, params);
         (seq < self.next).then_some(seq)
     }
 
@@ -193,7 +199,7 @@ impl Receiver {
             return None;
         }
         self.quick.iter_mut().for_each(|quick| quick.on_timer(params));
-        Some(self.take_waiting(now))
+        Some(self.take_waiting(now, params))
     }
 
     /// The delayed ACK that a segment, marked or not, must not be acknowledged together with: the one that is due, or that
@@ -202,14 +208,14 @@ impl Receiver {
         let differs = self.feedback == EcnFeedback::PerPacket && is_ce != self.ece;
         if differs && self.ack_due != Time::NEVER && self.ack_due > now {
             self.ack_due = now;
-            return Some(self.take_waiting(now));
+            return Some(self.take_waiting(now, params));
         }
         self.take_due(now, params)
     }
 
     /// The ACK that waits.
-    fn take_waiting(&mut self, now: Time) -> (Time, Ack) {
-        self.quick.iter_mut().for_each(|quick| quick.on_ack(now));
+    fn take_waiting(&mut self, now: Time, params: &TcpParams) -> (Time, Ack) {
+        self.quick.iter_mut().for_each(|quick| quick.on_ack(self.next, now, params));
         (std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None))
     }
 
@@ -483,10 +489,13 @@ mod tests {
             let segment = SegmentArrival { seq, is_push, ..SegmentArrival::default() };
             bench.receiver.on_segment(segment, Time::ZERO, &bench.params).is_some()
         };
-        // Six are quick while the window grows, then every second one.
+        // Seven are quick while the window grows, then every second one.
         let quick: Vec<_> = (0..10).map(|seq| is_quick(seq, false)).collect();
-        assert_eq!(quick, [true, true, true, true, true, true, false, true, false, true]);
-        assert_eq!([is_quick(10, true), is_quick(11, false), is_quick(12, false)], [true, false, true]);
+        assert_eq!(quick, [true, true, true, true, true, true, true, false, true, false]);
+        assert_eq!(
+            [is_quick(10, false), is_quick(11, true), is_quick(12, false), is_quick(13, false)],
+            [true, true, false, true]
+        );
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Segment {
 pub trait SegmentSink {
     /// Takes a segment sent now.
     fn send(&mut self, segment: &Segment);
+    /// Takes the ACK of what has answered the SYN, which carries no data.
+    fn send_handshake_ack(&mut self) {}
 }
 
 /// The state of the sender between congestion events. It stays until the next event, but for the end of fast recovery.
@@ -465,7 +467,7 @@ impl Sender {
         let mut is_push = seq + 1 == self.end;
         if let LossRecovery::Rack(rack) = &mut self.recovery {
             rack.board.on_sent(seq, now);
-            is_push |= is_new && rack.writes.ends_with(seq, self.cc.window.cwnd);
+            is_push |= rack.writes.ends_with(seq, self.hole);
         }
         if matches!(self.cc.law, AnyLaw::Other(_)) {
             self.tell_sent(seq, nothing_outstanding, now);

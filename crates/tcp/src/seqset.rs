@@ -88,6 +88,18 @@ impl SeqSet {
         pieces(range).map(|(word, mask)| (self.bits(word) & mask).count_ones()).sum()
     }
 
+    /// Runs of members in `range` that lack none between them.
+    pub fn runs(&self, range: Range<u32>) -> u32 {
+        let mut last = 0; // the bit before
+        let starts = pieces(range).map(|(word, mask)| {
+            let bits = self.bits(word) & mask;
+            let starts = bits & !(bits << 1 | last);
+            last = bits >> 63;
+            starts.count_ones()
+        });
+        starts.sum()
+    }
+
     /// The first number of `range` that is missing.
     #[inline]
     pub fn first_missing(&self, range: Range<u32>) -> Option<u32> {

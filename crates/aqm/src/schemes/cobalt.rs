@@ -39,8 +39,9 @@ params! {
     /// the queue is empty:           p -= p_dec; leave the dropping state; if due, count down once
     /// ```
     ///
-    /// Linux renews 1 / sqrt(count) with each `count += 1` and `count -= 1`. Before the first of them it is 0, so that a queue's first
-    /// signal ever comes with the packet after the first one above target. With `first_signal = "interval"` it is 1.
+    /// Linux renews 1 / sqrt(count) with each `count += 1` and `count -= 1`: up to 15 exactly, from 16 on by one Newton step from where
+    /// it was. Before the first of them it is 0, so that a queue's first signal ever comes with the packet after the first one above
+    /// target. With `first_signal = "interval"` it is 1.
     ///
     /// p changes at most once in a `target`. Late: drop_next, as last moved by what was due, else as met, lies in the
     /// past. The last packet of the queue may be marked but is not dropped; all else goes on as if it had been.
@@ -82,8 +83,8 @@ params! {
 pub struct Cobalt {
     pub(super) params: CobaltParams,
     count: u32,
-    /// The control law has counted, up or down.
-    has_counted: bool,
+    /// 1 / sqrt(count), as far as the control law knows it (`rec_inv_sqrt`).
+    inv_sqrt: f64,
     drop_next: Time,
     dropping: bool,
     /// BLUE's probability, and when it last changed.
@@ -92,6 +93,9 @@ pub struct Cobalt {
     /// Queues that have more than a quantum to send, where drops count as sent; else 0.
     bulk_flows: u32,
 }
+
+/// Counts up to which 1 / sqrt(count) is exact (`REC_INV_SQRT_CACHE`).
+const CACHED: u32 = 16;
 
 impl Cobalt {
     fn is_over(&self, packet: &PacketView, queue: &QueueView, now: Time) -> bool {
@@ -106,10 +110,19 @@ impl Cobalt {
 
     /// Time to the next signal, by the control law.
     fn gap(&self) -> Span {
-        if !self.has_counted && self.params.first_signal == FirstSignal::NextPacket {
-            return Span::ZERO;
-        }
-        Span::from_seconds(self.params.interval.seconds() / f64::from(self.count.max(1)).sqrt())
+        Span::from_seconds(self.params.interval.seconds() * self.inv_sqrt)
+    }
+
+    /// The control law counts, up or down: from 16 on 1 / sqrt(count) takes one Newton step from where it was
+    /// (`cobalt_invsqrt`, `cobalt_newton_step`).
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        let last = self.inv_sqrt;
+        self.inv_sqrt = match count {
+            0..CACHED => 1.0 / f64::from(count.max(1)).sqrt(),
+            _ => last / 2.0 * (3.0 - f64::from(count) * last * last),
+        };
+        self.drop_next += self.gap();
     }
 
     fn set_dropping(&mut self, over: bool, now: Time) {
@@ -118,18 +131,6 @@ impl Cobalt {
             self.drop_next = now + self.gap();
         }
         self.dropping = over;
-    }
-
-    fn count_up(&mut self) {
-        self.count = self.count.saturating_add(1);
-        self.has_counted = true;
-        self.drop_next += self.gap();
-    }
-
-    fn count_down(&mut self) {
-        self.count -= 1;
-        self.has_counted = true;
-        self.drop_next += self.gap();
     }
 
     fn change_p(&mut self, step: f64, now: Time) {
@@ -166,10 +167,11 @@ impl Scheme for Cobalt {
     ];
 
     fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
+        let inv_sqrt = if params.first_signal == FirstSignal::NextPacket { 0.0 } else { 1.0 };
         Ok(Self {
             params,
             count: 0,
-            has_counted: false,
+            inv_sqrt,
             drop_next: Time::ZERO,
             dropping: false,
             p: 0.0,
@@ -196,10 +198,10 @@ impl Aqm for Cobalt {
         self.set_dropping(self.is_over(packet, queue, cx.now), cx.now);
         let signal = due && self.dropping;
         if signal {
-            self.count_up();
+            self.set_count(self.count.saturating_add(1));
         }
         while due && !signal && self.is_due(cx.now) {
-            self.count_down();
+            self.set_count(self.count - 1);
         }
         let late = cx.now > if due { self.drop_next } else { met };
         let blue = self.p > 0.0 && cx.chance(self.p);
@@ -230,7 +232,7 @@ impl Aqm for Cobalt {
         }
         self.dropping = false;
         if self.is_due(cx.now) {
-            self.count_down();
+            self.set_count(self.count - 1);
         }
     }
 

@@ -57,7 +57,11 @@ impl Cobalt {
     /// The law counts up or down, and moves on.
     fn count(&mut self, count: u32, from: i64) {
         self.count = count;
-        self.inv_sqrt = 1.0 / f64::from(count.max(1)).sqrt();
+        self.inv_sqrt = match count {
+            0..=1 => 1.0,
+            2..=15 => f64::from(count).powf(-0.5),
+            _ => self.inv_sqrt * (1.5 - 0.5 * f64::from(count) * self.inv_sqrt.powi(2)), // cobalt_newton_step
+        };
         self.drop_next = self.control(from);
     }
 

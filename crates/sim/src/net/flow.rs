@@ -491,6 +491,10 @@ impl<P: Schedule> SegmentSink for AccessLink<'_, P> {
         let ecn = if segment.is_ect { self.group.ecn } else { Ecn::NotEct };
         self.push(size, on_link, segment, ecn);
     }
+
+    fn send_handshake_ack(&mut self) {
+        self.push(self.group.syn_size, self.group.syn_time, &Segment::default(), Ecn::NotEct);
+    }
 }
 
 #[cfg(test)]

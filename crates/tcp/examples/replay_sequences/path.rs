@@ -60,6 +60,12 @@ impl SegmentSink for Link<'_> {
         let arrival = SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at: self.now };
         self.arriving.insert(count, arrival);
     }
+
+    /// What carries no data does not take the link's time.
+    fn send_handshake_ack(&mut self) {
+        self.arrivals.push(Reverse((self.now + DELAY, 0)));
+        self.arriving.insert(0, SegmentArrival { sent_at: self.now, ..SegmentArrival::default() });
+    }
 }
 
 fn number(value: &Value) -> u32 {
@@ -73,9 +79,10 @@ fn has(script: &Value, key: &str, segment: u32, copy: u32) -> bool {
 
 /// The row of a script under a law, as the recorder makes it.
 pub fn replay(script: &Value, law: &str) -> Value {
-    let window =
-        script["window"].as_u64().map_or_else(|| "1000000 packets".into(), |window| format!("{window} packets"));
-    let settings = [("clock", "1 ms"), ("window", window.as_str())];
+    let most = 6 * 1024 * 1024 / (2 * 1448); // the greatest room of the receiver, of which half is window
+    let window = format!("{} packets", script["window"].as_u64().unwrap_or(most));
+    let memory = [("segment_memory", "2304 B"), ("merged_memory", "2304 B")]; // of a TUN device
+    let settings = [("clock", "1 ms"), ("window", window.as_str())].into_iter().chain(memory);
     let mut params = TcpParams::defaults();
     params.read("tcp", Profile::Linux.settings().iter().copied().chain(settings), &mut Vec::new());
     let control = LawChoice::parse_in("tcp", law, Profile::Linux).expect("a law of the catalogue");

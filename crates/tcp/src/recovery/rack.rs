@@ -57,6 +57,9 @@ impl Sender {
         let handshake_done = hole == 0 && params.syn && self.hole > 0;
         self.rack_measure(&news, params);
         if handshake_done {
+            if params.handshake_ack {
+                net.send_handshake_ack();
+            }
             self.begin(params);
             let (window, rtt) = (self.cc.window, self.rtt.smoothed());
             self.cc.host().into_iter().for_each(|law| law.on_established(&window, rtt, now));
@@ -207,7 +210,7 @@ impl Sender {
     pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let limit = ((self.cc.window.cwnd + ROUNDING) as u32).max(1);
         let tries_new = std::mem::take(&mut self.rack().undo.tries_new);
-        let (mut has_sent, mut has_new, mut waits) = (false, false, false);
+        let (mut has_sent, mut new, mut waits) = (false, 0, false);
         let mut burst = if params.bursts == BurstLimit::Packet { u32::MAX } else { 0 };
         while self.rack().board.in_flight() < limit && self.may_send(now) {
             let lost = if tries_new { None } else { self.rack().board.next_lost() };
@@ -229,7 +232,7 @@ impl Sender {
                 rack.undo.on_resent(now);
             } else {
                 burst -= 1;
-                has_new = true;
+                new += 1;
             }
             if is_first || lost == Some(hole) && rack.timer != Timer::Reordering {
                 self.rack_arm(Timer::Retransmission, self.rtt.timeout(params), now, params);
@@ -238,17 +241,30 @@ impl Sender {
             }
             has_sent = true;
         }
-        if tries_new && !has_new {
+        if tries_new && new == 0 {
             self.rack().undo.frto = false;
             return self.rack_send(now, params, net);
         }
         let is_open = self.hole > 0 || !params.syn;
-        if has_new && is_open && self.rack_is_calm() {
+        if new > 0 && is_open && self.rack_is_calm() {
             self.rack_schedule_probe(false, now, params);
         }
+        self.rack_write(new, limit);
         if !self.cc.owns_window() {
             self.rack_validate_window(has_sent, waits, now, params);
         }
+    }
+
+    /// The application may write. The send buffer grows when the window has room after a segment that is sent, or at the end
+    /// (`tcp_check_space`): `new` ones were sent.
+    fn rack_write(&mut self, new: u32, limit: u32) {
+        let windows = if self.cc.owns_window() { 3 } else { 2 }; // `bbr_sndbuf_expand`
+        let hole = self.hole;
+        let rack = self.rack();
+        if new > 1 || rack.board.in_flight() < limit {
+            rack.writes.expand(windows, limit);
+        }
+        rack.writes.on_ack(hole, &rack.board);
     }
 
     /// A segment never sent, for which the receiver has room.

@@ -182,6 +182,11 @@ impl OutstandingSegments {
         self.sacked
     }
 
+    /// Segments SACKed that follow another.
+    pub fn sacked_behind_others(&self) -> u32 {
+        self.sacked - self.delivered.runs(self.first..self.settled_end.max(self.first))
+    }
+
     /// One past the highest segment delivered.
     pub fn top(&self) -> u32 {
         self.top

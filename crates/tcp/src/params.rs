@@ -74,6 +74,9 @@ choice! {
         Decay = "decay",
         /// It stays (Linux with `tcp_slow_start_after_idle` off).
         Keep = "keep",
+        /// new-CWV (RFC 7661): while less than half of it is in use it neither shrinks nor grows, for five minutes, after which it is
+        /// halved; a loss or mark then leaves half of what was in use.
+        NewCwv = "new-cwv",
     }
 }
 
@@ -139,8 +142,9 @@ params! {
         forgive_syn: bool = "false", from "RFC 5681, section 3.1; true: Linux, tcp_init_transfer, tcp_init_metrics";
         /// After a timeout variant `sack` sends everything again but what later ACKs name, instead of only what is missing.
         go_back_n: bool = "false", from "RFC 6675, section 5.1; true: RFC 2018, section 5";
-        /// The treatment of a window that the application has not used for longer than the retransmission timeout.
-        after_idle: IdleWindow = "restart", from "RFC 5681, section 4.1";
+        /// The treatment of a window that the application has not used for longer than the retransmission timeout, or with `new-cwv`
+        /// does not use by half.
+        after_idle: IdleWindow = "restart", from "RFC 5681, section 4.1; decay: RFC 2861 as in Linux; new-cwv: RFC 7661";
         /// The window grows to twice the largest flight since it was last reduced (maxFS) at most, beyond slow start to a segment
         /// more than that; in variant `rack` in place of Linux's rule, by which it grows where it was used up in the last round
         /// trip, or in slow start by half.

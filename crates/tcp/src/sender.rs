@@ -3,6 +3,7 @@
 mod ecn;
 mod growth;
 mod ns2;
+mod validation;
 
 use crate::ack::Ack;
 use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure, SENDER_PHASES};
@@ -12,6 +13,7 @@ use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
 use growth::WindowUse;
 use std::mem::offset_of;
+use validation::Validation;
 
 /// A segment as the sender hands it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +92,8 @@ pub struct Sender {
     pub(crate) timeouts: u32,
     pub(crate) ecn_reductions: u32,
     window_use: WindowUse,
+    /// Of a sender with new-CWV, whose law does not own the window.
+    validation: Option<Box<Validation>>,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -103,6 +107,7 @@ impl Sender {
         let mut cc = Congestion::new(cwnd, params.window.0.floor(), control.law());
         cc.seed(clock_phase.0);
         cc.host().into_iter().for_each(|law| law.has_offload = params.bursts == BurstLimit::Gso);
+        let validation = if cc.owns_window() { None } else { Validation::new(params.after_idle) };
         Self {
             cc,
             rtt: RttEstimator::new(params, clock_phase),
@@ -128,6 +133,7 @@ impl Sender {
             timeouts: 0,
             ecn_reductions: 0,
             window_use: WindowUse::default(),
+            validation,
         }
     }
 
@@ -163,6 +169,7 @@ impl Sender {
         if !self.cc.owns_window() {
             match (params.after_idle, &self.recovery) {
                 (IdleWindow::Keep, _) => {}
+                (IdleWindow::NewCwv, _) => self.validate_window(now, params),
                 (IdleWindow::Decay, LossRecovery::Rack(_)) => self.rack_restart_window(now, params),
                 _ if pause <= self.rtt.timeout(params) => {}
                 _ => self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params)),
@@ -334,6 +341,7 @@ impl Sender {
         self.inflation = 0;
         if in_recovery {
             self.state = RecoveryState::Open;
+            self.end_unvalidated_reduction();
         }
         self.duplicate_acks = 0;
         self.limited_transmits = 0;
@@ -348,6 +356,7 @@ impl Sender {
             self.echo_at_one = self.ecn && params.ecn_response == EcnResponse::Ns2;
         }
         self.restart_timer(now, params);
+        self.validate_window(now, params);
         if handshake_done {
             self.begin(params);
         } else if in_recovery && !params.open_on_exit {
@@ -355,8 +364,11 @@ impl Sender {
         } else if !is_echo || self.is_answered(ack.next, params) {
             let (acked, flight, srtt) = (ack.next - hole - known, self.sent - hole, self.rtt.smoothed());
             let (is_app_limited, before) = (self.next_seq >= self.end, self.cc.window);
-            self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay: ack.delay, srtt, now, ..Facts::default() });
-            self.limit_growth(before, flight, params);
+            if self.is_growth_valid(f64::from(flight) >= before.cwnd.floor()).unwrap_or(true) {
+                let delay = ack.delay;
+                self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay, srtt, now, ..Facts::default() });
+                self.limit_growth(before, flight, params);
+            }
         }
     }
 

@@ -229,7 +229,7 @@ def tcp() -> str:
         '`after_idle = "new-cwv"` is RFC 7661, in every variant. The most that has been acknowledged in a round trip\n'
         "of the last second (or three round trips) is pipeACK. A window of which that is less than half is not\n"
         "validated: it does not grow, unless it is used up, and does not fall, in a pause either, until after five\n"
-        "minutes it is halved and the threshold is three quarters of it. A loss or mark leaves half of what was in use,\n"
+        "minutes it is halved and the threshold is three quarters of it. A loss or mark leaves half of what was used,\n"
         "pipeACK or the flight, and the end of recovery takes off half of what was sent again. Section 4.4.2, that\n"
         "bursts be held back, is left out. `rate_limited_increase` goes with any `after_idle`.",
         "`phases = true` records when a sender enters slow start, or BBR's drain ([phases of a law](phases.md)).",
@@ -245,7 +245,8 @@ def tcp() -> str:
         "(RFC 7323, section 5, PAWS): an original that comes after what was sent again in its place, and before a\n"
         "segment that was sent again after it, is answered and not kept. Segments are numbered singly here, so\n"
         "numbers do not wrap.",
-        "Absent is a queue in the sending host, which Linux keeps short (TCP small queues).",
+        "The queue in the sending host, which Linux keeps short (`small_queues`), is a first link with `host = true`\n"
+        "([The sending host](scenarios.md#the-sending-host)). Other first links lie behind the host.",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",

@@ -14,6 +14,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("min_rto", "200 ms"),
     ("max_rto", "120 s"),
     ("after_idle", "decay"),
+    ("small_queues", "true"),
     ("header", "66 B"),
     ("ack", "66 B"),
 ];

@@ -151,6 +151,9 @@ params! {
         rate_limited_increase: bool = "false", from "draft-ietf-ccwg-ratelimited-increase-11, section 3";
         /// The number of segments that leave the host at once (`gso`: variant `rack`).
         bursts: BurstLimit = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
+        /// Where the first link is the sender's own (`host = true`), a flow has so much in its queue: two segments, or bursts, or what its
+        /// rate, the pace or with others 1.2 windows a round trip (2 in slow start), sends in 1/1024 s.
+        small_queues: bool = "false", from "Linux, tcp_small_queue_check";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
         /// TCP and IP headers, added to every segment; also the size of SYNs.

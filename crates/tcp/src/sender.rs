@@ -2,6 +2,7 @@
 
 mod ecn;
 mod growth;
+mod host_queue;
 mod ns2;
 mod validation;
 
@@ -12,6 +13,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
 use growth::WindowUse;
+use host_queue::HostQueue;
 use std::mem::offset_of;
 use validation::Validation;
 
@@ -91,6 +93,7 @@ pub struct Sender {
     retransmits: u32,
     pub(crate) timeouts: u32,
     pub(crate) ecn_reductions: u32,
+    host_queue: HostQueue,
     window_use: WindowUse,
     /// Of a sender with new-CWV, whose law does not own the window.
     validation: Option<Box<Validation>>,
@@ -132,6 +135,7 @@ impl Sender {
             retransmits: 0,
             timeouts: 0,
             ecn_reductions: 0,
+            host_queue: HostQueue::default(),
             window_use: WindowUse::default(),
             validation,
         }
@@ -434,13 +438,13 @@ impl Sender {
         is_echo
     }
 
-    /// True if the pace of the law, if it has one, allows a segment now.
+    /// True if the host, and the pace of the law, if it has one, allow a segment now.
     #[inline]
     pub(crate) fn may_send(&mut self, now: Time) -> bool {
-        self.cc.host().is_none_or(|law| law.may_send(now))
+        self.host_has_room() && self.cc.host().is_none_or(|law| law.may_send(now))
     }
 
-    /// The pace allows a segment that the window has allowed before.
+    /// The pace, or the host, allows a segment that the window has allowed before.
     #[cold]
     fn send_more(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if let Some(law) = self.cc.host() {
@@ -471,6 +475,7 @@ impl Sender {
             self.retransmits += 1;
             self.rtt.on_retransmit(seq);
         }
+        self.enter_host();
         let is_syn = seq == 0 && params.syn;
         let is_ect = self.ecn && if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);

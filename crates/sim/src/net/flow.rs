@@ -384,7 +384,7 @@ impl Flow {
         }
         if path.group.delays_acks {
             let is_late = self.receiver.ack_due() < received; // at one instant it leaves just before the other, and as that does
-            match self.receiver.take_before(is_marked, received, tcp) {
+            match self.receiver.take_before(seq, is_marked, received, tcp) {
                 Some((_, ack)) if !is_late => self.send_ack(packet.flow, &ack, Span::ZERO, received, &mut path),
                 due => self.send_due_ack(packet.flow, due, &mut path),
             }

@@ -1,6 +1,7 @@
 //! The queue in the sending host. TCP small queues: a flow has no more in it than about a millisecond of its rate. Names in
 //! parentheses are Linux's (net/ipv4/tcp_output.c).
 
+use crate::linux;
 use crate::params::{BurstLimit, TcpParams};
 use crate::scoreboard::LossRecovery;
 use crate::sender::{SegmentSink, Sender};
@@ -60,11 +61,8 @@ impl Sender {
         has_room
     }
 
-    /// The window in a round trip, and a fifth more, or twice as much while it is to double (`tcp_update_pacing_rate`);
-    /// segments a second.
+    /// The rate of its window, segments a second.
     pub(crate) fn window_rate(&self) -> f64 {
-        let window = self.cc.window;
-        let ratio = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        ratio * window.cwnd.max(f64::from(self.flight())) / self.rtt.smoothed().seconds().max(1e-6)
+        linux::pacing_rate(&self.cc.window, self.flight(), self.rtt.smoothed())
     }
 }

@@ -226,6 +226,12 @@ def tcp() -> str:
         "With `rack`, a reduction that was needless is undone, as in Linux: the original arrives after all (RFC 3522,\n"
         "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while used up, and\n"
         "`after_idle` says what a pause leaves of it. `window` is the receiver's, and does not grow.",
+        '`after_idle = "new-cwv"` is RFC 7661, in every variant. The most that has been acknowledged in a round trip\n'
+        "of the last second (or three round trips) is pipeACK. A window of which that is less than half is not\n"
+        "validated: it does not grow, unless it is used up, and does not fall, in a pause either, until after five\n"
+        "minutes it is halved and the threshold is three quarters of it. A loss or mark leaves half of what was used,\n"
+        "pipeACK or the flight, and the end of recovery takes off half of what was sent again. Section 4.4.2, that\n"
+        "bursts be held back, is left out. `rate_limited_increase` goes with any `after_idle`.",
         "`phases = true` records when a sender enters slow start, or BBR's drain ([phases of a law](phases.md)).",
         'With `bursts = "gso"` new segments of a law without a pace wait until about a millisecond of them can leave\n'
         "at once, as in Linux with segmentation offload; laws with a pace have bursts of their own then.",
@@ -239,7 +245,8 @@ def tcp() -> str:
         "(RFC 7323, section 5, PAWS): an original that comes after what was sent again in its place, and before a\n"
         "segment that was sent again after it, is answered and not kept. Segments are numbered singly here, so\n"
         "numbers do not wrap.",
-        "Absent are RFC 7661, and a queue in the sending host, which Linux keeps short (TCP small queues).",
+        "The queue in the sending host, which Linux keeps short (`small_queues`), is a first link with `host = true`\n"
+        "([The sending host](scenarios.md#the-sending-host)). Other first links lie behind the host.",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",

@@ -18,11 +18,11 @@ from aqmlab.study.draft_cases import (
     NAME,
     SOURCE,
     TITLE,
-    UP,
     chosen,
     compare_draft,
     compare_grid,
 )
+from aqmlab.study.draft_phases import UP
 from aqmlab.study.suite import load_suite
 
 OF_THE_DRAFT = {6}

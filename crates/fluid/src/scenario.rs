@@ -215,6 +215,12 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     if link.layer != LinkLayer::PLAIN {
         refuse(format!("links.{}.overhead", link.name), "a link layer has no place in the fluid model; leave it out");
     }
+    if link.host {
+        refuse(
+            format!("links.{}.host", link.name),
+            "a queue that holds its senders back has no place in the fluid model; leave it out",
+        );
+    }
     for key in link.impairments.keys() {
         refuse(format!("links.{}.{key}", link.name), "impairments have no place in the fluid model; leave it out");
     }

@@ -66,6 +66,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     if !link.classes.classes.is_empty() {
         found.push(refuse("classes", "are not set up on Linux here; expected a link without classes"));
     }
+    if link.host {
+        found.push(refuse("host", "is not set up on Linux here, where hosts have wires of any rate; leave it out"));
+    }
     if wire.ecn_mangling.is_some() {
         found.push(refuse("ecn_mangling", "is nothing that netem has; leave it out"));
     }

@@ -210,11 +210,26 @@ pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found
                 refuse("stop", format!("\"{}\" is not after the start ({})", stop.text(), batch.start.text()));
             }
         }
+        for (i, link) in flow.path.iter().chain(&flow.ack_path).enumerate().filter(|(_, link)| links[**link].host) {
+            let name = &links[*link].name;
+            let key = if i < flow.path.len() { "path" } else { "ack_path" };
+            if i > 0 {
+                refuse(key, format!("crosses links.{name}, the interface of a sending host, later than first"));
+            } else if flow.access_rate.is_some() {
+                refuse("access_rate", format!("is that of a host, which links.{name} has; leave it out"));
+            }
+        }
         let largest = flow.wire_size();
         for link in flow.path.iter().map(|link| &links[*link]) {
             if matches!(link.buffer, Limit::Bytes(bytes) if bytes < u64::from(largest)) {
                 refuse("packet", format!("{largest} B on the wire do not fit the buffer of links.{}", link.name));
             }
+        }
+    }
+    for (i, link) in links.iter().enumerate().filter(|(_, link)| link.host) {
+        if !flows.iter().any(|flow| flow.traffic.is_tcp() && flow.path.contains(&i)) {
+            let why = "\"true\" is for the interface of a host that sends by TCP; no such flow crosses the link";
+            found.push(Problem::new(format!("links.{}.host", link.name), why));
         }
     }
 }

@@ -97,6 +97,9 @@ pub struct LinkSpec {
     pub layer: LinkLayer,
     /// Impairments of the wire.
     pub impairments: Impairments,
+    /// It is the interface of the host from which its flows are sent: nothing lies before its queue, and what leaves that makes room
+    /// for more.
+    pub host: bool,
     /// Classes that share it, if there are any.
     pub classes: ClassTree,
 }

@@ -46,6 +46,7 @@ pub fn read_link(
     };
     let fixed = link.optional("fixed").unwrap_or(false);
     let ecn = link.optional("ecn").unwrap_or(true);
+    let host = link.optional("host").unwrap_or(false);
     let mut impairments = Impairments::read(&mut link, basis.largest);
     if let Some((_, loss)) = line.and_then(|line| line.losses.first()) {
         impairments.loss = Some(Loss::random(loss.0));
@@ -68,6 +69,7 @@ pub fn read_link(
         ecn,
         layer,
         impairments,
+        host,
         classes: classes?,
     };
     Some((spec, of_trace))

@@ -77,6 +77,9 @@ impl LinkSpec {
             "ecn_mangling": of.ecn_mangling.map(Mangling::name),
             "aggregation": of.aggregation.as_ref().map(Aggregation::text),
         });
+        if self.host {
+            shown["host"] = json!(true);
+        }
         if !self.classes.classes.is_empty() {
             shown["classes"] = Value::from(self.classes.resolved(flows));
         }

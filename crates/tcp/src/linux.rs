@@ -1,5 +1,6 @@
 //! The profile `linux`: behaviour of Linux that the RFCs do not have.
 
+use crate::cc::Window;
 use aqmlab_core::{Span, Time};
 
 /// Constants that the profile sets, over the declared defaults.
@@ -15,6 +16,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("min_rto", "200 ms"),
     ("max_rto", "120 s"),
     ("after_idle", "decay"),
+    ("small_queues", "true"),
     ("header", "66 B"),
     ("ack", "66 B"),
 ];
@@ -29,6 +31,13 @@ pub(crate) const TIMEOUT_MIN: Span = Span::from_millis(2);
 
 /// A tick of the clock of timestamps (`TCP_TS_HZ`).
 pub(crate) const TIMESTAMP_TICK: Span = Span::from_millis(1);
+
+/// The pace that Linux reckons with for a law without one, segments a second: the window in a round trip, and a fifth more, or twice
+/// as much while it is to double (`tcp_update_pacing_rate`).
+pub(crate) fn pacing_rate(window: &Window, flight: u32, srtt: Span) -> f64 {
+    let ratio = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
+    ratio * window.cwnd.max(f64::from(flight)) / srtt.seconds().max(1e-6)
+}
 
 /// The time at which a timer expires that is set at `now` for `after` it. Timers lie in a wheel of 64 slots a level, each level eight
 /// times as coarse as the one before, and expire at the end of their slot (`calc_wheel_index` in kernel/time/timer.c). `phase` is the

@@ -74,6 +74,9 @@ choice! {
         Decay = "decay",
         /// It stays (Linux with `tcp_slow_start_after_idle` off).
         Keep = "keep",
+        /// new-CWV (RFC 7661): while less than half of it is in use it neither shrinks nor grows, for five minutes, after which it is
+        /// halved; a loss or mark then leaves half of what was in use.
+        NewCwv = "new-cwv",
     }
 }
 
@@ -139,8 +142,9 @@ params! {
         forgive_syn: bool = "false", from "RFC 5681, section 3.1; true: Linux, tcp_init_transfer, tcp_init_metrics";
         /// After a timeout variant `sack` sends everything again but what later ACKs name, instead of only what is missing.
         go_back_n: bool = "false", from "RFC 6675, section 5.1; true: RFC 2018, section 5";
-        /// The treatment of a window that the application has not used for longer than the retransmission timeout.
-        after_idle: IdleWindow = "restart", from "RFC 5681, section 4.1";
+        /// The treatment of a window that the application has not used for longer than the retransmission timeout, or with `new-cwv`
+        /// does not use by half.
+        after_idle: IdleWindow = "restart", from "RFC 5681, section 4.1; decay: RFC 2861 as in Linux; new-cwv: RFC 7661";
         /// The window grows to twice the largest flight since it was last reduced (maxFS) at most, beyond slow start to a segment
         /// more than that; in variant `rack` in place of Linux's rule, by which it grows where it was used up in the last round
         /// trip, or in slow start by half.
@@ -152,6 +156,9 @@ params! {
         segment_memory: Bytes = "2280 B" in "1448 B" ..= "65536 B", from "Linux 7.3 (skb->truesize)";
         /// The same for one that is held behind another: from a veth pair, two share a header; from a TUN device, they do not.
         merged_memory: Bytes = "1448 B" in "1448 B" ..= "65536 B", from "Linux 7.3, tcp_try_coalesce";
+        /// Where the first link is the sender's own (`host = true`), a flow has so much in its queue: two segments, or bursts, or what its
+        /// rate, the pace or with others 1.2 windows a round trip (2 in slow start), sends in 1/1024 s.
+        small_queues: bool = "false", from "Linux, tcp_small_queue_check";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
         /// What answers the SYN is acknowledged before the first data are sent, by a packet of its own.

@@ -250,6 +250,11 @@ impl QuickAcks {
         AckTime::Compressed(Span(self.rtt.0 / 100 * 33).min(COMPRESSION) + SLACK) // `tcp_comp_sack_rtt_percent`
     }
 
+    /// ACKs of segments out of order wait for each other.
+    pub fn is_compressing(&self) -> bool {
+        self.compressed > 0
+    }
+
     /// An ACK is sent. With the last of those that are sent at once the wait is the least again (`tcp_dec_quickack_mode`).
     pub fn on_ack(&mut self, next: u32, now: Time, params: &TcpParams) {
         let left = self.offered.saturating_sub((next - self.offered_at).saturating_mul(MSS));

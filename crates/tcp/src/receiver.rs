@@ -202,15 +202,30 @@ impl Receiver {
         Some(self.take_waiting(now, params))
     }
 
-    /// The delayed ACK that a segment, marked or not, must not be acknowledged together with: the one that is due, or that
-    /// of a segment of the other kind (RFC 8257, section 3.2: an implementation may send two ACKs).
-    pub fn take_before(&mut self, is_ce: bool, now: Time, params: &TcpParams) -> Option<(Time, Ack)> {
-        let differs = self.feedback == EcnFeedback::PerPacket && is_ce != self.ece;
+    /// The delayed ACK that a segment, `seq`, marked or not, must not be acknowledged together with: the one that is due, that
+    /// of a segment of the other kind (RFC 8257, section 3.2: an implementation may send two ACKs), or one that tells of blocks
+    /// that another may have no room for.
+    pub fn take_before(&mut self, seq: u32, is_ce: bool, now: Time, params: &TcpParams) -> Option<(Time, Ack)> {
+        let differs = self.feedback == EcnFeedback::PerPacket && is_ce != self.ece || self.crowds_out(seq);
         if differs && self.ack_due != Time::NEVER && self.ack_due > now {
             self.ack_due = now;
             return Some(self.take_waiting(now, params));
         }
         self.take_due(now, params)
+    }
+
+    /// A segment is neither of the two newest blocks nor next to one, and the ACK that waits tells of both (`tcp_sack_new_ofo_skb`,
+    /// `TCP_SACK_BLOCKS_EXPECTED`).
+    #[inline]
+    fn crowds_out(&self, seq: u32) -> bool {
+        self.quick.as_ref().is_some_and(|quick| quick.is_compressing()) && self.is_of_third_block(seq)
+    }
+
+    #[cold]
+    fn is_of_third_block(&self, seq: u32) -> bool {
+        let [first, second, _] = self.recent;
+        let touches = |start: u32| start <= seq + 1 && seq <= self.gap(start);
+        second > self.next && seq > self.next && !self.has(seq) && !touches(first) && !touches(second)
     }
 
     /// The ACK that waits.
@@ -464,6 +479,29 @@ mod tests {
         assert_eq!(arrive(1, true, 40), (Some(true), false));
     }
 
+    #[test]
+    fn a_third_block_does_not_wait_with_the_other_two() {
+        let mut bench = bench(true, &[("delayed_ack", "true"), ("quick_acks", "1"), ("syn", "false")]);
+        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
+        let now = Time::ZERO + Span::from_millis(40);
+        let mut arrive = |seq| {
+            let before = bench.receiver.take_before(seq, false, now, &bench.params);
+            let ack =
+                bench.receiver.on_segment(SegmentArrival { seq, ..SegmentArrival::default() }, now, &bench.params);
+            [before.map(|(_, ack)| ack), ack].map(|ack| ack.map(|ack| ack.sack))
+        };
+        let blocks = |blocks: &[Range<u32>]| Some(Sack::listing(blocks));
+        // Of the first 40 segments 1 is missing; those after the first few wait, and 42 begins a second block, which waits with them.
+        for seq in (0..40).filter(|seq| *seq != 1) {
+            arrive(seq);
+        }
+        assert_eq!([arrive(40), arrive(42)], [[None, None]; 2]);
+        assert_eq!(arrive(44), [blocks(&[42..43, 2..41]), None], "before a third one");
+        assert_eq!([arrive(43), arrive(45)], [[None, None]; 2], "of the newest");
+        assert_eq!(arrive(47), [blocks(&[42..46, 2..41]), None]);
+        assert_eq!([arrive(46), arrive(41)], [[None, None]; 2], "41 is next to the second");
+    }
+
     /// A tick is 1 ms. Segment 2 is lost, 3 late: what fills the hole, sent at 50 ms, dates the connection.
     #[test]
     fn a_segment_that_is_older_than_the_last_timestamp_is_not_taken_in() {
@@ -558,11 +596,15 @@ mod tests {
         bench.receiver = Receiver::new(TcpVariant::Reno, EcnFeedback::PerPacket);
         let mut told = Vec::new();
         for (seq, is_ce) in (0..).zip([false, true, true, true, false, false]) {
-            let before = bench.receiver.take_before(is_ce, bench.now, &bench.params).map(|(_, ack)| ack);
+            let before = bench.receiver.take_before(0, is_ce, bench.now, &bench.params).map(|(_, ack)| ack);
             told.extend(before.into_iter().chain(bench.ack(seq, is_ce, false)).map(|ack| (ack.next, ack.ece)));
         }
         assert_eq!(told, [(1, false), (2, true), (4, true), (5, false)], "5 waits");
-        assert_eq!(bench.receiver.take_before(false, bench.now, &bench.params), None, "one of the same kind may come");
+        assert_eq!(
+            bench.receiver.take_before(0, false, bench.now, &bench.params),
+            None,
+            "one of the same kind may come"
+        );
     }
 
     #[test]

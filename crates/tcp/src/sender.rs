@@ -2,7 +2,9 @@
 
 mod ecn;
 mod growth;
+mod host_queue;
 mod ns2;
+mod validation;
 
 use crate::ack::Ack;
 use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure, SENDER_PHASES};
@@ -11,7 +13,9 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
 use growth::WindowUse;
+use host_queue::HostQueue;
 use std::mem::offset_of;
+use validation::Validation;
 
 /// A segment as the sender hands it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +95,10 @@ pub struct Sender {
     retransmits: u32,
     pub(crate) timeouts: u32,
     pub(crate) ecn_reductions: u32,
+    host_queue: HostQueue,
     window_use: WindowUse,
+    /// Of a sender with new-CWV, whose law does not own the window.
+    validation: Option<Box<Validation>>,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -105,6 +112,7 @@ impl Sender {
         let mut cc = Congestion::new(cwnd, params.window.0.floor(), control.law());
         cc.seed(clock_phase.0);
         cc.host().into_iter().for_each(|law| law.has_offload = params.bursts == BurstLimit::Gso);
+        let validation = if cc.owns_window() { None } else { Validation::new(params.after_idle) };
         Self {
             cc,
             rtt: RttEstimator::new(params, clock_phase),
@@ -129,7 +137,9 @@ impl Sender {
             retransmits: 0,
             timeouts: 0,
             ecn_reductions: 0,
+            host_queue: HostQueue::default(),
             window_use: WindowUse::default(),
+            validation,
         }
     }
 
@@ -165,6 +175,7 @@ impl Sender {
         if !self.cc.owns_window() {
             match (params.after_idle, &self.recovery) {
                 (IdleWindow::Keep, _) => {}
+                (IdleWindow::NewCwv, _) => self.validate_window(now, params),
                 (IdleWindow::Decay, LossRecovery::Rack(_)) => self.rack_restart_window(now, params),
                 _ if pause <= self.rtt.timeout(params) => {}
                 _ => self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params)),
@@ -336,6 +347,7 @@ impl Sender {
         self.inflation = 0;
         if in_recovery {
             self.state = RecoveryState::Open;
+            self.end_unvalidated_reduction();
         }
         self.duplicate_acks = 0;
         self.limited_transmits = 0;
@@ -350,6 +362,7 @@ impl Sender {
             self.echo_at_one = self.ecn && params.ecn_response == EcnResponse::Ns2;
         }
         self.restart_timer(now, params);
+        self.validate_window(now, params);
         if handshake_done {
             self.begin(params);
         } else if in_recovery && !params.open_on_exit {
@@ -357,8 +370,11 @@ impl Sender {
         } else if !is_echo || self.is_answered(ack.next, params) {
             let (acked, flight, srtt) = (ack.next - hole - known, self.sent - hole, self.rtt.smoothed());
             let (is_app_limited, before) = (self.next_seq >= self.end, self.cc.window);
-            self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay: ack.delay, srtt, now, ..Facts::default() });
-            self.limit_growth(before, flight, params);
+            if self.is_growth_valid(f64::from(flight) >= before.cwnd.floor()).unwrap_or(true) {
+                let delay = ack.delay;
+                self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay, srtt, now, ..Facts::default() });
+                self.limit_growth(before, flight, params);
+            }
         }
     }
 
@@ -424,13 +440,13 @@ impl Sender {
         is_echo
     }
 
-    /// True if the pace of the law, if it has one, allows a segment now.
+    /// True if the host, and the pace of the law, if it has one, allow a segment now.
     #[inline]
     pub(crate) fn may_send(&mut self, now: Time) -> bool {
-        self.cc.host().is_none_or(|law| law.may_send(now))
+        self.host_has_room() && self.cc.host().is_none_or(|law| law.may_send(now))
     }
 
-    /// The pace allows a segment that the window has allowed before.
+    /// The pace, or the host, allows a segment that the window has allowed before.
     #[cold]
     fn send_more(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if let Some(law) = self.cc.host() {
@@ -461,6 +477,7 @@ impl Sender {
             self.retransmits += 1;
             self.rtt.on_retransmit(seq);
         }
+        self.enter_host();
         let is_syn = seq == 0 && params.syn;
         let is_ect = self.ecn && if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);

@@ -141,6 +141,11 @@ impl GuestNetwork {
         done
     }
 
+    /// Ends of its wires.
+    pub fn devices(&self) -> u64 {
+        self.gates.values().map(|gate| if matches!(gate, Gate::Sender(_) | Gate::Receiver(_)) { 2 } else { 1 }).sum()
+    }
+
     /// Counts of a link's queueing discipline.
     pub fn stats(&self, link: usize) -> io::Result<QdiscStats> {
         let Device { index, place, handle, .. } = self.queues[link];

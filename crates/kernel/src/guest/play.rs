@@ -27,6 +27,8 @@ use std::os::fd::OwnedFd;
 const LOOK: Span = Span::from_micros(10_000);
 /// The network rests so long before the run begins.
 const REST: u64 = 10_000_000;
+/// Devices that come up in a second at most (`MAX_DO_DEV_PER_LOOP` in net/core/link_watch.c): what leaves by the others is lost.
+const DEVICES: u64 = 100;
 
 /// What is to be done at a time, in this order where several are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,7 +205,7 @@ impl<'a> Player<'a> {
             tap: Tap::open()?,
             counts: Counts::new(order, scenario),
             wall: read_clock(ClockId::CLOCK_REALTIME)? - monotonic,
-            origin: monotonic + REST,
+            origin: monotonic + REST + (network.devices() - 1) / DEVICES * 1_000_000_000,
             schedules: scenario.links.iter().map(|link| (RateSchedule::new(link, order.seed), link.rate)).collect(),
             upcoming: vec![None; scenario.links.len()],
             delivered: members.iter().map(|members| vec![0; members.len()]).collect(),

@@ -126,7 +126,7 @@ impl NetworkState {
             clients: Vec::new(),
             connections: Vec::new(),
             routes: Routes::new(scenario),
-            groups: scenario.flows.iter().map(Group::new).collect(),
+            groups: scenario.flows.iter().map(|spec| Group::new(spec, scenario.links[spec.path[0]].host)).collect(),
             group_meters: vec![meter; scenario.flows.len()],
             transfer_table: records.then(TransferTable::default),
             phases: PhaseLog::new(scenario),

@@ -107,6 +107,8 @@ pub struct Group {
     variant: TcpVariant,
     control: LawChoice,
     pub is_tcp: bool,
+    /// They leave by a link that is their host's.
+    pub begins_at_host: bool,
     /// ACKs may wait at the receiver.
     pub delays_acks: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
@@ -129,7 +131,7 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(spec: &FlowSpec) -> Self {
+    pub fn new(spec: &FlowSpec, begins_at_host: bool) -> Self {
         // Within 16 bits: the scenario language allows no packet above 65000 B with its header.
         let (data_size, syn_size) = (spec.wire_size() as u16, (spec.header as u16).max(1));
         let time = |size: u16| spec.access_rate.map_or(Span::ZERO, |rate| rate.transmission(size.into()));
@@ -138,6 +140,7 @@ impl Group {
             variant: spec.variant,
             control: spec.control.clone(),
             is_tcp: spec.traffic.is_tcp(),
+            begins_at_host,
             delays_acks: spec.tcp.delayed_ack || spec.tcp.quick_acks > 0,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
@@ -155,7 +158,11 @@ impl Group {
 
     /// A sender of this group at rest; `phase` is its host's boot time within a tick of its clock.
     pub fn sender(&self, phase: Span) -> Sender {
-        Sender::new(self.variant, &self.tcp, &self.control, self.ecn.is_capable(), phase)
+        let mut sender = Sender::new(self.variant, &self.tcp, &self.control, self.ecn.is_capable(), phase);
+        if self.begins_at_host {
+            sender.watch_host_queue(&self.tcp);
+        }
+        sender
     }
 
     /// The name of its law, if that comes from elsewhere and may break down.
@@ -377,7 +384,7 @@ impl Flow {
         }
         if path.group.delays_acks {
             let is_late = self.receiver.ack_due() < received; // at one instant it leaves just before the other, and as that does
-            match self.receiver.take_before(is_marked, received, tcp) {
+            match self.receiver.take_before(seq, is_marked, received, tcp) {
                 Some((_, ack)) if !is_late => self.send_ack(packet.flow, &ack, Span::ZERO, received, &mut path),
                 due => self.send_due_ack(packet.flow, due, &mut path),
             }
@@ -530,7 +537,7 @@ mod tests {
                     [[flows]]\nrtt = \"80 ms\"\nrtt_notification = true\n";
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
             let scenario = aqmlab_scenario::parse(&text, "announce", &[]).unwrap();
-            let group = Group::new(&scenario.flows[0]);
+            let group = Group::new(&scenario.flows[0], false);
             let routes = crate::net::route::Routes::new(&scenario);
             let route = routes.of(0, Span::from_seconds(0.08));
             let mut flow = Flow::new(&group, 0, Span::ZERO, route, Flow::NO_CONNECTION, 0);

@@ -41,6 +41,10 @@ impl Lines {
             let why = "are for groups of flows, which a line has none of; leave them out";
             return Err(Problems::one(format!("links.{}.classes", link.name), why));
         }
+        if let Some(link) = scenario.links.iter().find(|link| link.host) {
+            let why = "is for senders of a simulation; leave it out";
+            return Err(Problems::one(format!("links.{}.host", link.name), why));
+        }
         let changes = changes(scenario)?;
         let rtt = scenario.flows.iter().map(|flows| flows.rtt.typical_largest()).max().unwrap_or_default();
         let own = |link: Option<&LinkSpec>| link.map_or(Span::ZERO, |link| link.delay);

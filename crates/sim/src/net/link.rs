@@ -66,6 +66,10 @@ pub struct Link<P = Packet> {
     pub losses: Option<Box<LossMeter>>,
     /// The last packet that asked to join, or to leave, has cost others their place in the queue.
     has_removed: bool,
+    /// It is the interface of the host that sends its packets.
+    pub is_host: bool,
+    /// Packets that the queue of a host has dropped after they had joined; empty between two calls.
+    pub removed: Vec<Packet>,
 }
 
 /// Packets offered to a link, and what became of them at once or later.
@@ -144,7 +148,7 @@ impl<P: WirePacket> Link<P> {
         let impairment: Option<Box<Impairment<P>>> =
             (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed)));
         let gathers = impairment.as_ref().is_some_and(|wire| wire.gathers());
-        let are_known = queue.departures_known() && spec.changes == RateChanges::None && !gathers;
+        let are_known = queue.departures_known() && !spec.host && spec.changes == RateChanges::None && !gathers;
         let mut changes = RateSchedule::new(spec, seed);
         Self {
             departures: if are_known { departures } else { DepartureMode::Events },
@@ -169,6 +173,8 @@ impl<P: WirePacket> Link<P> {
             rng: stream("aqm"),
             losses: None,
             has_removed: false,
+            is_host: spec.host,
+            removed: Vec::new(),
         }
     }
 
@@ -440,26 +446,26 @@ impl Link {
         losses.iter_mut().for_each(|losses| losses.drop_packet(packet, outcome, now, || backlog_time(queue)));
     }
 
-    /// The queue may have dropped packets that had joined.
+    /// The queue may have dropped packets that had joined; true if it is a host's, and has.
     #[inline]
-    pub fn book_removed(&mut self, now: Time) {
-        if std::mem::take(&mut self.has_removed) {
-            self.book_notes(now);
-        }
+    pub fn book_removed(&mut self, now: Time) -> bool {
+        std::mem::take(&mut self.has_removed) && self.book_notes(now)
     }
 
     #[cold]
     #[inline(never)]
-    fn book_notes(&mut self, now: Time) {
-        let Self { queue, losses: Some(losses), .. } = self else { return };
+    fn book_notes(&mut self, now: Time) -> bool {
+        let Self { queue, losses: Some(losses), is_host, removed, .. } = self else { return false };
         let mut notes = std::mem::take(&mut losses.notes);
         queue.fetch_notes(&mut notes);
         for note in notes.drain(..) {
             if let Fate::Dropped(why) = note.fate {
+                removed.extend(is_host.then_some(note.packet));
                 losses.drop_packet(&note.packet, PacketOutcome::Dropped(why), now, || backlog_time(queue));
             }
         }
         losses.notes = notes;
+        !removed.is_empty()
     }
 }
 

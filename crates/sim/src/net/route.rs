@@ -37,6 +37,8 @@ pub struct Way {
     /// Propagation of the links, there and back, as the scenario begins: a link that becomes longer makes the round trip
     /// longer, too.
     own: Span,
+    /// The first link is the interface of the sending host: nothing lies before it.
+    pub begins_at_host: bool,
     /// The part of [`Way::back`] and [`Way::home`] that all flows of the group share.
     back: Span,
     home: Span,
@@ -103,6 +105,7 @@ impl Way {
             first: path[0] as u32,
             first_on_way_back: spec.ack_path.first().map_or(Leg::NO_LINK, |link| *link as u32),
             own: spec.own_delay(|link| links[link].delay),
+            begins_at_host: links[path[0]].host,
             back: Span::ZERO,
             home: Span::ZERO,
         };
@@ -139,14 +142,18 @@ impl Way {
     /// From the end of the sender's access link to the first queue.
     #[inline]
     pub fn entry(&self, route: Route) -> Leg {
-        Leg { delay: Span(self.access(route).0 / 2), lane: route.lanes.entry, to: self.first }
+        Leg { delay: self.before_first(route), lane: route.lanes.entry, to: self.first }
     }
 
     /// From the receiver's access link to the receiver.
     #[inline]
     pub fn egress(&self, route: Route) -> Span {
-        let there = self.access(route).0;
-        Span(there - there / 2)
+        Span(self.access(route).0 - self.before_first(route).0)
+    }
+
+    #[inline]
+    fn before_first(&self, route: Route) -> Span {
+        if self.begins_at_host { Span::ZERO } else { Span(self.access(route).0 / 2) }
     }
 
     /// From the receiver to the first queue on the way back, or to the sender if there is none; time to send the ACK

@@ -131,7 +131,7 @@ pub fn replay(script: &Value, law: &str) -> Value {
         } else if first == arrival {
             let Reverse((_, count)) = link.arrivals.pop().expect("just seen");
             let segment = link.arriving[&count];
-            answers.extend(receiver.take_before(segment.is_ce, first, &params).map(|(_, ack)| ack));
+            answers.extend(receiver.take_before(segment.seq, segment.is_ce, first, &params).map(|(_, ack)| ack));
             answers.extend(receiver.on_segment(segment, first, &params));
         } else if first == receiver.ack_due() {
             answers.extend(receiver.take_due(first, &params).map(|(_, ack)| ack));

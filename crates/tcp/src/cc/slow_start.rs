@@ -60,7 +60,7 @@ impl SlowStart {
             Self::Classic => {}
             Self::HyStart(hystart) => {
                 hystart.measure(ack);
-                if window.cwnd < window.ssthresh && hystart.ends_slow_start(window.cwnd, ack) {
+                if window.cwnd < window.ssthresh && hystart.ends_slow_start(window, ack) {
                     window.ssthresh = window.cwnd;
                 }
             }

@@ -53,7 +53,11 @@ impl Sender {
         self.recover = self.sent;
         // RFC 5681, section 3.2, step 2: what limited transmit sent does not count.
         let flight = self.flight().saturating_sub(self.limited_transmits);
+        let before = self.cc.window.cwnd;
         self.cc.enter_recovery(params.halve, self.window(params), flight);
+        if self.reduce_unvalidated(before).is_some() {
+            self.cc.window.cwnd = self.cc.window.ssthresh;
+        }
         self.cwr_due = self.ecn;
         self.enter_fast_recovery(now, params, net);
     }

@@ -79,6 +79,7 @@ impl Sender {
             self.rack_on_echo();
         }
         self.rack_set_timer(timeout, &news, now, params);
+        self.validate_window(now, params);
         if !handshake_done {
             self.rack_set_window(&news, now, params);
         }
@@ -188,6 +189,8 @@ impl Sender {
             let rack = self.rack();
             rack.undo = rack.undo_from(hole, Some(window));
             self.cc.reduce_ssthresh(CongestionEvent::Timeout, ReductionBase::Window, window.cwnd, 0);
+            self.reduce_unvalidated(window.cwnd);
+            self.end_unvalidated_reduction();
         }
         self.timeouts += 1;
         self.note_lost_syn(params);

@@ -40,7 +40,10 @@ impl Sender {
         } else {
             // What recovery has sent beyond the lost window must not raise ssthresh (RFC 5681, eq. (4): no more than).
             let answered = if self.hole < self.recover { self.cc.reduced_from() } else { u32::MAX };
+            let before = self.cc.window.cwnd;
             self.cc.on_timeout(params.halve, self.window(params), self.flight().min(answered));
+            self.reduce_unvalidated(before);
+            self.end_unvalidated_reduction();
         }
         self.back_off(params);
         if let LossRecovery::Sack(board) = &mut self.recovery {

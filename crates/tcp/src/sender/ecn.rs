@@ -15,7 +15,12 @@ impl Sender {
         }
         self.recover = self.sent;
         self.state = RecoveryState::Cwr;
+        let before = self.cc.window.cwnd;
         self.cc.on_ecn_echo(params.ecn_response, params.halve, self.window(params), self.flight());
+        if self.reduce_unvalidated(before).is_some() {
+            self.cc.window.cwnd = self.cc.window.ssthresh;
+            self.end_unvalidated_reduction();
+        }
         self.cwr_due = true;
         self.ecn_reductions += 1;
     }

@@ -4,6 +4,7 @@ mod ecn;
 mod rack;
 mod sack;
 mod timer;
+mod validation;
 
 use super::*;
 use crate::params::Profile;

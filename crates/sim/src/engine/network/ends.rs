@@ -84,15 +84,20 @@ impl NetworkState {
     /// From now on nobody looks at the flows before the end, nor changes anything on their way: senders may act ahead of time,
     /// and do so where that is faster. Few flows whose ACKs come in lanes lose by it.
     /// Those of transfers do not, as what a client does next depends on all of its connections, nor do those whose ACKs may
-    /// pass each other or whose delays change with the rate of a link, nor those that are to stop.
+    /// pass each other or whose delays change with the rate of a link, nor those that
+    /// are to stop or that their host's queue holds back.
     pub fn let_senders_run_ahead(&mut self) {
         if self.routes.has_lanes() && self.flows.len() <= IN_CACHE {
             return;
         }
         self.agenda.runs_ahead = true;
         let ahead = if self.measured.start > Time::ZERO { Ahead::WarmingUp } else { Ahead::Measured };
-        let waits: Vec<bool> =
-            self.routes.ways.iter().map(|way| self.reorders_acks(way) || self.changes_delays(way)).collect();
+        let waits: Vec<bool> = self
+            .routes
+            .ways
+            .iter()
+            .map(|way| way.begins_at_host || self.reorders_acks(way) || self.changes_delays(way))
+            .collect();
         let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !waits[flow.group as usize];
         self.flows.iter_mut().filter(may).for_each(|flow| flow.ahead = ahead);
     }
@@ -146,6 +151,16 @@ impl NetworkState {
     #[inline(never)] // one copy of its code
     fn hear(&mut self, packet: &Packet, time: Time) {
         self.at_sender(packet.flow, time, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
+    }
+
+    /// A packet has left the queue of the host that sends it, on its way or dropped: its sender may go on.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave_host(&mut self, packet: &Packet) {
+        let flow = &self.flows[packet.flow as usize];
+        if self.groups[flow.group as usize].is_tcp && flow.knows(packet) {
+            self.at_sender(packet.flow, self.now, |sender, now, tcp, net| sender.on_left_host(now, tcp, net));
+        }
     }
 
     #[inline(always)]

@@ -55,18 +55,38 @@ impl NetworkState {
     fn lose(&mut self, index: usize, packet: Packet, why: Reason) {
         let link = &mut self.links[index];
         link.book_drop(&packet, why, self.now);
-        link.book_removed(self.now);
+        if link.is_host {
+            self.leave_host(&packet);
+        }
+        self.book_removed(index);
+    }
+
+    /// A queue may have dropped packets that had joined.
+    #[inline]
+    fn book_removed(&mut self, index: usize) {
+        if self.links[index].book_removed(self.now) {
+            self.leave_host_dropped(index);
+        }
+    }
+
+    /// The queue of a host has dropped packets that had joined.
+    #[cold]
+    #[inline(never)]
+    fn leave_host_dropped(&mut self, index: usize) {
+        let mut removed = std::mem::take(&mut self.links[index].removed);
+        removed.drain(..).for_each(|packet| self.leave_host(&packet));
+        self.links[index].removed = removed;
     }
 
     /// A packet waits whose departure was not foreseen; others may have made room for it.
     #[inline]
     fn join(&mut self, index: usize) {
         let link = &mut self.links[index];
-        let is_free = link.is_free();
-        if link.departures == DepartureMode::Events {
-            link.book_removed(self.now);
+        let (is_free, departures) = (link.is_free(), link.departures);
+        if departures == DepartureMode::Events {
+            self.book_removed(index);
         }
-        if link.departures == DepartureMode::AtService {
+        if departures == DepartureMode::AtService {
             self.link_events[index].joined.push_back(self.agenda.calendar.present);
         }
         if is_free {
@@ -80,7 +100,7 @@ impl NetworkState {
         let link = &mut self.links[index as usize];
         let (end, departures) = (link.start_service(self.now), link.departures);
         if departures == DepartureMode::Events {
-            link.book_removed(self.now);
+            self.book_removed(index as usize);
         }
         let Some(end) = end else { return };
         let (lane, place, sent) =
@@ -110,12 +130,16 @@ impl NetworkState {
         if link.is_sending(self.now) {
             return; // it was to ask a queue again, which has let another packet go meanwhile
         }
-        match (link.finish_service(), link.is_impaired()) {
+        let (packet, is_host) = (link.finish_service(), link.is_host);
+        match (packet, link.is_impaired()) {
             (None, _) => {}
             (Some(packet), false) => self.forward(&packet, self.hop(&packet), self.now),
             (Some(packet), true) => self.forward_over_wire(packet, self.now),
         }
         self.start_service(index);
+        if let Some(packet) = packet.filter(|_| is_host) {
+            self.leave_host(&packet);
+        }
     }
 
     /// The link that a packet is at, and what follows it.

@@ -49,7 +49,7 @@ pub struct Plan {
 
 impl Plan {
     /// The plan of a network at rest for so many threads; `None` if it cannot be divided: for one thread, with clients, with
-    /// changes of rates or of anything else, and where no delay lies between links and flows.
+    /// changes of rates or of anything else, where a host's queue holds its senders back, and where no delay lies between links and flows.
     pub fn new(network: &NetworkState, threads: usize) -> Option<Self> {
         let scenario = &network.scenario;
         let is_fit = threads > 1
@@ -57,6 +57,7 @@ impl Plan {
             && network.clients.is_empty()
             && scenario.changes.is_empty()
             && network.phases.is_none()
+            && !scenario.links.iter().any(|link| link.host)
             && scenario.links.iter().all(|link| matches!(link.changes, RateChanges::None | RateChanges::Trace(_)));
         if !is_fit {
             return None;

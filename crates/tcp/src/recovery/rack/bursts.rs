@@ -24,7 +24,7 @@ impl Sender {
         if self.cc.paces() {
             return u32::MAX;
         }
-        let burst = burst(self.rack_rate(), self.rack().detection.min_rtt());
+        let burst = self.rack_burst_size();
         let room = limit - self.rack().board.in_flight();
         let recovers = matches!(self.state, RecoveryState::FastRecovery | RecoveryState::RtoRecovery);
         let is_silent = now.since(self.rack().usage.sent_at()) > SILENCE;
@@ -32,12 +32,9 @@ impl Sender {
         if recovers || is_silent || is_enough || self.rack_ack_is_late(now) { burst } else { 0 }
     }
 
-    /// The window in a round trip, and a fifth more, or twice as much while it is to double (`tcp_update_pacing_rate`);
-    /// segments a second.
-    fn rack_rate(&self) -> f64 {
-        let window = self.cc.window;
-        let ratio = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        ratio * window.cwnd.max(f64::from(self.flight())) / self.rtt.smoothed().seconds().max(1e-6)
+    /// Segments of a burst.
+    pub(crate) fn rack_burst_size(&mut self) -> u32 {
+        burst(self.window_rate(), self.rack().detection.min_rtt())
     }
 
     /// Half a round trip has not passed since the first segment outstanding was sent: its ACK is too far away to be waited for.

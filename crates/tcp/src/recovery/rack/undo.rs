@@ -92,6 +92,7 @@ impl Sender {
 
     /// The reduction is over (`tcp_end_cwnd_reduction`).
     pub(super) fn rack_leave_recovery(&mut self) {
+        self.end_unvalidated_reduction();
         self.cc.leave_recovery();
         self.rack_end();
     }

@@ -1,4 +1,4 @@
-//! A window that is not used up does not grow, and decays (RFC 2861, as Linux has it; RFC 7661 is absent). Names in parentheses
+//! A window that is not used up does not grow, and decays (RFC 2861, as Linux has it; RFC 7661 is in `sender/validation.rs`). Names in parentheses
 //! are Linux's (net/ipv4/tcp_output.c).
 
 use crate::params::{IdleWindow, TcpParams};

@@ -22,7 +22,8 @@ impl Sender {
         let is_new = self.state != RecoveryState::Cwr || state == RecoveryState::Cwr;
         if is_new {
             self.cc.reduce_ssthresh(event, ReductionBase::Window, window.cwnd, 0);
-            self.rack().prr = Prr::new(window.cwnd as u32);
+            let recover_fs = self.reduce_unvalidated(window.cwnd).unwrap_or(window.cwnd as u32);
+            self.rack().prr = Prr::new(recover_fs);
             self.cwr_due = self.ecn;
         } else if self.cc.reduces_again() {
             self.cc.reduce_ssthresh(event, ReductionBase::Window, window.cwnd, 0);
@@ -76,7 +77,9 @@ impl Sender {
     /// counts as later on (`tcp_slow_start`).
     fn rack_grow_window(&mut self, news: &News, now: Time, params: &TcpParams) {
         let window = self.cc.window;
-        if !params.rate_limited_increase && !self.rack().usage.lets_grow(&window) {
+        let usage = &self.rack().usage;
+        let (is_used_up, lets_grow) = (usage.is_limited, usage.lets_grow(&window) || params.rate_limited_increase);
+        if !self.is_growth_valid(is_used_up).unwrap_or(lets_grow) {
             return;
         }
         let left = (window.ssthresh - window.cwnd).ceil();

@@ -11,6 +11,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("clock", "4 ms"),
     ("estimator", "linux"),
     ("forgive_syn", "true"),
+    ("ecn_fallback", "true"),
     ("handshake_ack", "true"),
     ("linear_syn_timeouts", "4"),
     ("min_rto", "200 ms"),

@@ -479,6 +479,9 @@ impl Sender {
         }
         self.enter_host();
         let is_syn = seq == 0 && params.syn;
+        if is_syn && !is_new && params.ecn_fallback && self.retransmits > u32::from(self.cc.counts_marks()) {
+            self.ecn = false;
+        }
         let is_ect = self.ecn && if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
         let mut is_push = seq + 1 == self.end;

@@ -59,6 +59,11 @@ impl Congestion {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
+    /// The receiver counts marks for it (AccECN).
+    pub fn counts_marks(&self) -> bool {
+        matches!(&self.law, AnyLaw::Other(law) if law.counts_marks())
+    }
+
     /// The law alone sets the window.
     pub fn owns_window(&self) -> bool {
         matches!(&self.law, AnyLaw::Other(law) if law.owns_window())

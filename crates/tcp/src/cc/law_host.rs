@@ -99,6 +99,11 @@ impl LawHost {
         self.needs.pacing
     }
 
+    /// The receiver counts marks for it (AccECN).
+    pub fn counts_marks(&self) -> bool {
+        self.needs.feedback == EcnFeedback::Counter
+    }
+
     pub fn owns_window(&self) -> bool {
         self.needs.owns_window
     }

@@ -42,6 +42,25 @@ fn data_are_ecn_capable_and_the_syn_is_not() {
 }
 
 #[test]
+fn a_syn_that_is_sent_again_asks_for_ecn_no_more() {
+    let prague = LawChoice::parse("tcp", "prague").unwrap();
+    for (law, lost, is_capable) in
+        [(&LawChoice::default(), 0, true), (&LawChoice::default(), 1, false), (&prague, 1, true), (&prague, 2, false)]
+    {
+        let mut bench = ecn(TcpVariant::Rack, Profile::Linux, &[]);
+        bench.sender = Sender::new(TcpVariant::Rack, &bench.params, law, true, Span::ZERO);
+        bench.open();
+        for _ in 0..lost {
+            bench.now = bench.sender.deadline();
+            bench.sender.on_timer(bench.now, &bench.params, &mut bench.wire);
+        }
+        bench.wire.0.clear();
+        bench.sender.on_ack(Ack { next: 1, ..Ack::default() }, bench.now, &bench.params, &mut bench.wire);
+        assert!(!bench.wire.0.is_empty() && bench.wire.0.iter().all(|segment| segment.is_ect == is_capable));
+    }
+}
+
+#[test]
 fn a_syn_that_is_ecn_capable_and_marked_opens_with_one_segment() {
     // draft-ietf-tcpm-generalized-ecn, section 3.2.1: ECT but where it is sent again, and answered by the initial window.
     let prague = LawChoice::parse("tcp", "prague").unwrap();

@@ -130,7 +130,7 @@ impl Receiver {
             is_new_mark: self.feedback == EcnFeedback::Classic && is_ce && !told,
             lacks_ect: is_classic && !is_ect && !is_ce && quick.has_seen_ect,
         };
-        quick.has_seen_ect |= is_ect || is_ce;
+        quick.has_seen_ect |= (is_ect || is_ce) && (seq > 0 || !params.syn);
         let is_second = self.ack_due != Time::NEVER;
         let due = match quick.on_segment(&arrived, is_second, now, params) {
             // The application reads at once, and with the end of what was written the ACK is due (`__tcp_cleanup_rbuf`).

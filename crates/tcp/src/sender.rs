@@ -8,7 +8,8 @@ mod validation;
 
 use crate::ack::Ack;
 use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure, SENDER_PHASES};
-use crate::params::{BurstLimit, EcnResponse, IdleWindow, TcpParams, TcpVariant};
+use crate::ecn::EcnFeedback;
+use crate::params::{BurstLimit, EcnResponse, Estimator, IdleWindow, TcpParams, TcpVariant};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
@@ -467,6 +468,17 @@ impl Sender {
         }
     }
 
+    /// A SYN carries ECT: that of DCTCP in Linux does, again too (`tcp_ecn_send_syn`). One that is sent again may be the end of ECN.
+    #[cold]
+    fn is_ect_on_syn(&mut self, is_first: bool, params: &TcpParams) -> bool {
+        let feedback = self.cc.feedback();
+        if !is_first && params.ecn_fallback && self.retransmits > u32::from(feedback == EcnFeedback::Counter) {
+            self.ecn = false;
+        }
+        let is_dctcp = feedback == EcnFeedback::PerPacket && params.estimator == Estimator::Linux;
+        is_dctcp || params.ect_on_syn && is_first
+    }
+
     pub(crate) fn transmit(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let nothing_outstanding = self.sent == self.hole;
         let is_new = seq >= self.sent;
@@ -479,10 +491,10 @@ impl Sender {
         }
         self.enter_host();
         let is_syn = seq == 0 && params.syn;
-        if is_syn && !is_new && params.ecn_fallback && self.retransmits > u32::from(self.cc.counts_marks()) {
-            self.ecn = false;
-        }
-        let is_ect = self.ecn && if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
+        let is_ect = match is_syn {
+            true => self.ecn && self.is_ect_on_syn(is_new, params),
+            false => self.ecn && (is_new || params.ect_on_retransmit),
+        };
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
         let mut is_push = seq + 1 == self.end;
         if let LossRecovery::Rack(rack) = &mut self.recovery {

@@ -4,6 +4,7 @@ use super::law_host::{AckContext, LawHost, RecoveryReport};
 use super::reno::Reno;
 use super::{CongestionControl, CongestionEvent, Facts, LawFailure, Needs, Window};
 use crate::ack::Ack;
+use crate::ecn::EcnFeedback;
 use crate::params::{EcnResponse, ReductionBase};
 use aqmlab_core::Time;
 
@@ -59,9 +60,9 @@ impl Congestion {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
-    /// The receiver counts marks for it (AccECN).
-    pub fn counts_marks(&self) -> bool {
-        matches!(&self.law, AnyLaw::Other(law) if law.counts_marks())
+    /// How the receiver tells it of marks.
+    pub fn feedback(&self) -> EcnFeedback {
+        if let AnyLaw::Other(law) = &self.law { law.feedback() } else { EcnFeedback::Classic }
     }
 
     /// The law alone sets the window.

@@ -99,9 +99,8 @@ impl LawHost {
         self.needs.pacing
     }
 
-    /// The receiver counts marks for it (AccECN).
-    pub fn counts_marks(&self) -> bool {
-        self.needs.feedback == EcnFeedback::Counter
+    pub fn feedback(&self) -> EcnFeedback {
+        self.needs.feedback
     }
 
     pub fn owns_window(&self) -> bool {

@@ -260,7 +260,7 @@ class UnreachedError(Exception):
 
 
 class CutShortError(Exception):
-    """PROBE_RTT, which is due each 5 s, has ended the phase that a case is about; says which."""
+    """Something else has ended the phase that a case is about, PROBE_RTT mostly, which is due each 5 s; says what."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from aqmlab.study.draft_phases import (
     CRUISE,
     DOWN,
     DRAIN,
+    LEAST_WINDOW,
     PROBE_RTT,
     REFILL,
     STARTUP,
@@ -29,7 +30,7 @@ from aqmlab.study.draft_phases import (
     traits,
 )
 
-LOSS_THRESH, BETA, LEAST_WINDOW = 0.02, 0.7, 4
+LOSS_THRESH, BETA = 0.02, 0.7
 PROBE_RTT_DURATION = 0.2
 
 PAUSE = 11.0
@@ -365,6 +366,8 @@ def undone(record: Record) -> Iterator[Fact]:
     """Cases 18 and 19."""
     start = late(record.place)
     up = changed(record, UP, start)
+    if record.at(up.end)["full_bw_now"]:
+        raise CutShortError(f"its plateau ends the {UP} of {up.start:.2f} s before a loss is found")
     before, already = record.before(up.end), record.at(up.start).retransmits
     sent = next((each for each in record.samples if each.time > up.start and each.retransmits > already), None)
     if sent is None:

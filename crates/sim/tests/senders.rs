@@ -312,6 +312,18 @@ fn ledbat_plus_plus_yields_to_cubic_and_shares_with_who_comes_later() {
 }
 
 #[test]
+fn a_receiver_keeps_cubic_and_reno_in_the_background() {
+    for law in ["\"rledbat\"", "\"rledbat:sender=reno\""] {
+        let late = format!("{}start = \"10 s\"\n", bulk("late", "40 ms", "\"cubic\""));
+        let (_, shares) = measure(SLOW, &format!("{}{late}", bulk("lbe", "40 ms", law)));
+        assert!(shares[0].goodput < 0.05 * shares[1].goodput, "{} {}", shares[0].goodput, shares[1].goodput);
+        let (link, shares) = measure(SLOW, &bulk("lbe", "40 ms", law));
+        assert!(link.utilisation > 0.9 && link.dropped == 0, "{} {}", link.utilisation, link.dropped);
+        assert_eq!(shares[0].retransmits, 0);
+    }
+}
+
+#[test]
 fn search_leaves_slow_start_before_a_deep_buffer_overflows() {
     // By the fluid of a window that doubles, a quarter is missing once 4.3 bdp are in the queue: five have room for that.
     let start = |slow_start: &str| {

@@ -323,6 +323,38 @@ fn a_receiver_keeps_cubic_and_reno_in_the_background() {
     }
 }
 
+/// What the first flow has had, MB, of what crosses this link from the start on.
+fn delivered(link: &str, flows: &str, seconds: f64) -> f64 {
+    let text = text(link, flows).replace("\"100 s\"\nwarmup = \"20 s\"", &format!("\"{seconds} s\""));
+    let result = run(parse(&text, "senders", &[]).unwrap(), Options { seed: 1, ..Options::default() }).unwrap().result;
+    result.flows[0].1.goodput * seconds / 8e6
+}
+
+#[test]
+fn c4_ends_downloads_in_the_times_of_its_draft() {
+    // draft-huitema-ccwg-c4-test: 2.2.1, 2.2.2, 2.2.5; 2.4.4 with another of its kind, 2.5.2 beside CUBIC.
+    let (rate, drops) =
+        ("rate = \"20 Mbit/s\"", "[[\"0 s\", \"10 Mbit/s\"], [\"1.5 s\", \"5 Mbit/s\"], [\"3.5 s\", \"10 Mbit/s\"]]");
+    let link = |rate: &str, buffer: &str| format!("{rate}\nbuffer = \"{buffer}\"");
+    let long = |other: &str| format!("{}{}", bulk("a", "80 ms", "\"c4\""), bulk("b", "80 ms", other));
+    for (link, flows, seconds, size) in [
+        (link(rate, "1 bdp"), bulk("a", "80 ms", "\"c4\""), 5.0, 10.0),
+        (link("rate = \"200 Mbit/s\"", "1 bdp"), bulk("a", "40 ms", "\"c4\""), 1.25, 20.0),
+        (link(&format!("rate = {drops}"), "84 packets"), bulk("a", "100 ms", "\"c4\""), 8.0, 7.0),
+        (link(rate, "1 bdp"), long("\"c4\""), 22.4, 20.0),
+        (link(rate, "1 bdp"), long("\"cubic\""), 22.2, 20.0),
+    ] {
+        let had = delivered(&link, &flows, seconds);
+        assert!(had >= size, "{flows} on {link}: {had} of {size} MB in {seconds} s");
+    }
+}
+
+#[test]
+fn c4_alone_leaves_no_queue() {
+    let (link, _) = measure(SLOW, &bulk("a", "40 ms", "\"c4\""));
+    assert!(link.utilisation > 0.93 && link.queue_mean < 2.0, "{} {}", link.utilisation, link.queue_mean);
+}
+
 #[test]
 fn search_leaves_slow_start_before_a_deep_buffer_overflows() {
     // By the fluid of a window that doubles, a quarter is missing once 4.3 bdp are in the queue: five have room for that.

@@ -72,6 +72,7 @@ laws! {
     abe::Abe
     bbr::Bbr
     bbr3::Bbr3
+    c4::C4
 }
 
 /// The window and threshold that a law sets, in segments.

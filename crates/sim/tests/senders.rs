@@ -356,6 +356,29 @@ fn c4_alone_leaves_no_queue() {
 }
 
 #[test]
+fn copa_keeps_a_few_packets_for_each_flow_and_shares() {
+    let flow = |name: &str| bulk(name, "40 ms", "\"copa\"");
+    let link = "rate = \"20 Mbit/s\"\nbuffer = \"4 bdp\"";
+    let (result, shares) = measure(link, &["a", "b", "c", "d"].map(flow).concat());
+    // 1/delta = 2 for each are 8; 2.5 of them at most.
+    assert!(result.utilisation > 0.98 && (6.0..12.0).contains(&result.queue_mean), "{}", result.queue_mean);
+    assert!(result.dropped == 0 && result.queue_p95 < 20, "{} {}", result.dropped, result.queue_p95);
+    for share in &shares {
+        assert!((share.goodput / 4.78e6 - 1.0).abs() < 0.05, "{}", share.goodput);
+    }
+    // Behind a queue that CUBIC fills it has next to nothing, unless it competes.
+    let beside = |law: &str| {
+        let (_, shares) = measure(
+            &link.replace('4', "1"),
+            &format!("{}{}", bulk("a", "40 ms", law), bulk("b", "40 ms", "\"cubic\"")),
+        );
+        shares[0].goodput / (shares[0].goodput + shares[1].goodput)
+    };
+    let (yields, competes) = (beside("\"copa\""), beside("\"copa:competitive=true\""));
+    assert!(yields < 0.15 && (0.3..0.6).contains(&competes), "{yields} {competes}");
+}
+
+#[test]
 fn search_leaves_slow_start_before_a_deep_buffer_overflows() {
     // By the fluid of a window that doubles, a quarter is missing once 4.3 bdp are in the queue: five have room for that.
     let start = |slow_start: &str| {

@@ -170,13 +170,14 @@ fn case() -> impl Strategy<Value = Case> {
         Just((Profile::Linux, "bbr")),
         Just((Profile::Linux, "bbr3")),
         Just((Profile::Linux, "c4")),
+        Just((Profile::Linux, "copa")),
         Just((Profile::Linux, "rledbat")),
         Just((Profile::Rfc, "rledbat:sender=reno")),
     ];
     let loss = prop_oneof![Just(0.0), 0.0..0.05, 0.0..0.5];
     (variant, profile, any::<[bool; 3]>(), 1u32..2000, loss, any::<u64>()).prop_map(
         |(variant, (profile, control), [ecn, delayed_ack, syn], segments, loss, seed)| Case {
-            variant: if control.starts_with("bbr") || control == "c4" { TcpVariant::Rack } else { variant },
+            variant: if ["bbr", "bbr3", "c4", "copa"].contains(&control) { TcpVariant::Rack } else { variant },
             profile,
             control,
             ecn,

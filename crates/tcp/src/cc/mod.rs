@@ -73,6 +73,7 @@ laws! {
     bbr::Bbr
     bbr3::Bbr3
     c4::C4
+    copa::Copa
 }
 
 /// The window and threshold that a law sets, in segments.

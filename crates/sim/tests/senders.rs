@@ -312,6 +312,73 @@ fn ledbat_plus_plus_yields_to_cubic_and_shares_with_who_comes_later() {
 }
 
 #[test]
+fn a_receiver_keeps_cubic_and_reno_in_the_background() {
+    for law in ["\"rledbat\"", "\"rledbat:sender=reno\""] {
+        let late = format!("{}start = \"10 s\"\n", bulk("late", "40 ms", "\"cubic\""));
+        let (_, shares) = measure(SLOW, &format!("{}{late}", bulk("lbe", "40 ms", law)));
+        assert!(shares[0].goodput < 0.05 * shares[1].goodput, "{} {}", shares[0].goodput, shares[1].goodput);
+        let (link, shares) = measure(SLOW, &bulk("lbe", "40 ms", law));
+        assert!(link.utilisation > 0.9 && link.dropped == 0, "{} {}", link.utilisation, link.dropped);
+        assert_eq!(shares[0].retransmits, 0);
+    }
+}
+
+/// What the first flow has had, MB, of what crosses this link from the start on.
+fn delivered(link: &str, flows: &str, seconds: f64) -> f64 {
+    let text = text(link, flows).replace("\"100 s\"\nwarmup = \"20 s\"", &format!("\"{seconds} s\""));
+    let result = run(parse(&text, "senders", &[]).unwrap(), Options { seed: 1, ..Options::default() }).unwrap().result;
+    result.flows[0].1.goodput * seconds / 8e6
+}
+
+#[test]
+fn c4_ends_downloads_in_the_times_of_its_draft() {
+    // draft-huitema-ccwg-c4-test: 2.2.1, 2.2.2, 2.2.5; 2.4.4 with another of its kind, 2.5.2 beside CUBIC.
+    let (rate, drops) =
+        ("rate = \"20 Mbit/s\"", "[[\"0 s\", \"10 Mbit/s\"], [\"1.5 s\", \"5 Mbit/s\"], [\"3.5 s\", \"10 Mbit/s\"]]");
+    let link = |rate: &str, buffer: &str| format!("{rate}\nbuffer = \"{buffer}\"");
+    let long = |other: &str| format!("{}{}", bulk("a", "80 ms", "\"c4\""), bulk("b", "80 ms", other));
+    for (link, flows, seconds, size) in [
+        (link(rate, "1 bdp"), bulk("a", "80 ms", "\"c4\""), 5.0, 10.0),
+        (link("rate = \"200 Mbit/s\"", "1 bdp"), bulk("a", "40 ms", "\"c4\""), 1.25, 20.0),
+        (link(&format!("rate = {drops}"), "84 packets"), bulk("a", "100 ms", "\"c4\""), 8.0, 7.0),
+        (link(rate, "1 bdp"), long("\"c4\""), 22.4, 20.0),
+        (link(rate, "1 bdp"), long("\"cubic\""), 22.2, 20.0),
+    ] {
+        let had = delivered(&link, &flows, seconds);
+        assert!(had >= size, "{flows} on {link}: {had} of {size} MB in {seconds} s");
+    }
+}
+
+#[test]
+fn c4_alone_leaves_no_queue() {
+    let (link, _) = measure(SLOW, &bulk("a", "40 ms", "\"c4\""));
+    assert!(link.utilisation > 0.93 && link.queue_mean < 2.0, "{} {}", link.utilisation, link.queue_mean);
+}
+
+#[test]
+fn copa_keeps_a_few_packets_for_each_flow_and_shares() {
+    let flow = |name: &str| bulk(name, "40 ms", "\"copa\"");
+    let link = "rate = \"20 Mbit/s\"\nbuffer = \"4 bdp\"";
+    let (result, shares) = measure(link, &["a", "b", "c", "d"].map(flow).concat());
+    // 1/delta = 2 for each are 8; 2.5 of them at most.
+    assert!(result.utilisation > 0.98 && (6.0..12.0).contains(&result.queue_mean), "{}", result.queue_mean);
+    assert!(result.dropped == 0 && result.queue_p95 < 20, "{} {}", result.dropped, result.queue_p95);
+    for share in &shares {
+        assert!((share.goodput / 4.78e6 - 1.0).abs() < 0.05, "{}", share.goodput);
+    }
+    // Behind a queue that CUBIC fills it has next to nothing, unless it competes.
+    let beside = |law: &str| {
+        let (_, shares) = measure(
+            &link.replace('4', "1"),
+            &format!("{}{}", bulk("a", "40 ms", law), bulk("b", "40 ms", "\"cubic\"")),
+        );
+        shares[0].goodput / (shares[0].goodput + shares[1].goodput)
+    };
+    let (yields, competes) = (beside("\"copa\""), beside("\"copa:competitive=true\""));
+    assert!(yields < 0.15 && (0.3..0.6).contains(&competes), "{yields} {competes}");
+}
+
+#[test]
 fn search_leaves_slow_start_before_a_deep_buffer_overflows() {
     // By the fluid of a window that doubles, a quarter is missing once 4.3 bdp are in the queue: five have room for that.
     let start = |slow_start: &str| {

@@ -1,6 +1,6 @@
-//! Acknowledgements: the cumulative number, the echo of a congestion mark, selective blocks, the one-way delay.
+//! Acknowledgements: the cumulative number, the echo of a congestion mark, selective blocks, the one-way delay, the window.
 
-use aqmlab_core::Span;
+use aqmlab_core::{Span, Time};
 use std::ops::Range;
 
 /// An ACK as its sender reads it. `ece` is not the first byte of a word, or the word would be read for it: a processor waits
@@ -30,6 +30,15 @@ pub struct Ack {
 impl Ack {
     /// The bits of `ce`.
     pub const CE_MASK: u32 = (1 << 24) - 1;
+}
+
+/// The window in an ACK of a receiver that drives its sender (RFC 9840).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advertised {
+    /// The first segment that the receiver has no room for.
+    pub edge: u32,
+    /// Its timestamp: when the ACK was sent.
+    pub sent_at: Time,
 }
 
 /// Up to three blocks of segments (RFC 2018).

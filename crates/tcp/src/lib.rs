@@ -34,7 +34,7 @@ mod scoreboard;
 pub mod sender;
 mod seqset;
 
-pub use ack::{Ack, Sack};
+pub use ack::{Ack, Advertised, Sack};
 pub use cc::{CongestionControl, CongestionControlLaw, LawChoice};
 pub use ecn::EcnFeedback;
 pub use params::{EcnResponse, Profile, TcpParams, TcpVariant};

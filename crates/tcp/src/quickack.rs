@@ -3,6 +3,7 @@
 //! The receive window is followed for this only. Linux lets it grow ahead of what arrives; what limits a sender here is the
 //! constant `window`. Its application reads at once.
 
+use crate::cc::rledbat::DrivenWindow;
 use crate::linux::{self, TIMESTAMP_TICK};
 use crate::params::TcpParams;
 use aqmlab_core::{Span, Time};
@@ -126,6 +127,8 @@ pub(crate) struct QuickAcks {
     stamp: Time,
     /// Segments have been ECN-capable.
     pub has_seen_ect: bool,
+    /// Of a receiver that drives its sender: few have it, and it has no room in the others.
+    pub driven: Option<DrivenWindow>,
 }
 
 impl Default for QuickAcks {
@@ -156,11 +159,22 @@ impl Default for QuickAcks {
             acked: 0,
             stamp: Time::ZERO,
             has_seen_ect: false,
+            driven: None,
         }
     }
 }
 
 impl QuickAcks {
+    /// Before the first segment.
+    pub fn new(driven: Option<DrivenWindow>) -> Self {
+        Self { driven, ..Self::default() }
+    }
+
+    /// Before the first segment of another transfer.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.driven.as_ref().map(DrivenWindow::restarted));
+    }
+
     /// When this segment is acknowledged (`__tcp_ack_snd_check`). `is_second`: another one waits for its ACK. At once are those at
     /// the start, after a pause longer than a timeout (`tcp_event_data_recv`), after a mark and of those sent again
     /// (`tcp_data_ecn_check`), and while the receive window grows (`tcp_grow_window`).

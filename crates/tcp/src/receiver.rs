@@ -1,6 +1,8 @@
 //! Reassembly, and the ACKs that tell of it: cumulative, selective, delayed, with the echo of congestion marks.
 
-use crate::ack::{Ack, Sack};
+use crate::ack::{Ack, Advertised, Sack};
+use crate::cc::Needs;
+use crate::cc::rledbat::DrivenWindow;
 use crate::ecn::EcnFeedback;
 use crate::linux;
 use crate::params::{TcpParams, TcpVariant};
@@ -26,6 +28,8 @@ pub struct SegmentArrival {
     pub is_resent: bool,
     /// Time at which it was sent, which is its timestamp; [`Time::ZERO`] if that is not known.
     pub sent_at: Time,
+    /// Time at which the ACK was sent whose timestamp it echoes; `None` if it does not say.
+    pub echo: Option<Time>,
 }
 
 /// One receiver. Acknowledges every segment, or every second one.
@@ -40,7 +44,7 @@ pub struct Receiver {
     ack_due: Time,
     /// The first segments of the blocks reported last, the newest first. Those below `next` count no more, and come last.
     recent: [u32; 3],
-    /// Of receivers of which some ACKs are quick, or echo timestamps.
+    /// Of receivers of which some ACKs are quick, or echo timestamps, or that drive their sender.
     quick: Option<Box<QuickAcks>>,
     /// The sender's loss recovery, which decides what ACKs tell of segments out of order, or twice.
     variant: TcpVariant,
@@ -57,17 +61,18 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver before segment 0. `variant`: the sender's. `feedback`: how ACKs tell of marks.
-    pub fn new(variant: TcpVariant, feedback: EcnFeedback) -> Self {
+    /// A receiver before segment 0. `variant`: the sender's. `needs`: those of its law.
+    pub fn new(variant: TcpVariant, needs: Needs) -> Self {
+        let driven = needs.receiver_target.map(DrivenWindow::new);
         Self {
             next: 0,
             end: 0,
             received: SeqSet::default(),
             ack_due: Time::NEVER,
             recent: Default::default(),
-            quick: (variant == TcpVariant::Rack).then(Box::default),
+            quick: (variant == TcpVariant::Rack || driven.is_some()).then(|| Box::new(QuickAcks::new(driven))),
             variant,
-            feedback,
+            feedback: needs.feedback,
             ece: false,
             is_resent: false,
             ce: 0,
@@ -82,6 +87,10 @@ impl Receiver {
         if segment.seq == 0 && params.handshake_ack && self.next > 0 && !segment.is_resent {
             self.quick.iter_mut().for_each(|quick| quick.on_handshake_ack(now));
             return None; // the ACK of what has answered the SYN
+        }
+        if let Some(driven) = self.quick.as_mut().and_then(|quick| quick.driven.as_mut()) {
+            let is_new = segment.seq >= self.end || segment.seq >= self.next && !self.received.contains(segment.seq);
+            driven.on_segment(&segment, is_new, params.window.0, now);
         }
         let (is_due, dsack) = match params.quick_acks {
             0 => self.judge(segment, now, params),
@@ -107,7 +116,7 @@ impl Receiver {
     /// The same, as a receiver of Linux does it. By value: others need not lie in memory.
     #[inline(never)]
     fn judge_as_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
-        let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at } = segment;
+        let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at, .. } = segment;
         if !self.quick.get_or_insert_default().take_stamp(seq, sent_at) {
             return (true, self.refuse(seq, now, params));
         }
@@ -234,6 +243,13 @@ impl Receiver {
         (std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None))
     }
 
+    /// What an ACK of all that has arrived advertises, sent at `now` by a receiver that drives its sender.
+    pub fn advertise(&mut self, now: Time) -> Option<Advertised> {
+        let next = self.next;
+        let driven = self.quick.as_mut()?.driven.as_mut()?;
+        Some(Advertised { edge: driven.advertise(next), sent_at: now })
+    }
+
     /// Segments received in order.
     pub fn in_order(&self) -> u32 {
         self.next
@@ -249,7 +265,7 @@ impl Receiver {
         self.received.clear(self.next..self.end);
         (self.next, self.end, self.recent) = (0, 0, Default::default());
         (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
-        self.quick.iter_mut().for_each(|quick| **quick = QuickAcks::default());
+        self.quick.iter_mut().for_each(|quick| quick.restart());
     }
 
     /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
@@ -339,7 +355,7 @@ mod tests {
         params.read("tcp", changes.iter().copied(), &mut problems);
         assert_eq!(problems, []);
         let variant = if sack { TcpVariant::Sack } else { TcpVariant::Reno };
-        Bench { receiver: Receiver::new(variant, EcnFeedback::Classic), params, now: Time::ZERO }
+        Bench { receiver: Receiver::new(variant, Needs::NONE), params, now: Time::ZERO }
     }
 
     impl Bench {
@@ -429,7 +445,7 @@ mod tests {
     #[test]
     fn tells_of_what_has_arrived_twice_in_the_place_of_a_block() {
         let mut bench = bench(true, &[]);
-        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
+        bench.receiver = Receiver::new(TcpVariant::Rack, Needs::NONE);
         let mut told = |seq| {
             let ack = bench.ack(seq, false, false).expect("an ACK at once");
             (ack.next, ack.dsack, ack.sack.blocks().collect::<Vec<_>>())
@@ -453,7 +469,7 @@ mod tests {
     #[test]
     fn echoes_the_timestamp_of_the_first_segment_not_acknowledged() {
         let mut bench = bench(true, &[("delayed_ack", "true"), ("syn", "false")]);
-        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
+        bench.receiver = Receiver::new(TcpVariant::Rack, Needs::NONE);
         let mut is_resent = |seq, is_resent| {
             let segment = SegmentArrival { seq, is_resent, ..SegmentArrival::default() };
             bench.receiver.on_segment(segment, Time::ZERO, &bench.params).map(|ack| ack.is_resent)
@@ -467,7 +483,7 @@ mod tests {
     #[test]
     fn a_compressed_ack_does_not_keep_the_timestamp_of_what_fills_the_hole() {
         let mut bench = bench(true, &[("delayed_ack", "true"), ("quick_acks", "1"), ("syn", "false")]);
-        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
+        bench.receiver = Receiver::new(TcpVariant::Rack, Needs::NONE);
         let mut arrive = |seq, is_resent, ms| {
             let segment = SegmentArrival { seq, is_resent, ..SegmentArrival::default() };
             let ack = bench.receiver.on_segment(segment, Time::ZERO + Span::from_millis(ms), &bench.params);
@@ -482,7 +498,7 @@ mod tests {
     #[test]
     fn a_third_block_does_not_wait_with_the_other_two() {
         let mut bench = bench(true, &[("delayed_ack", "true"), ("quick_acks", "1"), ("syn", "false")]);
-        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
+        bench.receiver = Receiver::new(TcpVariant::Rack, Needs::NONE);
         let now = Time::ZERO + Span::from_millis(40);
         let mut arrive = |seq| {
             let before = bench.receiver.take_before(seq, false, now, &bench.params);
@@ -506,7 +522,7 @@ mod tests {
     #[test]
     fn a_segment_that_is_older_than_the_last_timestamp_is_not_taken_in() {
         let mut bench = bench(true, &[("delayed_ack", "true"), ("quick_acks", "1"), ("syn", "false")]);
-        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
+        bench.receiver = Receiver::new(TcpVariant::Rack, Needs::NONE);
         let mut arrive = |seq, us| {
             let segment =
                 SegmentArrival { seq, sent_at: Time::ZERO + Span::from_micros(us), ..SegmentArrival::default() };
@@ -593,7 +609,7 @@ mod tests {
     fn per_packet_feedback_never_mixes_marked_and_unmarked_segments() {
         // RFC 8257, section 3.2: an ACK is sent at once when the mark changes, else for every second segment.
         let mut bench = bench(false, &[("delayed_ack", "true"), ("syn", "false")]);
-        bench.receiver = Receiver::new(TcpVariant::Reno, EcnFeedback::PerPacket);
+        bench.receiver = Receiver::new(TcpVariant::Reno, Needs { feedback: EcnFeedback::PerPacket, ..Needs::NONE });
         let mut told = Vec::new();
         for (seq, is_ce) in (0..).zip([false, true, true, true, false, false]) {
             let before = bench.receiver.take_before(0, is_ce, bench.now, &bench.params).map(|(_, ack)| ack);
@@ -610,7 +626,7 @@ mod tests {
     #[test]
     fn counters_count_every_mark_once() {
         let mut bench = bench(false, &[]);
-        bench.receiver = Receiver::new(TcpVariant::Reno, EcnFeedback::Counter);
+        bench.receiver = Receiver::new(TcpVariant::Reno, Needs { feedback: EcnFeedback::Counter, ..Needs::NONE });
         let marks = [(0, true), (1, false), (3, true), (2, true)].map(|(seq, is_ce)| {
             let ack = bench.ack(seq, is_ce, true).expect("an ACK at once");
             (ack.ece, ack.ce)

@@ -6,7 +6,7 @@ mod host_queue;
 mod ns2;
 mod validation;
 
-use crate::ack::Ack;
+use crate::ack::{Ack, Advertised};
 use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure, SENDER_PHASES};
 use crate::ecn::EcnFeedback;
 use crate::params::{BurstLimit, EcnResponse, Estimator, IdleWindow, TcpParams, TcpVariant};
@@ -303,8 +303,34 @@ impl Sender {
 
     /// Window in segments, with what left the network during recovery, within the receiver's.
     pub(crate) fn window(&self, params: &TcpParams) -> f64 {
-        let window = self.cc.window.cwnd + f64::from(self.inflation);
-        if window < params.window.0 { window } else { params.window.0 } // neither is NaN, which `min` asks for
+        let (window, room) = (self.cc.window.cwnd + f64::from(self.inflation), self.room(params));
+        if window < room { window } else { room } // neither is NaN, which `min` asks for
+    }
+
+    /// Segments from the first not acknowledged on that the receiver has room for.
+    #[inline]
+    pub(crate) fn room(&self, params: &TcpParams) -> f64 {
+        match &self.cc.law {
+            AnyLaw::Other(law) => match law.advertised {
+                Some(window) => f64::from(window.edge.saturating_sub(self.hole)),
+                None => params.window.0,
+            },
+            _ => params.window.0,
+        }
+    }
+
+    /// An ACK says what room the receiver has; [`on_ack`](Self::on_ack) follows. One that another has overtaken says nothing.
+    pub fn take_window(&mut self, advertised: Advertised) {
+        if let Some(law) = self.cc.host()
+            && law.advertised.is_none_or(|last| advertised.sent_at >= last.sent_at)
+        {
+            law.advertised = Some(advertised);
+        }
+    }
+
+    /// Timestamp that its segments echo, to a receiver that drives it: when the ACK was sent.
+    pub fn echo(&self) -> Option<Time> {
+        if let AnyLaw::Other(law) = &self.cc.law { law.advertised.map(|window| window.sent_at) } else { None }
     }
 
     /// Segments sent and not acknowledged.

@@ -3,7 +3,7 @@
 
 use aqmlab_core::{ParamSet, Span, Stream, Time};
 use aqmlab_tcp::{
-    Ack, LawChoice, Profile, Receiver, Segment, SegmentArrival, SegmentSink, Sender, TcpParams, TcpVariant,
+    Ack, Advertised, LawChoice, Profile, Receiver, Segment, SegmentArrival, SegmentSink, Sender, TcpParams, TcpVariant,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -13,7 +13,9 @@ use std::collections::VecDeque;
 struct Pipe {
     now: Time,
     end: u32,
-    segments: VecDeque<(Time, Segment, bool)>,
+    /// Each with the timestamp that it echoes, and its mark.
+    segments: VecDeque<(Time, Segment, Option<Time>, bool)>,
+    echo: Option<Time>,
     delay: Span,
     stream: Stream,
     loss: f64,
@@ -29,7 +31,7 @@ impl SegmentSink for Pipe {
         let is_marked = segment.is_ect && self.stream.uniform() < self.marks;
         let is_due = !segment.is_retransmission && (segment.seq + 1).is_multiple_of(self.period);
         if self.stream.uniform() >= self.loss && !is_due {
-            self.segments.push_back((self.now + self.delay, *segment, is_marked));
+            self.segments.push_back((self.now + self.delay, *segment, self.echo, is_marked));
         }
     }
 }
@@ -82,15 +84,16 @@ impl Case {
 
     /// The same; shows the sender after each of its ACKs.
     fn watch(&self, mut watch: impl FnMut(Time, &Sender)) -> (Sender, Receiver) {
-        let (params, mut acks) = (self.params(), VecDeque::<(Time, Ack)>::new());
+        let (params, mut acks) = (self.params(), VecDeque::<(Time, Ack, Option<Advertised>)>::new());
         let control = LawChoice::parse_in("tcp", self.control, self.profile).expect("a law of the catalogue");
         let mut sender = Sender::new(self.variant, &params, &control, self.ecn, Span::ZERO);
-        let mut receiver = Receiver::new(self.variant, control.needs().feedback);
+        let mut receiver = Receiver::new(self.variant, control.needs());
         let mut stream = Stream::new(self.seed, "acks", 0);
         let mut pipe = Pipe {
             now: Time::ZERO,
             end: self.segments + u32::from(self.syn),
             segments: VecDeque::new(),
+            echo: None,
             delay: self.delay,
             stream: Stream::new(self.seed, "segments", 0),
             loss: self.loss,
@@ -109,15 +112,25 @@ impl Case {
             assert!(pipe.now <= first && first < Time::NEVER, "at a standstill after {} in {self:?}", pipe.now);
             pipe.now = first;
             let answer = if first == segment {
-                let (_, segment, is_ce) = pipe.segments.pop_front().expect("just seen");
+                let (_, segment, echo, is_ce) = pipe.segments.pop_front().expect("just seen");
                 let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = segment;
                 receiver.on_segment(
-                    SegmentArrival { seq, is_ce, is_cwr, is_resent, ..SegmentArrival::default() },
+                    SegmentArrival {
+                        seq,
+                        is_ce,
+                        is_cwr,
+                        is_resent,
+                        sent_at: Time(first.0 - self.delay.0),
+                        echo,
+                        ..SegmentArrival::default()
+                    },
                     first,
                     &params,
                 )
             } else if first == ack {
-                let (_, ack) = acks.pop_front().expect("just seen");
+                let (_, ack, window) = acks.pop_front().expect("just seen");
+                window.into_iter().for_each(|window| sender.take_window(window));
+                pipe.echo = sender.echo();
                 sender.on_ack(ack, first, &params, &mut pipe);
                 watch(first, &sender);
                 None
@@ -128,7 +141,8 @@ impl Case {
                 None
             };
             if stream.uniform() >= self.loss {
-                acks.extend(answer.map(|ack| (first + self.delay, Ack { delay: self.delay, ..ack })));
+                let window = receiver.advertise(first);
+                acks.extend(answer.map(|ack| (first + self.delay, Ack { delay: self.delay, ..ack }, window)));
             }
         }
         panic!("no end to {self:?}");
@@ -155,11 +169,15 @@ fn case() -> impl Strategy<Value = Case> {
         Just((Profile::Rfc, "abe")),
         Just((Profile::Linux, "bbr")),
         Just((Profile::Linux, "bbr3")),
+        Just((Profile::Linux, "c4")),
+        Just((Profile::Linux, "copa")),
+        Just((Profile::Linux, "rledbat")),
+        Just((Profile::Rfc, "rledbat:sender=reno")),
     ];
     let loss = prop_oneof![Just(0.0), 0.0..0.05, 0.0..0.5];
     (variant, profile, any::<[bool; 3]>(), 1u32..2000, loss, any::<u64>()).prop_map(
         |(variant, (profile, control), [ecn, delayed_ack, syn], segments, loss, seed)| Case {
-            variant: if control.starts_with("bbr") { TcpVariant::Rack } else { variant },
+            variant: if ["bbr", "bbr3", "c4", "copa"].contains(&control) { TcpVariant::Rack } else { variant },
             profile,
             control,
             ecn,

@@ -66,7 +66,7 @@ impl<'a> Frames<'a> {
             PacketKind::Foreign | PacketKind::ForeignReply => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent if shape.is_udp => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent => Segment::data(&shape, packet),
-            PacketKind::Ack | PacketKind::TimedAck => {
+            PacketKind::Ack | PacketKind::TimedAck | PacketKind::WindowAck => {
                 Segment::ack(&shape, packet, self.opens(&shape, packet, transfer))
             }
         };

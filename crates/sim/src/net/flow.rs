@@ -122,6 +122,8 @@ pub struct Group {
     measures_delay: bool,
     /// ACKs carry the number of marked segments received.
     counts_marks: bool,
+    /// ACKs carry a window and a timestamp, which segments echo.
+    drives_sender: bool,
     data_size: u16,
     syn_size: u16,
     ack_size: u16,
@@ -148,6 +150,7 @@ impl Group {
             announces_rtt: spec.rtt_notification,
             measures_delay: spec.control.needs().delay,
             counts_marks: spec.control.needs().feedback == EcnFeedback::Counter,
+            drives_sender: spec.control.needs().receiver_target.is_some(),
             data_size,
             syn_size,
             ack_size: spec.tcp.ack.0 as u16,
@@ -172,7 +175,7 @@ impl Group {
 
     /// A receiver of this group before the first segment.
     pub fn receiver(&self) -> Receiver {
-        Receiver::new(self.variant, self.control.needs().feedback)
+        Receiver::new(self.variant, self.control.needs())
     }
 }
 
@@ -254,7 +257,8 @@ impl Flow {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(AnnouncedRtt::default(), AnnouncedRtt::new);
         let (label, entry) = (self.label(index), way.entry(self.route()));
-        (&mut self.sender, AccessLink { free: &mut self.access_free, label, rtt, group, entry, now, schedule })
+        let echo = if group.drives_sender { self.sender.echo() } else { None };
+        (&mut self.sender, AccessLink { free: &mut self.access_free, label, rtt, echo, group, entry, now, schedule })
     }
 
     /// Lets the sender act, then sees to its timer.
@@ -391,7 +395,8 @@ impl Flow {
         }
         let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
         let is_ect = ecn.is_capable();
-        let segment = SegmentArrival { seq, is_ce: is_marked, is_ect, is_cwr, is_push, is_resent, sent_at };
+        let echo = if path.group.drives_sender { packet.echo(received) } else { None };
+        let segment = SegmentArrival { seq, is_ce: is_marked, is_ect, is_cwr, is_push, is_resent, sent_at, echo };
         let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
         let delivered = self.receiver.in_order() - before - syn;
@@ -438,11 +443,14 @@ impl Flow {
     }
 
     #[inline(always)]
-    fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path<impl Schedule>) {
+    fn send_ack(&mut self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path<impl Schedule>) {
         let (group, back) = (path.group, path.way.back(self.route()));
         let mut packet = Packet::of_ack(self.label(index), group.ack_size, path.way.first_back, ack);
         if group.measures_delay {
             packet.set_delay(delay);
+        }
+        if group.drives_sender {
+            self.receiver.advertise(time).into_iter().for_each(|window| packet.set_advertised(window));
         }
         if group.counts_marks {
             packet.set_marks(ack.ce);
@@ -465,6 +473,8 @@ pub struct AccessLink<'a, P> {
     free: &'a mut Time,
     label: Label,
     rtt: AnnouncedRtt,
+    /// When the ACK was sent whose timestamp segments echo.
+    echo: Option<Time>,
     group: &'a Group,
     entry: Leg,
     now: Time,
@@ -482,7 +492,12 @@ impl<P: Schedule> AccessLink<'_, P> {
         *self.free = self.now.max(*self.free) + on_link;
         let Segment { seq, is_cwr, is_push, is_retransmission: is_resent, .. } = *segment;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_push, is_resent };
-        let packet = Packet::of_data(self.label, size, data);
+        let mut packet = Packet::of_data(self.label, size, data);
+        if let Some(sent_at) = self.echo
+            && !is_resent
+        {
+            packet.set_echo(sent_at);
+        }
         let place = Place::sender(packet.flow);
         self.schedule.arrive(self.entry, *self.free + self.entry.delay, place, packet);
     }

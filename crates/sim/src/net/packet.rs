@@ -6,7 +6,7 @@ mod tests;
 use crate::net::WirePacket;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, Sack};
+use aqmlab_tcp::{Ack, Advertised, Sack};
 
 /// The hop of an ACK that has passed all queues: it reaches its sender.
 pub const AT_SENDER: u8 = u8::MAX;
@@ -20,9 +20,11 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// |----------|------------------------------|---------------------------------------------|
 /// | 0-34     | 0-63: when it was sent, ps   | first SACK block: offset (19), length (16)  |
 /// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
-/// | 70-112   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
+/// | 70-112   | 80-81: ECN field; 82: CWR    | third SACK block; or the one-way delay, ps; |
+/// |          |                              | or the window (20) and a timestamp          |
 /// | 113      | 83-115: since when, us, if   | it echoes a segment that had been           |
-/// |          | it has been sent before      |                                             |
+/// |          | it has been sent before;     |                                             |
+/// |          | else the timestamp it echoes |                                             |
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
 /// | 116      | PSH                          | there is anything in the bits before        |
@@ -60,19 +62,21 @@ pub enum PacketKind {
     Ack,
     /// An ACK with a one-way delay.
     TimedAck,
+    /// An ACK with a window and a timestamp.
+    WindowAck,
 }
 
 impl PacketKind {
     /// It is no ACK of ours: it may carry a mark, and its loss counts.
     #[inline]
     pub fn is_data(self) -> bool {
-        !matches!(self, PacketKind::Ack | PacketKind::TimedAck)
+        !matches!(self, PacketKind::Ack | PacketKind::TimedAck | PacketKind::WindowAck)
     }
 
     /// It goes from the end that data reach to the other one.
     #[inline]
     pub fn goes_back(self) -> bool {
-        matches!(self, PacketKind::ForeignReply | PacketKind::Ack | PacketKind::TimedAck)
+        self == PacketKind::ForeignReply || !self.is_data()
     }
 
     /// Its ends are outside of the simulation.
@@ -155,6 +159,7 @@ const OFFSETS: u32 = (1 << OFFSET_BITS) - 1;
 const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
 const DELAY: u32 = 2 * BLOCK_BITS;
 const DELAY_BITS: u32 = 43;
+const WINDOW_BITS: u32 = 20;
 
 impl Packet {
     /// Data at the start of its route.
@@ -230,6 +235,39 @@ impl Packet {
         self.body[1] |= 1 << MORE;
     }
 
+    /// An ACK takes a window along, of up to 2^20 - 1 segments, and when it is sent.
+    pub fn set_advertised(&mut self, advertised: Advertised) {
+        const LARGEST: u32 = (1 << WINDOW_BITS) - 1;
+        let window = (advertised.edge - self.number).min(LARGEST);
+        let told = u128::from(window) | u128::from(Timestamp::at(advertised.sent_at).0) << WINDOW_BITS;
+        let others = self.bits() & !(((1 << DELAY_BITS) - 1) << DELAY);
+        self.kind = PacketKind::WindowAck;
+        self.set_bits(others | told << DELAY);
+        self.body[1] |= 1 << MORE;
+    }
+
+    /// The window that an ACK takes along, read at `now`.
+    #[inline]
+    pub fn advertised(&self, now: Time) -> Option<Advertised> {
+        (self.kind == PacketKind::WindowAck).then(|| {
+            let told = (self.bits() >> DELAY) as u64;
+            let (window, stamp) = (told & ((1 << WINDOW_BITS) - 1), told >> WINDOW_BITS & Timestamp::LAST);
+            Advertised { edge: self.number + window as u32, sent_at: Timestamp(stamp).time(now) }
+        })
+    }
+
+    /// A segment that has not been sent before takes along the timestamp of an ACK sent at `sent_at`.
+    pub fn set_echo(&mut self, sent_at: Time) {
+        self.body[1] |= Timestamp::at(sent_at).0 << AGE;
+    }
+
+    /// When the ACK was sent whose timestamp a segment echoes, read at `now`; `None` if it does not say.
+    #[inline]
+    pub fn echo(&self, now: Time) -> Option<Time> {
+        let stamp = self.body[1] >> AGE & Timestamp::LAST;
+        (stamp > 0 && !self.is_resent()).then(|| Timestamp(stamp).time(now))
+    }
+
     /// An ACK takes a count of marks along, in the place of the third block, or of the second if it takes a delay.
     pub fn set_marks(&mut self, marks: u32) {
         let shift = self.count_place() as u32 * BLOCK_BITS;
@@ -240,7 +278,7 @@ impl Packet {
 
     /// Index of the SACK block that a count of marks replaces.
     fn count_place(&self) -> usize {
-        if self.kind == PacketKind::TimedAck { 1 } else { 2 }
+        if self.kind == PacketKind::Ack { 2 } else { 1 }
     }
 
     /// Number of its transfer within its flow, modulo 256: leftovers of an earlier transfer are ignored.
@@ -273,7 +311,7 @@ impl Packet {
     /// say.
     pub fn first_sent(&self) -> Option<Time> {
         let sent_at = self.body[0];
-        let age = self.body[1] >> AGE & ((1 << AGE_BITS) - 1);
+        let age = if self.is_resent() { self.body[1] >> AGE & ((1 << AGE_BITS) - 1) } else { 0 };
         (age > 0 || !self.is_resent()).then(|| Time(sent_at - age * Self::AGE_UNIT.0))
     }
 
@@ -299,7 +337,7 @@ impl Packet {
     fn whole(&self, ack: Ack) -> Ack {
         let (is_timed, counts) = (self.kind == PacketKind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
         let (bits, next) = (self.bits(), ack.next);
-        let room = 3 - u32::from(is_timed) - u32::from(counts);
+        let room = 3 - u32::from(self.kind != PacketKind::Ack) - u32::from(counts);
         let [first, second, third] = [0, 1, 2].map(|i| {
             let (offset, len) =
                 ((bits >> (i * BLOCK_BITS)) as u32 & OFFSETS, (bits >> (i * BLOCK_BITS + OFFSET_BITS)) as u16);
@@ -319,6 +357,26 @@ impl Packet {
             ce: if counts { (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32 } else { 0 },
             ..ack
         }
+    }
+}
+
+/// A timestamp (RFC 7323) of a clock that ticks each microsecond, from 1 up to [`Timestamp::LAST`] and again: a time is known for
+/// 8.4 s. 0 is none.
+struct Timestamp(u64);
+
+impl Timestamp {
+    const LAST: u64 = (1 << (DELAY_BITS - WINDOW_BITS)) - 1;
+    const TICK: Span = Span::from_micros(1);
+
+    fn at(time: Time) -> Self {
+        Self(time.0 / Self::TICK.0 % Self::LAST + 1)
+    }
+
+    /// The last time before `now` that has it.
+    fn time(&self, now: Time) -> Time {
+        let now = now.0 / Self::TICK.0;
+        let since = (now + Self::LAST - (self.0 - 1)) % Self::LAST;
+        Time(now.saturating_sub(since) * Self::TICK.0)
     }
 }
 

@@ -57,7 +57,7 @@ impl SegmentSink for Link<'_> {
         let count = self.sent.len() as u32;
         self.arrivals.push(Reverse((self.free + DELAY + late, count)));
         let is_push = false; // the path of the recordings takes it off
-        let arrival = SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at: self.now };
+        let arrival = SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at: self.now, echo: None };
         self.arriving.insert(count, arrival);
     }
 
@@ -89,7 +89,7 @@ pub fn replay(script: &Value, law: &str) -> Value {
     let feedback = control.needs().feedback;
     let is_ecn = script["ecn"].as_bool().unwrap_or_default() || feedback != EcnFeedback::Classic;
     let mut sender = Sender::new(TcpVariant::Rack, &params, &control, is_ecn, BOOT);
-    let mut receiver = Receiver::new(TcpVariant::Rack, feedback);
+    let mut receiver = Receiver::new(TcpVariant::Rack, control.needs());
     let mut link = Link {
         script,
         now: Time::ZERO,

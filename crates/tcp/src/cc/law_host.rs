@@ -3,7 +3,7 @@
 use super::arrivals::Arrivals;
 use super::rate::RateSampler;
 use super::{CongestionControl, Facts, Needs, Recovery, Window};
-use crate::ack::Ack;
+use crate::ack::{Ack, Advertised};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Time};
 
@@ -34,6 +34,8 @@ pub(crate) struct LawHost {
     pace: (f64, Span),
     /// Time at which a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
     pub due: Time,
+    /// The last window of a receiver that drives this sender.
+    pub advertised: Option<Advertised>,
 }
 
 /// The sender's state when an ACK comes.
@@ -78,6 +80,7 @@ impl LawHost {
             paced: 0,
             pace,
             due,
+            advertised: None,
         }
     }
 

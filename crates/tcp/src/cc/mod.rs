@@ -64,6 +64,7 @@ laws! {
     cubic::Cubic
     ledbat::Ledbat
     ledbat_plus_plus::LedbatPlusPlus
+    rledbat::Rledbat
     dctcp::Dctcp
     prague::Prague
     vegas::Vegas
@@ -71,6 +72,8 @@ laws! {
     abe::Abe
     bbr::Bbr
     bbr3::Bbr3
+    c4::C4
+    copa::Copa
 }
 
 /// The window and threshold that a law sets, in segments.
@@ -173,6 +176,8 @@ pub struct Needs {
     /// recovery has seen the ACK, [`CongestionControl::on_ack`] never. Only the handshake and a timeout set it besides. Such a
     /// law goes with loss recovery `rack`.
     pub owns_window: bool,
+    /// The receiver holds the queueing delay to this by the window that it advertises (RFC 9840).
+    pub receiver_target: Option<Span>,
 }
 
 impl Needs {
@@ -186,6 +191,7 @@ impl Needs {
         answers_marks: false,
         l4s: false,
         owns_window: false,
+        receiver_target: None,
     };
 
     /// It is told how many segments were marked, so that it can answer in proportion (RFC 9331, section 4.3).
@@ -195,7 +201,7 @@ impl Needs {
 
     /// The sender keeps nothing for the law: it hears of new data acknowledged and of losses, and sets no pace.
     fn is_plain(&self) -> bool {
-        !self.needs_feedback() && !self.pacing && !self.answers_marks
+        !self.needs_feedback() && !self.pacing && !self.answers_marks && self.receiver_target.is_none()
     }
 
     /// Some ACK must be looked into before loss recovery sees it.

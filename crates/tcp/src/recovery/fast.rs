@@ -10,7 +10,7 @@ impl Sender {
     /// RFC 3042: one new segment for each of the first duplicate ACKs.
     pub(super) fn limited_transmit(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let limit = f64::from(self.hole) + (self.cc.window.cwnd + f64::from(self.duplicate_acks));
-        let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole) + params.window.0);
+        let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole) + self.room(params));
         if params.limited_transmit && within && self.next_seq < self.end {
             self.transmit(self.next_seq, now, params, net);
             self.next_seq += 1;

@@ -272,7 +272,7 @@ impl Sender {
 
     /// A segment never sent, for which the receiver has room.
     fn rack_next_new(&self, params: &TcpParams) -> Option<u32> {
-        let has_new = self.next_seq < self.end && f64::from(self.next_seq - self.hole + 1) <= params.window.0;
+        let has_new = self.next_seq < self.end && f64::from(self.next_seq - self.hole + 1) <= self.room(params);
         has_new.then_some(self.next_seq)
     }
 

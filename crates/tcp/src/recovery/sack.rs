@@ -120,7 +120,7 @@ impl Sender {
     /// the window has room for it.
     fn sack_send_after_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let (hole, next_seq, window) = (self.hole, self.next_seq, self.window(params) as u32);
-        let end = self.end.min(hole.saturating_add(params.window.0 as u32));
+        let end = self.end.min(hole.saturating_add(self.room(params) as u32));
         let mut sacked = self.board().sacked(hole, next_seq);
         while self.next_seq < end && self.next_seq - hole - sacked < window && self.may_send(now) {
             let seq = self.next_seq;
@@ -151,7 +151,7 @@ impl Sender {
 
     /// There is a segment never sent, and the receiver has room for it.
     fn has_new(&self, params: &TcpParams) -> bool {
-        self.next_seq < self.end && f64::from(self.next_seq - self.hole + 1) <= params.window.0
+        self.next_seq < self.end && f64::from(self.next_seq - self.hole + 1) <= self.room(params)
     }
 
     fn board(&mut self) -> &mut Scoreboard {

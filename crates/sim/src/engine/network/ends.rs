@@ -150,6 +150,9 @@ impl NetworkState {
     /// A sender acts on an ACK.
     #[inline(never)] // one copy of its code
     fn hear(&mut self, packet: &Packet, time: Time) {
+        if let Some(window) = packet.advertised(time) {
+            self.flows[packet.flow as usize].sender.take_window(window);
+        }
         self.at_sender(packet.flow, time, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
     }
 

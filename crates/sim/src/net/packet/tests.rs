@@ -39,6 +39,37 @@ fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
     assert!(!Packet::of_ack(label, 40, 0, &Ack { is_resent: true, ..Ack::default() }).is_resent(), "no segment");
 }
 
+#[test]
+fn an_ack_takes_a_window_along_and_its_time_which_a_segment_echoes() {
+    let (ms, ns) = (|ms| Time::ZERO + Span::from_millis(ms), Span::from_nanos(1700));
+    for sent in [0, 1, 8388, 8389, 1_000_000_000].map(|sent| ms(sent) + ns) {
+        let heard = sent + Span::from_millis(8000);
+        let told = Time(sent.0 - Span::from_nanos(700).0);
+        let ack = Ack { next: 70, sack: Sack { starts: [72, 80, 90], lens: [1, 2, 3] }, ..Ack::default() };
+        let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
+        assert_eq!(packet.advertised(heard), None);
+        packet.set_advertised(Advertised { edge: 70 + 1_048_575, sent_at: sent });
+        assert_eq!(packet.advertised(heard), Some(Advertised { edge: 70 + 1_048_575, sent_at: told }));
+        assert_eq!(packet.ack(), Ack { sack: Sack { starts: [72, 80, 0], lens: [1, 2, 0] }, ..ack });
+        assert!((packet.kind.is_data(), packet.kind.goes_back()) == (false, true));
+        let data = Data {
+            sent_at: heard,
+            seq: 5,
+            rtt: AnnouncedRtt::default(),
+            ecn: Ecn::Ect0,
+            is_cwr: true,
+            is_push: true,
+            is_resent: false,
+        };
+        let mut segment = Packet::of_data(label(), 1500, data);
+        assert_eq!(segment.echo(heard), None);
+        segment.set_echo(sent);
+        assert_eq!((segment.echo(heard), segment.first_sent()), (Some(told), Some(heard)));
+        let out = segment.data();
+        assert_eq!((out.seq, out.ecn, out.is_cwr, out.is_push, segment.epoch()), (5, Ecn::Ect0, true, true, 3));
+    }
+}
+
 fn label() -> Label {
     Label { flow: 9, tuple: 0x1abc, stamp: Stamp::new(6, 3) }
 }

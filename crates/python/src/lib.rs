@@ -384,7 +384,7 @@ fn needs_in_words(needs: &Needs) -> Vec<&'static str> {
         (needs.answers_marks, "its own answer to ECN marks"),
         (needs.l4s, "ECT(1)"),
         (needs.owns_window, "the window in recovery too"),
-        (needs.receiver_target.is_some(), "a receiver that advertises its window by it"),
+        (needs.receiver_target.is_some(), "a receiver that limits it (RFC 9840)"),
     ];
     asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what)).collect()
 }

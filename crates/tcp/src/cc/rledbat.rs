@@ -26,17 +26,16 @@ params! {
     /// measures round trips by the timestamps that come back to it, runs LEDBAT++ on them, and advertises the window that comes of it.
     ///
     /// ## Equations
-    /// At every new segment (section numbers are those of RFC 9840):
+    /// At every new segment, with RLWND the window of LEDBAT++ and fcwnd that of flow control, TCP's constant `window`:
     ///
     /// ```text
-    /// RCV.WND = min(fcwnd, RLWND),  but next + RCV.WND never falls                                    (4.1, 4.1.1)
-    /// RTT = arrival of the first segment with a TSecr - sending of the ACK with that TSval            (4.2.1)
-    /// RLWND: LEDBAT++'s window, by these round-trip times                                             (4)
-    /// SEG.SEQ < RCV.HGH, SEG.TSV > TSV.HGH: sent again, which stands for a loss, once in a round trip (4.3)
+    /// advertised = min(fcwnd, RLWND),  but next + advertised never falls
+    /// RTT = arrival of the first segment that echoes a timestamp - sending of the ACK with it
+    /// RLWND moves as LEDBAT++'s window does, by these round-trip times
+    /// below the highest segment received, sent later than that: sent again, which stands for a loss, once in a round trip
     /// ```
     ///
-    /// RCV.HGH is the highest segment received, TSV.HGH its timestamp; fcwnd is TCP's constant `window`. What is advertised shrinks by
-    /// what arrives, and no faster: what is in flight stays welcome. A loss halves RLWND.
+    /// What is advertised shrinks by what arrives, and no faster: what is in flight stays welcome. A loss halves RLWND.
     ///
     /// ## What to expect
     /// What [LEDBAT++](ledbat-plus-plus.md) does, whatever the sender is, as long as RLWND is the smaller of the two windows.
@@ -55,20 +54,19 @@ params! {
     /// PIE 3.3.
     ///
     /// ## Readings
-    /// RLWND begins at two segments, LEDBAT++'s first window, and grows whether or not the sender uses it, as in the authors' prototype
-    /// (`rledbat_module`). A window has whole segments, as the window scale option of 4.1.2 has it. The clock of the timestamps has
-    /// ticks of a microsecond, as that of Linux may have since 6.7; the RFC has the receiver note when it has sent each. Marks (CE) are
+    /// Details are those of the authors' prototype (net-research/rledbat_module, of draft-irtf-iccrg-rledbat-02): it was read line by line, the
+    /// RFC was not. RLWND begins at two segments, LEDBAT++'s first window, and grows whether or not the sender uses it. A window has
+    /// whole segments. The clock of the timestamps has ticks of a microsecond, as that of Linux may have since 6.7. Marks (CE) are
     /// the sender's to answer.
     ///
     /// ## Departures
     /// A segment that is sent again tells of no round trip. An ACK names two SACK blocks, not three: a window and a timestamp take
-    /// the room of one here. Round trips above 8.3 s are not told apart from shorter ones. Section 4.2.2, one-way delays in their place,
-    /// is not here.
+    /// the room of one here. Round trips above 8.3 s are not told apart from shorter ones. One-way delays in their place are not here.
     pub struct RledbatParams {
         /// The queueing delay that the receiver aims at.
         target: Span = "60 ms" in "100 us" ..= "10 s", from "draft-irtf-iccrg-ledbat-plus-plus-01, section 4.5";
         /// The sender's law.
-        sender: RledbatSender = "cubic", from "RFC 9840, section 1";
+        sender: RledbatSender = "cubic", from "RFC 9840";
     }
 }
 
@@ -156,7 +154,7 @@ pub(crate) struct DrivenWindow {
     srtt: Span,
     /// The last timestamp that a round trip was measured with: when the ACK with it was sent.
     echo: Time,
-    /// RCV.HGH and TSV.HGH.
+    /// The highest segment received, and its timestamp.
     highest: (u32, Time),
     /// Losses before this time are of a window of data that has been answered.
     answered: Time,

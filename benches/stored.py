@@ -204,6 +204,51 @@ the interpreter has one lock.
 {shown}"""
 
 
+RIVALS = {
+    "LibreQoS recommends for 10,000 circuits": "16 cores and 64 GB, in real time, on real packets",
+    "UNISON, an ns-3 on many cores (EuroSys 2024)": "40 times ns-3 (8 to 36 thousand packets/s here) on 24 cores",
+}
+"""What others say of themselves, with their hardware."""
+
+
+def networks_section() -> str:
+    """Write what networks of many queues take."""
+    found = stored("networks")
+    rows = [
+        (
+            f"`networks/{name}`",
+            threads,
+            f"{run['wall']:.0f} s",
+            f"{run['processor']:.0f} s",
+            f"{run['memory']:,.0f} MB",
+            f"{run['events'] / 1e6:,.0f} million",
+        )
+        for name, of in found.items()
+        for threads, run in of["runs"].items()
+    ]
+    heads = ("scenario", "threads", "time", "processor time", "peak memory", "events")
+    isp = found["isp-10k"]["projection"]
+    gains = [(f"{threads} threads", f"{isp['one'] / took:.1f} ×") for threads, took in isp["rows"].items()]
+    others = "\n".join(f"- {name}: {what}." for name, what in RIVALS.items())
+    return f"""## What do networks of many queues take?
+
+The whole process, set-up and results included (`python benches/networks.py`).
+
+{table(heads, rows)}
+
+*More threads for `isp-10k`*: **projected, not measured**, from the rounds of 10 s of it, as above. On two threads
+that run took {isp["measured"] / isp["rows"]["2"] - 1:+.0%} of the projected time. Sixteen sites are sixteen parts that
+share nothing; the largest has {isp["largest"]:.1%} of the work, and set-up and results take
+{isp["set_up"] / isp["one"]:.1%} of one thread's time. From 16 threads on these two bound it: the next partition would
+be the access points, which meet at their site's link.
+
+{table(("isp-10k", "speed beside one thread"), gains)}
+
+What others say of themselves:
+
+{others}"""
+
+
 def counted(links: int) -> str:
     """Return a number of bottlenecks in words."""
     return "one bottleneck" if links == 1 else f"{links} bottlenecks"

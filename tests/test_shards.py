@@ -39,6 +39,13 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
+def test_merging_says_how_far_it_is(folder: Path) -> None:
+    told: list[tuple[float, int]] = []
+    parts = [part(folder, number, 2) for number in (1, 2)]
+    lab.merge(parts, folder / "out", progress=lambda done, total: told.append((done, total)))
+    assert told == [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
+
+
 def test_a_part_is_every_nth_run() -> None:
     assert shards.Shard(1, 3).part(range(8)) == [0, 3, 6]
     assert shards.Shard(3, 3).part(range(8)) == [2, 5]

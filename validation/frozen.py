@@ -24,6 +24,8 @@ from aqmlab.studio.lessons import lesson
 
 STORED = Path(__file__).with_name("frozen.json")
 PAPERS = ("boudi", "jafar", "li2014", "sun2007", "xiong2010")
+LARGE = ("networks/",)
+"""Scenarios of ten thousand lines, which take minutes: `make bench` runs them."""
 EXTRA = ("fq-pi", "fq-red")
 """Schemes that no list shows, beside all that the list does."""
 ADDED = re.compile(r"\.(flows\.[^.]+|total)\.(dropped|drop_ratio)$")
@@ -73,7 +75,8 @@ def measure(task: tuple[str, str]) -> dict[str, Any]:
 
 def measure_all(only: frozenset[str]) -> dict[str, Any]:
     """Return every result by its name, or those of some schemes and papers."""
-    runs = [(scenario, aqm) for scenario in aqmlab.scenarios() for aqm in schemes_of(scenario)]
+    scenarios = [name for name in aqmlab.scenarios() if not name.startswith(LARGE)]
+    runs = [(scenario, aqm) for scenario in scenarios for aqm in schemes_of(scenario)]
     tasks = [(scenario, aqm) for scenario, aqm in runs if not only or halves(aqm)[0] in only]
     papers = [paper for paper in PAPERS if not only or paper in only]
     with ThreadPoolExecutor() as pool:

@@ -28,6 +28,9 @@ pub fn problems(scenario: &Scenario) -> Vec<Problem> {
     let flows = scenario.flows.iter().flat_map(of_flows);
     let mut found: Vec<Problem> = links.chain(flows).chain(of_changes(scenario)).collect();
     let count: u32 = scenario.flows.iter().map(FlowSpec::count).fold(0, u32::saturating_add);
+    if scenario.tree.is_some() {
+        found.push(Problem::new("lines", "are not set up on Linux here; expected links and flows with paths"));
+    }
     if count > MOST {
         found.push(Problem::new("flows", format!("{count} flows are too many for one Linux; at most {MOST}")));
     }

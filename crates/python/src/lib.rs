@@ -225,7 +225,7 @@ impl Scenario {
 
     #[getter]
     fn links(&self) -> Vec<&str> {
-        self.0.links.iter().map(|link| link.name.as_str()).collect()
+        self.0.places().into_iter().map(|(name, _)| name).collect()
     }
 
     /// The link of that name, in numbers.
@@ -319,7 +319,9 @@ fn run(
 ) -> PyResult<Run> {
     let aqm = parse_choice(aqm)?;
     let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
-    let is_own = is_own(scenario.0.links.iter().map(|link| scenario.0.scheme_of(link, aqm.as_ref())));
+    let is_own = is_own(
+        scenario.0.places().into_iter().map(|(_, link)| scenario.0.scheme_of(&scenario.0.links[link], aqm.as_ref())),
+    );
     let watch = watch.map(|watch| watch.0.clone());
     let options = Options { aqm, seed, series, trace, watch, threads, most_events };
     let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
@@ -339,9 +341,10 @@ fn failed(error: RunError) -> PyErr {
 
 /// Index of the link with this name.
 fn link(scenario: &aqmlab_scenario::Scenario, name: &str) -> PyResult<usize> {
-    let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
-    let found = names.iter().position(|known| *known == name);
-    found.ok_or_else(|| not_known("link", "link", name, &names))
+    let places = scenario.places();
+    let place = places.iter().find(|(known, _)| *known == name).map(|(_, link)| *link);
+    let found = place.or_else(|| scenario.links.iter().position(|link| link.name == name));
+    found.ok_or_else(|| not_known("link", "link", name, &places.iter().map(|(name, _)| *name).collect::<Vec<_>>()))
 }
 
 /// Every scheme with its page and parameters.

@@ -40,14 +40,18 @@ impl SchemeAssignment {
     pub fn at(&self, link: &LinkSpec) -> Option<&AqmChoice> {
         match self {
             Self::Everywhere(choice) => Some(choice).filter(|_| !link.fixed),
-            Self::At(links) => links.iter().find(|(name, _)| *name == link.name).map(|(_, choice)| choice),
+            Self::At(links) => {
+                let of = |wanted: &str| links.iter().find(|(name, _)| name == wanted).map(|(_, choice)| choice);
+                of(&link.name).or_else(|| of(&link.list))
+            }
         }
     }
 
     /// Refuses a link that is not there.
     pub fn check(&self, links: &[LinkSpec]) -> Result<(), String> {
-        let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
         let Self::At(at) = self else { return Ok(()) };
+        let mut known: Vec<&str> = links.iter().flat_map(|link| [&*link.list, &*link.name]).collect();
+        known.dedup();
         at.iter().try_for_each(|(name, _)| match known.contains(&name.as_str()) {
             true => Ok(()),
             false => Err(unknown("link", name, &known)),

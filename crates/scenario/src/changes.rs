@@ -146,6 +146,9 @@ impl Change {
 
     fn of_flows(&self, scenario: &Scenario, links: &[LinkSpec], group: usize, key: &str) -> Result<Action, String> {
         match key {
+            "count" if !scenario.flows[group].branches.is_empty() => {
+                Err("the number of flows on lines does not change during a run; expected rtt, rate or stop".into())
+            }
             "count" => match u32::parse(&self.text()?)? {
                 count if count <= MOST_FLOWS => Ok(Action::Count(group, count)),
                 count => Err(format!("\"{count}\" is out of range: must lie in 0 ..= {MOST_FLOWS}")),

@@ -248,7 +248,7 @@ fn shape(classes: &[ClassSpec]) -> Vec<ClassProblem> {
 /// Finds the leaf of each group that crosses the link.
 fn place(tree: &mut ClassTree, index: usize, flows: &[FlowSpec]) -> Vec<ClassProblem> {
     let mut found = Vec::new();
-    let crosses = |flows: &FlowSpec| flows.path.contains(&index) || flows.ack_path.contains(&index);
+    let crosses = |flows: &FlowSpec| flows.sends_over(index) || flows.acknowledges_over(index);
     let mut rest = None;
     for (at, class) in tree.classes.iter().enumerate().filter(|(_, class)| class.htb.queue.is_some()) {
         let mut refuse = |why: String| found.push((class.name.clone(), "flows", why));

@@ -4,7 +4,8 @@ use crate::distribution::Distribution;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::tcp::{Tcp, read_tcp};
 use crate::traffic::{read_distribution, read_traffic, required_distribution};
-use crate::{Batch, FlowSpec, LinkSpec, Traffic};
+use crate::tree::TreeShape;
+use crate::{Batch, Branch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
@@ -20,15 +21,26 @@ const UDP_HEADER: Bytes = Bytes(28.0);
 /// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
 const QUIC_PAYLOAD: u32 = 1452;
 
-/// One `[[flows]]`; paths may name any of `links`.
-pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> Option<FlowSpec> {
-    let shown = table.get("name").and_then(Value::as_str).unwrap_or("flows");
-    let mut flow = TableReader::new(table, format!("flows.{}", clip(shown)), found);
+/// One `[[flows]]`, whose table stands at `at`; paths may name any of `links`, or the flows are on lines of the tree `shape`.
+pub fn read_flows(
+    table: &Table,
+    at: &str,
+    links: &[String],
+    shape: Option<&TreeShape>,
+    found: &mut Vec<Problem>,
+) -> Option<FlowSpec> {
+    let mut flow = TableReader::new(table, at, found);
     let name = flow.name("flows");
     let traffic = read_traffic(&mut flow);
     let is_tcp = traffic.as_ref().is_none_or(Traffic::is_tcp);
     let is_quic = traffic.as_ref().is_some_and(Traffic::is_foreign);
+    let plan = flow.text("lines");
     let path = match flow.raw("path") {
+        None if plan.is_some() => Some(Vec::new()),
+        None if links.is_empty() => {
+            flow.miss("lines", "true");
+            None
+        }
         None => Some((0..links.len()).collect()),
         Some(value) => read_path(&mut flow, "path", value, links),
     };
@@ -46,6 +58,10 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> 
     let ack_path = match ack_path {
         None => Some(Vec::new()),
         Some(value) => read_path(&mut flow, "ack_path", value, links),
+    };
+    let branches = match (plan, shape) {
+        (Some(plan), Some(shape)) => read_branches(&mut flow, plan, shape, is_tcp),
+        _ => Some(Vec::new()),
     };
     let (rtt_notification, tcp) = match is_tcp {
         true => (flow.optional("rtt_notification").unwrap_or(false), read_tcp(&mut flow)),
@@ -70,11 +86,17 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> 
     }
     flow.finish();
     let Tcp { profile, is_default, variant, params, control } = tcp?;
+    let (branches, mut path, mut ack_path) = (branches?, path?, ack_path?);
+    if plan.is_some() {
+        let first = branches.first()?; // a plan may have no line at all
+        (path, ack_path) = (first.path.clone(), first.ack_path.clone());
+    }
     Some(FlowSpec {
         name,
         traffic: traffic?,
-        path: path?,
-        ack_path: ack_path?,
+        path,
+        ack_path,
+        branches,
         rtt: rtt?,
         batches: batches?,
         start_spread,
@@ -92,6 +114,23 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> 
         tcp: params,
         control,
     })
+}
+
+/// The way of the flows on each line of a plan.
+fn read_branches(flow: &mut TableReader, plan: &str, shape: &TreeShape, has_acks: bool) -> Option<Vec<Branch>> {
+    for key in ["path", "ack_path"] {
+        if flow.raw(key).is_some() {
+            flow.refuse(key, "stands beside lines, which have their own; leave one of them out");
+        }
+    }
+    let direction = flow.text("direction").unwrap_or("down");
+    match direction {
+        "down" | "up" => Some(shape.branches(plan, direction == "up", has_acks)),
+        other => {
+            flow.refuse("direction", unknown("direction", other, &["down", "up"]));
+            None
+        }
+    }
 }
 
 /// The codepoint of the endpoints' packets, if they speak ECN; `law` is that of a TCP.

@@ -14,12 +14,14 @@ mod location;
 mod opportunity_trace;
 mod parse;
 mod policer;
+mod repeat;
 mod set;
 mod show;
 mod sizing;
 mod table_reader;
 mod tcp;
 mod traffic;
+mod tree;
 
 pub use aggregation::Aggregation;
 pub use assignment::SchemeAssignment;
@@ -32,6 +34,7 @@ pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
 pub use parse::{of_table, parse, parse_file, read_toml};
 pub use policer::{PolicerAction, PolicerSpec};
 pub use sizing::buffer_packets;
+pub use tree::{AlikeLinks, Branch, Tree};
 
 use aqmlab_aqm::catalogue::HtbPlan;
 use aqmlab_aqm::link_layer::LinkLayer;
@@ -64,6 +67,8 @@ pub struct Scenario {
     pub changes: Vec<Change>,
     /// Changes that wait for a flow to enter a phase.
     pub awaited: Vec<AwaitedChange>,
+    /// The tree that the links beyond those of `[[links]]` are of, if there is one.
+    pub tree: Option<Tree>,
     /// The text that it was read from, overrides included.
     pub source: toml::Table,
 }
@@ -73,6 +78,8 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// Name that paths and results use.
     pub name: String,
+    /// Name of the links that it is like, which results take together; its own if it is of no tree.
+    pub list: String,
     /// Rate of the transmitter, at first; the mean of a trace.
     pub rate: Rate,
     /// Changes of the rate.
@@ -133,7 +140,9 @@ pub struct FlowSpec {
     pub path: Vec<usize>,
     /// Indices of the links that ACKs queue at on their way back, in order; none: they return without queueing.
     pub ack_path: Vec<usize>,
-    /// Hosts that the flows are spread over; one for each flow if `None`.
+    /// On lines: the way of the flows of each, in order; `path` and `ack_path` are those of the first. Empty elsewhere.
+    pub branches: Vec<Branch>,
+    /// Hosts that the flows are spread over, on lines those of each; one for each flow if `None`.
     pub hosts: Option<u32>,
     /// Round-trip propagation of the whole path, link delays included.
     pub rtt: Distribution<Span>,
@@ -399,12 +408,28 @@ impl LinkSpec {
 impl FlowSpec {
     /// Flows in the group.
     pub fn count(&self) -> u32 {
+        self.count_of_line().saturating_mul(self.branches.len().max(1) as u32)
+    }
+
+    /// Flows of a line, or of the group where it is not on lines.
+    pub fn count_of_line(&self) -> u32 {
         self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
     }
 
     /// Hosts that the group's flows are on.
     pub fn host_count(&self) -> u32 {
-        self.hosts.map_or(self.count(), |hosts| hosts.min(self.count()))
+        let hosts = self.hosts.map_or(u32::MAX, |hosts| hosts.saturating_mul(self.branches.len().max(1) as u32));
+        hosts.min(self.count())
+    }
+
+    /// Data cross the link.
+    pub fn sends_over(&self, link: usize) -> bool {
+        self.path.contains(&link) || self.branches.iter().any(|branch| branch.path.contains(&link))
+    }
+
+    /// ACKs queue at the link.
+    pub fn acknowledges_over(&self, link: usize) -> bool {
+        self.ack_path.contains(&link) || self.branches.iter().any(|branch| branch.ack_path.contains(&link))
     }
 
     /// Size of a data packet on the wire, bytes.
@@ -433,7 +458,8 @@ const ECN: &str = "ecn";
 impl Scenario {
     /// What whoever wrote the scenario may not have meant, in one line.
     pub fn notice(&self) -> Option<String> {
-        let notices: Vec<String> = self.profile_notice().into_iter().chain(self.overbooked()).collect();
+        let of_tree = self.tree.iter().flat_map(Tree::notices).map(|notice| format!("{}: {notice}", self.name));
+        let notices: Vec<String> = self.profile_notice().into_iter().chain(self.overbooked()).chain(of_tree).collect();
         (!notices.is_empty()).then(|| notices.join("; "))
     }
 
@@ -460,6 +486,22 @@ impl Scenario {
                  \"linux\" or \"rfc\" under tcp (docs/tcp.md, \"Files of 0.1\")"
             )
         })
+    }
+
+    /// What results have of links, by name, each with the index of the link: every one of `[[links]]`, and of links of a tree that
+    /// are alike the first, or also each if that is wanted.
+    pub fn places(&self) -> Vec<(&str, usize)> {
+        let alike = self.tree.iter().flat_map(|tree| &tree.alike);
+        let own =
+            self.links.iter().enumerate().filter(|(_, link)| link.list == link.name).map(|(i, link)| (&*link.name, i));
+        let mut places: Vec<(&str, usize)> = own.filter(|(name, _)| alike.clone().all(|of| of.name != *name)).collect();
+        for AlikeLinks { name, links, each } in alike {
+            places.push((name, links[0]));
+            places.extend(
+                links.iter().filter(|i| *each && self.links[**i].name != *name).map(|i| (&*self.links[*i].name, *i)),
+            );
+        }
+        places
     }
 
     /// The text that it was read from, overrides included, with these changes in place of its own.
@@ -492,9 +534,10 @@ impl Scenario {
     }
 
     /// A link, and all that some flow crosses besides it.
-    pub fn together_with(&self, link: usize) -> Vec<usize> {
-        let paths = self.flows.iter().map(|flows| &flows.path).filter(|path| path.contains(&link));
-        paths.flatten().copied().chain([link]).collect()
+    pub fn together_with<'a>(&'a self, link: usize) -> Vec<usize> {
+        let branches = |flows: &'a FlowSpec| flows.branches.iter().map(|branch| &branch.path);
+        let paths = self.flows.iter().flat_map(|flows| [&flows.path].into_iter().chain(branches(flows)));
+        paths.filter(|path| path.contains(&link)).flatten().copied().chain([link]).collect()
     }
 
     /// The times at which the load or a rate changes as scripted, from the start of the run on, in order.
@@ -540,7 +583,8 @@ impl Scenario {
     pub fn check_schemes(&self, chosen: Option<&SchemeAssignment>) -> Result<(), Problems> {
         chosen.map_or(Ok(()), |chosen| chosen.check(&self.links)).map_err(|why| Problems::one("aqm", why))?;
         let mut problems: Vec<Problem> = Vec::new();
-        for link in &self.links {
+        for (_, link) in self.places() {
+            let link = &self.links[link];
             let choice = self.scheme_of(link, chosen);
             if let Err(Problems(more)) = self.build_scheme(link, choice) {
                 problems.extend(more.into_iter().filter(|p| !problems.contains(p)).collect::<Vec<_>>());

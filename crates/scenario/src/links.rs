@@ -14,18 +14,18 @@ use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
 use toml::{Table, Value};
 
-/// One `[[links]]`, the `index`-th, and what changes at it by its trace; the flows that cross it tell packet sizes and
-/// round-trip times.
+/// A link, the `index`-th, whose table stands at `at`, and what changes at it by its trace; the flows that cross it tell packet
+/// sizes and round-trip times.
 pub fn read_link(
     table: &Table,
+    at: &str,
     index: usize,
     flows: &[FlowSpec],
     traces: &LinkTraces,
     found: &mut Vec<Problem>,
 ) -> Option<(LinkSpec, Vec<Change>)> {
     let basis = SizingBasis::of(index, flows);
-    let shown = table.get("name").and_then(Value::as_str).unwrap_or("bottleneck");
-    let mut link = TableReader::new(table, format!("links.{}", clip(shown)), found);
+    let mut link = TableReader::new(table, at, found);
     let name = link.name("bottleneck");
     let rate_and_changes = read_rate(&mut link, traces);
     let layer = read_layer(&mut link);
@@ -56,6 +56,7 @@ pub fn read_link(
     let (rate, changes) = rate_and_changes?;
     let of_trace = line.map_or(Vec::new(), |line| line.changes(&name));
     let spec = LinkSpec {
+        list: name.clone(),
         name,
         rate,
         changes,

@@ -5,8 +5,10 @@ use crate::flows::{check_flows, read_flows};
 use crate::link_trace::read_traces;
 use crate::links::read_link;
 use crate::location::{locate, location};
+use crate::repeat::{repeat_flows, repeat_links};
 use crate::set::set;
 use crate::table_reader::{TableReader, default_name, kind, scalar};
+use crate::tree::{by_plan, read_shape};
 use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario};
 use aqmlab_core::problem::{ProblemKind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
@@ -71,15 +73,37 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     }
     let title = top.text("title").unwrap_or(name).to_string();
     let (duration, warmup, sample) = read_times(&mut top);
-    let (link_tables, flow_tables) = (top.some_tables("links"), top.some_tables("flows"));
+    let has_tree = ["sites", "plans", "lines"].iter().any(|key| table.contains_key(*key));
+    let link_tables = if has_tree { top.tables("links") } else { top.some_tables("links") };
+    let flow_tables = top.some_tables("flows");
+    let (link_tables, lists) = repeat_links(&link_tables, top.found());
+    let shape = read_shape(&mut top, link_tables.len());
+    if has_tree && shape.is_none() {
+        return None;
+    }
     let change_tables = top.tables("changes");
     let schemes = read_schemes(&mut top);
     let traces = read_traces(&mut top);
     top.finish();
 
-    let link_names = read_names(&link_tables, "links", found);
-    let flows: Vec<Option<FlowSpec>> = flow_tables.iter().map(|t| read_flows(t, &link_names, found)).collect();
-    let flows: Vec<FlowSpec> = flows.into_iter().flatten().collect();
+    let link_names = read_names(&link_tables.iter().map(|link| &link.table).collect::<Vec<_>>(), "links", found);
+    let (mut flows, mut are_read): (Vec<FlowSpec>, bool) = (Vec::new(), true);
+    for table in &flow_tables {
+        let shown = table.get("name").and_then(Value::as_str).unwrap_or("flows");
+        let at = format!("flows.{}", clip(shown));
+        let before = found.len();
+        for own in repeat_flows((*table).clone(), &at, &lists, found) {
+            for own in by_plan(&own.table, shape.as_ref(), found) {
+                let mut problems = Vec::new();
+                flows.extend(read_flows(&own, &at, &link_names, shape.as_ref(), &mut problems));
+                found.extend(problems.into_iter().filter(|_| found.len() == before).collect::<Vec<_>>());
+            }
+            if found.len() > before {
+                are_read = false;
+                break; // what is wrong with the next would be the same
+            }
+        }
+    }
     refuse_twice("flows", flows.iter().map(|f| f.name.as_str()), found);
     if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
         found.push(Problem::new("flows", format!("more than {MAX_FLOWS} flows")));
@@ -88,18 +112,33 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         let path = format!("flows.{}.count", first.name);
         found.push(Problem::new(path, "0: a group may be empty at first, but not all of them"));
     }
-    let links: Vec<Option<(LinkSpec, Vec<Change>)>> =
-        link_tables.iter().enumerate().map(|(i, t)| read_link(t, i, &flows, &traces, found)).collect();
-    let (links, of_traces): (Vec<LinkSpec>, Vec<Vec<Change>>) = links.into_iter().flatten().unzip();
+    let (mut links, mut of_traces): (Vec<LinkSpec>, Vec<Change>) = (Vec::new(), Vec::new());
+    for (i, link) in link_tables.iter().enumerate() {
+        let mut problems = Vec::new();
+        if let Some((spec, changes)) = read_link(&link.table, &link.at, i, &flows, &traces, &mut problems) {
+            links.push(spec);
+            of_traces.extend(changes);
+        }
+        found.extend(problems.into_iter().filter(|_| link.is_first)); // what is wrong with the next of a list is the same
+    }
     let duration = duration?;
-    if links.len() == link_tables.len() && flows.len() == flow_tables.len() {
+    let tree = match &shape {
+        Some(_) if !found.is_empty() => return None, // what is wrong has been said
+        Some(shape) => {
+            let tree = Some(shape.build(&mut links, &flows, &traces, found)?);
+            refuse_twice("links", links.iter().map(|link| link.name.as_str()), found);
+            tree
+        }
+        None => None,
+    };
+    if are_read && links.len() >= link_tables.len() {
         check_flows(&links, &flows, duration, found);
     }
     let (name, source) = (name.to_string(), table.clone());
     let (changes, awaited) = (Vec::new(), Vec::new());
     let mut scenario =
-        Scenario { name, title, duration, warmup, sample, links, flows, schemes, changes, awaited, source };
-    (scenario.changes, scenario.awaited) = read_changes(&change_tables, of_traces.concat(), &scenario, found);
+        Scenario { name, title, duration, warmup, sample, links, flows, schemes, changes, awaited, tree, source };
+    (scenario.changes, scenario.awaited) = read_changes(&change_tables, of_traces, &scenario, found);
     Some(scenario)
 }
 

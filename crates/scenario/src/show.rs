@@ -11,18 +11,34 @@ use serde_json::{Map, Value, json};
 impl Scenario {
     /// Everything that a run depends on, but scheme and seed, as JSON: quantities are text with unit.
     pub fn resolved(&self) -> Value {
-        json!({
+        let places = self.places();
+        let mut shown = json!({
             "schema": 1,
             "name": self.name,
             "title": self.title,
             "duration": self.duration.text(),
             "warmup": self.warmup.text(),
             "sample": self.sample.text(),
-            "links": self.links.iter().map(|link| link.resolved(&self.flows)).collect::<Vec<_>>(),
+            "links": places.iter().map(|(name, link)| self.links[*link].resolved(name, &self.flows)).collect::<Vec<_>>(),
             "flows": self.flows.iter().map(FlowSpec::resolved).collect::<Vec<_>>(),
             "changes": self.change_tables().map(|table| json!(table)).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
-        })
+        });
+        if self.tree.is_some() {
+            for key in ["sites", "plans", "lines"] {
+                shown[key] = json!(self.source.get(key));
+            }
+            // The links of a path go by where those that are like them stand among `links`.
+            let place = |link: &usize| places.iter().position(|(name, _)| *name == self.links[*link].list);
+            for (flows, shown) in self.flows.iter().zip(shown["flows"].as_array_mut().into_iter().flatten()) {
+                for (key, path) in [("path", &flows.path), ("ack_path", &flows.ack_path)] {
+                    if shown.get(key).is_some() {
+                        shown[key] = path.iter().map(place).collect();
+                    }
+                }
+            }
+        }
+        shown
     }
 }
 
@@ -39,7 +55,7 @@ pub fn buffer(limit: Limit) -> String {
 }
 
 impl LinkSpec {
-    fn resolved(&self, flows: &[FlowSpec]) -> Value {
+    fn resolved(&self, name: &str, flows: &[FlowSpec]) -> Value {
         let of = &self.impairments;
         let rate = match &self.changes {
             RateChanges::None => json!(self.rate.text()),
@@ -59,7 +75,7 @@ impl LinkSpec {
             }
         };
         let mut shown = json!({
-            "name": self.name,
+            "name": name,
             "rate": rate,
             "delay": self.delay.text(),
             "buffer": buffer(self.buffer),

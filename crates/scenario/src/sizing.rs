@@ -22,8 +22,8 @@ impl SizingBasis {
         let sized = |size: &dyn Fn(&FlowSpec) -> Option<f64>| -> Vec<(&FlowSpec, f64)> {
             flows.iter().filter(|flow| flow.count() > 0).filter_map(|flow| Some((flow, size(flow)?))).collect()
         };
-        let data = sized(&|flow| flow.path.contains(&link).then(|| f64::from(flow.wire_size())));
-        let acks = sized(&|flow| flow.ack_path.contains(&link).then_some(flow.tcp.ack.0));
+        let data = sized(&|flow| flow.sends_over(link).then(|| f64::from(flow.wire_size())));
+        let acks = sized(&|flow| flow.acknowledges_over(link).then_some(flow.tcp.ack.0));
         let all = sized(&|flow| Some(f64::from(flow.wire_size())));
         let crossing = [data, acks, all].into_iter().find(|flows| !flows.is_empty()).unwrap_or_default();
         let count: f64 = crossing.iter().map(|(flow, _)| f64::from(flow.count())).sum();

@@ -17,10 +17,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A built-in scenario, cut to a few seconds; `None` if it is another one by another name.
+/// A built-in scenario, cut to a few seconds; `None` if it is another one by another name, or of ten thousand lines.
 fn built_in(path: &Path) -> Option<Arc<Scenario>> {
     let text = fs::read_to_string(path).unwrap();
-    if text.contains("same_as = ") {
+    if text.contains("same_as = ") || text.contains("[lines]") {
         return None;
     }
     let mut scenario = parse(&text, "built in", &[]).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
@@ -116,4 +116,130 @@ fn what_cannot_be_divided_is_not() {
     assert!(!divided(
         "tcp = \"rfc\"\n[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n"
     ));
+}
+
+/// Two towns below an exchange whose link all lines share: clients, calls, files both ways, and drops.
+const TREE: &str = r#"
+schema = 1
+duration = "2 s"
+warmup = "500 ms"
+
+[[sites]]
+name = "exchange"
+down = "150 Mbit/s"
+up = "60 Mbit/s"
+delay = "2 ms"
+buffer = "20 ms"
+
+[[sites]]
+name = "town"
+count = 2
+parent = "exchange"
+down = "80 Mbit/s"
+delay = "1 ms"
+buffer = "20 ms"
+
+[[plans]]
+name = "slow"
+down = "10 Mbit/s"
+up = "2 Mbit/s"
+delay = "1 ms"
+rtt = { uniform = ["12 ms", "40 ms"] }
+buffer = "60 packets"
+aqm = "cake"
+
+[[plans]]
+name = "fast"
+down = "30 Mbit/s"
+up = "10 Mbit/s"
+delay = "1 ms"
+rtt = "20 ms"
+buffer = "60 packets"
+aqm = "fq-codel"
+
+[lines]
+count = 24
+parent = "town"
+
+[[flows]]
+name = "web"
+kind = "http"
+lines = true
+count = 2
+think_time = { exponential = "300 ms" }
+objects = { exponential = 6 }
+object_gap = { exponential = "20 ms" }
+size = { exponential = "20 packets" }
+tcp = "linux"
+
+[[flows]]
+name = "film"
+kind = "video"
+lines = "fast"
+bitrates = ["1 Mbit/s", "6 Mbit/s"]
+tcp = "linux"
+
+[[flows]]
+name = "file"
+lines = "slow"
+tcp = { profile = "rfc" }
+
+[[flows]]
+name = "upload"
+lines = "fast"
+direction = "up"
+start = { uniform = ["0 s", "1 s"] }
+tcp = "linux"
+
+[[flows]]
+name = "call"
+kind = "udp-onoff"
+lines = true
+rate_on = "80 kbit/s"
+packet = "172 B"
+on = { exponential = "1 s" }
+off = { exponential = "1 s" }
+"#;
+
+#[test]
+fn regions_of_a_tree_give_the_same_bytes_on_any_number_of_threads() {
+    let apart = TREE.replacen("[[sites]]\nname = \"exchange\"", "[[sites]]\nname = \"town\"\ncount = 2", 1);
+    let second = apart.rfind("[[sites]]").unwrap();
+    let apart = apart[..second].to_string() + &apart[apart.find("[[plans]]").unwrap()..];
+    for (text, parts) in [(TREE.to_string(), "an exchange"), (apart, "two towns apart")] {
+        let scenario = Arc::new(parse(&text, "tree", &[]).unwrap());
+        let mut stepped = Simulation::new(scenario.clone(), Options::default()).unwrap();
+        (1..=3).for_each(|i| stepped.step_until(aqmlab_core::Time::ZERO + Span::from_millis(500 * i)).unwrap());
+        let one = json(stepped.finish().unwrap());
+        for threads in [1, 2, 3, 16] {
+            let options = Options { threads, ..Options::default() };
+            let several = run_divided(scenario.clone(), options).unwrap().expect("a tree is divided");
+            assert_eq!(json(several), one, "{parts} on {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn results_of_a_tree_are_by_list_and_by_line_if_asked_for() {
+    let read = |text: &str| Arc::new(parse(text, "tree", &[]).unwrap());
+    let output = |text: &str| run_divided(read(text), Options::default()).unwrap().unwrap().result;
+    let result = output(&TREE.replacen("name = \"slow\"", "name = \"slow\"\neach = true", 1));
+    let names: Vec<&str> = result.links.iter().map(|(name, _)| name.as_str()).collect();
+    let short = ["slow-down", "slow-up", "fast-down", "fast-up", "exchange-down", "exchange-up", "town-down"];
+    assert_eq!(names.iter().filter(|name| !name.starts_with("line-")).copied().collect::<Vec<_>>(), short);
+    let of = |name: &str| &result.links.iter().find(|(known, _)| known == name).unwrap().1;
+    let lines = || result.links.iter().filter(|(name, _)| name.starts_with("line-") && name.ends_with("-down"));
+    assert_eq!(lines().count(), 12, "every second line is slow");
+    let sum = |value: &dyn Fn(&aqmlab_sim::LinkResult) -> u64| lines().map(|(_, link)| value(link)).sum::<u64>();
+    let all = of("slow-down");
+    assert_eq!((sum(&|link| link.arrived), sum(&|link| link.dropped)), (all.arrived, all.dropped));
+    let used: f64 = lines().map(|(_, link)| link.utilisation).sum::<f64>() / 12.0;
+    assert!((used - all.utilisation).abs() < 1e-12 && used > 0.4, "{used}");
+    let most = lines().map(|(_, link)| link.utilisation).fold(0.0, f64::max);
+    let spread = |name: &str| result.spreads.iter().find(|(known, _)| known == name).unwrap().1;
+    assert_eq!(spread("slow-down").utilisation.unwrap().max, most);
+    assert_eq!((spread("town-1").count, spread("fast-up").count), (12, 12));
+    let few = output(TREE);
+    assert_eq!(few.links.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), short);
+    assert_eq!(few.links.iter().find(|(name, _)| name == "slow-down").unwrap().1.arrived, all.arrived);
 }

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.common import Json, Out, exit_if_failed, print_json
+from aqmlab.cli.common import Json, Out, exit_if_failed, print_json, progress
 from aqmlab.names import plain
 from aqmlab.problems import InputError
 
@@ -24,7 +24,8 @@ def merge(
 
     if out is None:
         raise InputError("out", "missing; --out DIR says where the merged sweep goes")
-    found = shards.merge(folders, out)
+    with progress(f"Merging {len(folders)} folders") as told:
+        found = shards.merge(folders, out, progress=told)
     print(f"Left in {out}: runs.parquet", file=sys.stderr)
     if as_json:
         print_json(

@@ -169,6 +169,15 @@ class RunResult(Result):
         """Of the random numbers."""
         return self.measured["seed"]  # type: ignore[no-any-return]
 
+    @property
+    def spreads(self) -> Mapping[str, Mapping[str, Any]]:
+        """On a tree, percentiles (p5, p50, p95, p99, max) over the links of each list and the lines of each site.
+
+        By measure: "utilisation", "drop_ratio", "mark_ratio", "queue_delay_mean" and "queue_delay_p99", None where no
+        link has a value; "count" is the number of links. Empty without a tree.
+        """
+        return self.measured.get("spreads", {})  # type: ignore[no-any-return]
+
     @cached_property
     def engine(self) -> EngineResult:
         """The cost of the run."""

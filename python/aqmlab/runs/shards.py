@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from aqmlab.problems import InputError
+from aqmlab.runs.executor import Progress
 from aqmlab.runs.findings import Findings, findings
 from aqmlab.runs.store import ENVIRONMENT, Store, StoredRun, existing
 
@@ -41,10 +42,13 @@ def shard(text: str, runs: int) -> Shard:
     return found
 
 
-def merge(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> Findings:
+def merge(
+    folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], *, progress: Progress | None = None
+) -> Findings:
     """Merge the folders of all shards of a sweep into `out`, with the tables that one sweep would have left.
 
-    Series that they have recorded, and the sessions of all, are merged too. Raises InputError unless the folders hold
+    Series that they have recorded, and the sessions of all, are merged too. `progress` hears how many folders have been
+    read and copied, of twice as many, and a step for the tables. Raises InputError unless the folders hold
     parts of one experiment, done by one version, that have no run in common and lack none; StoreError for a damaged
     file or one that cannot be written.
     """
@@ -56,7 +60,14 @@ def merge(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     keys = {row["key"]: None for row in stores[0].planned()}
     found: dict[str, StoredRun] = {}
     holders: dict[str, Store] = {}
-    for store in stores:
+    steps = 2 * len(stores) + 1
+
+    def told(done: int) -> None:
+        if progress:
+            progress(done, steps)
+
+    for i, store in enumerate(stores):
+        told(i)
         results = {key: row for key, row in store.results().items() if key in keys}
         if both := [key for key in results if key in found]:
             other = holders[both[0]]
@@ -68,7 +79,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
         raise InputError("folders", _told_missing(stores, missing, len(keys)))
     whole = Store(out)
     with whole.held(resume=False):
-        whole.gather(stores, {key: found[key] for key in keys})
+        whole.gather(stores, {key: found[key] for key in keys}, lambda done: told(len(stores) + done))
+    told(steps)
     return findings(out)
 
 

@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cached_property
@@ -188,16 +188,21 @@ class Store:
         self.pack(results)
         return Rows(labels, rows)
 
-    def gather(self, shards: Sequence["Store"], results: Mapping[str, StoredRun]) -> None:
+    def gather(
+        self, shards: Sequence["Store"], results: Mapping[str, StoredRun], copied: Callable[[int], None]
+    ) -> None:
         """Take over what the stores of all shards of a plan hold, all `results` of it included, and finish.
 
-        The plan comes last: a folder with a plan lacks nothing else but the final tables.
+        The plan comes last: a folder with a plan lacks nothing else but the final tables. `copied` hears after how many
+        shards it is.
         """
         self.add(list(results.values()))
-        for shard in shards:
+        for i, shard in enumerate(shards):
+            copied(i)
             for kind in RECORDED:
                 for path in (shard.folder / kind).glob("[!.]*.parquet"):
                     self._write(f"{kind}/{path.name}", path.read_bytes())
+        copied(len(shards))
         first = shards[0].folder
         for pattern in ("experiment.toml", WARMUP, "scenarios/*.toml", "schemes/*.py", PLAN):
             for path in first.glob(pattern):

@@ -208,12 +208,14 @@ impl<'a> Counts<'a> {
     pub fn output(mut self, ends: &Ends, changes: &[Span], now: Time) -> Output {
         let links = self.link_results(ends.lost, changes, now);
         let groups: Vec<GroupOutcome> = (0..self.groups.len()).map(|group| self.outcome(group, ends)).collect();
-        let (flows, total) = flow_results(self.scenario, &groups, ends.clients, now);
+        let clients: Vec<_> = ends.clients.iter().map(|client| (client.peer.way as usize, client)).collect();
+        let (flows, total) = flow_results(self.scenario, &groups, &clients, now);
         let result = RunResult {
             schema: 1,
             scenario: self.scenario.name.clone(),
             aqm: self.order.aqm.clone(),
             seed: self.order.seed,
+            spreads: Vec::new(),
             flows,
             total,
             links,

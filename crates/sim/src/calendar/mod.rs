@@ -33,7 +33,23 @@ pub struct Lane(u8);
 impl Lane {
     /// Events in any order.
     pub const ANY: Lane = Lane(0);
+    /// Bits that tell one.
+    pub const BITS: u32 = 4;
+
+    /// Its number, below 2 to the power of [`Lane::BITS`].
+    #[inline(always)]
+    pub fn bits(self) -> u16 {
+        self.0.into()
+    }
+
+    /// The lane of this number.
+    #[inline(always)]
+    pub fn of_bits(bits: u16) -> Self {
+        Self(bits as u8 & ((1 << Self::BITS) - 1))
+    }
 }
+
+const _: () = assert!(MAX_LANES <= 1 << Lane::BITS);
 
 /// An event of which its place tells all: many of these pend for long, and a calendar holds no more of them than a key.
 pub trait TimerEvent {
@@ -50,10 +66,10 @@ pub struct Calendar<E> {
     heap: Vec<HeapEntry>,
     slots: Vec<E>,
     free_slots: Vec<u32>,
-    /// The next 1.1 s, in slots of 4.3 ms.
-    wheel: Wheel<KeyedEvent<E>, 32>,
+    /// The next 1.1 s, in slots of 4.3 ms; where many events come within a millisecond the next 69 ms, in slots of 0.27 ms.
+    wheel: Wheel<KeyedEvent<E>>,
     /// The next 17 s, in slots of 69 ms: the timers are in the keys.
-    timers: Wheel<Key, 36>,
+    timers: Wheel<Key>,
     /// The timer that has come last.
     timer: E,
     /// The first stands for wheels and heap and stays empty.
@@ -76,8 +92,8 @@ impl<E: Copy + Default + TimerEvent> Default for Calendar<E> {
             heap: Vec::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
-            wheel: Wheel::new(),
-            timers: Wheel::new(),
+            wheel: Wheel::new(32),
+            timers: Wheel::new(36),
             timer: E::default(),
             lanes: std::array::from_fn(|_| Ring::new()),
             used: 1,
@@ -93,6 +109,11 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
     pub fn with_lanes(lanes: usize) -> Self {
         Self { used: lanes + 1, ..Self::default() }
+    }
+
+    /// The same for many events, most of which come within milliseconds.
+    pub fn dense(lanes: usize) -> Self {
+        Self { wheel: Wheel::new(28), ..Self::with_lanes(lanes) }
     }
 
     /// Number of lanes beside [`Lane::ANY`].

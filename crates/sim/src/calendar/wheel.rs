@@ -45,9 +45,10 @@ struct PagePool<T> {
     free: u32,
 }
 
-/// Events by slot of 2^`BITS` ps.
+/// Events by slot of 2^`bits` ps.
 #[derive(Clone)]
-pub struct Wheel<T, const BITS: u32> {
+pub struct Wheel<T> {
+    bits: u32,
     pages: PagePool<T>,
     slots: [Slot; SLOTS],
     /// A bit for each slot that holds events.
@@ -66,12 +67,10 @@ pub struct Wheel<T, const BITS: u32> {
     first: Key,
 }
 
-impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
-    /// Bits of a mark that say where the event is.
-    const PLACE: u32 = u64::BITS - BITS;
-
-    pub fn new() -> Self {
+impl<T: Keyed> Wheel<T> {
+    pub fn new(bits: u32) -> Self {
         Self {
+            bits,
             pages: PagePool { events: vec![Default::default(); PAGE], before: vec![NO_PAGE], free: NO_PAGE },
             slots: [Slot::default(); SLOTS],
             occupied: [0; SLOTS / 64],
@@ -86,25 +85,25 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
     }
 
     #[inline(always)]
-    fn slot(key: Key) -> u64 {
-        key.time.0 >> BITS
+    fn slot(&self, key: Key) -> u64 {
+        key.time.0 >> self.bits
     }
 
-    /// Time within the slot, and place.
+    /// Time within the slot, and in the lower bits place.
     #[inline(always)]
-    fn mark(key: Key, place: usize) -> u64 {
-        key.time.0 << Self::PLACE | place as u64
+    fn mark(&self, key: Key, place: usize) -> u64 {
+        key.time.0 << (u64::BITS - self.bits) | place as u64
     }
 
     #[inline(always)]
-    fn place_of(mark: u64) -> usize {
-        (mark & ((1 << Self::PLACE) - 1)) as usize
+    fn place_of(&self, mark: u64) -> usize {
+        (mark << self.bits >> self.bits) as usize
     }
 
     /// True if the wheel takes an event with this key: after the first slot and within its reach, or any if it is empty.
     #[inline]
     pub fn takes(&self, key: Key) -> bool {
-        let ahead = Self::slot(key).wrapping_sub(self.present);
+        let ahead = self.slot(key).wrapping_sub(self.present);
         ahead > 0 && ahead < SLOTS as u64 || self.first.time == Time::NEVER
     }
 
@@ -114,7 +113,7 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
         if self.first.time == Time::NEVER {
             return self.begin(key.time, key.pushed(), key.order);
         }
-        let index = Self::slot(key) as usize % SLOTS;
+        let index = self.slot(key) as usize % SLOTS;
         let slot = &mut self.slots[index];
         if slot.len == 0 {
             self.occupied[index / 64] |= 1 << (index % 64);
@@ -127,9 +126,9 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
     #[cold]
     fn begin(&mut self, time: Time, pushed: Moment, order: u64) -> &mut T {
         let key = Key::new(time, pushed, order);
-        (self.present, self.first) = (Self::slot(key), key);
+        (self.present, self.first) = (self.slot(key), key);
         self.marks.clear();
-        self.marks.push(Self::mark(key, ALONE));
+        self.marks.push(self.mark(key, ALONE));
         self.ends.clear();
         (self.bins, self.bin) = (0, 0..1);
         let event = &mut self.pages.events[ALONE];
@@ -147,7 +146,7 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
     /// events that follow in a little while.
     #[inline]
     pub fn pop(&mut self, coming: impl FnMut(&T)) -> usize {
-        let place = Self::place_of(self.marks[self.bin.start]);
+        let place = self.place_of(self.marks[self.bin.start]);
         self.bin.start += 1;
         if self.bin.is_empty() {
             self.go_on(coming);
@@ -165,7 +164,7 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
 
     #[inline]
     fn first_of_bin(&self) -> Key {
-        self.pages.key(Self::place_of(self.marks[self.bin.start]))
+        self.pages.key(self.place_of(self.marks[self.bin.start]))
     }
 
     /// Goes on to the next bin that holds any events, if there is one.
@@ -194,11 +193,11 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
 
     /// By time and, as marks do not tell the order of insertion, where times are equal by key.
     fn sort_bin(&mut self) {
-        let bin = &mut self.marks[self.bin.clone()];
+        let (bits, bin) = (self.bits, &mut self.marks[self.bin.clone()]);
         bin.sort_unstable();
-        if bin.windows(2).any(|two| two[0] >> Self::PLACE == two[1] >> Self::PLACE) {
+        if bin.windows(2).any(|two| two[0] >> (u64::BITS - bits) == two[1] >> (u64::BITS - bits)) {
             bin.sort_unstable_by_key(|mark| {
-                let key = self.pages.key(Self::place_of(*mark));
+                let key = self.pages.key((*mark << bits >> bits) as usize);
                 (key.time, key.rank())
             });
         }
@@ -210,8 +209,8 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
             return;
         }
         let [next, then] = [0, 1].map(|ahead| &self.marks[self.marks_of(self.bins + ahead)]);
-        next.iter().for_each(|mark| coming(&self.pages.events[Self::place_of(*mark)]));
-        then.iter().for_each(|mark| memory::fetch(&self.pages.events[Self::place_of(*mark)]));
+        next.iter().for_each(|mark| coming(&self.pages.events[self.place_of(*mark)]));
+        then.iter().for_each(|mark| memory::fetch(&self.pages.events[self.place_of(*mark)]));
     }
 
     /// Opens the slot that is so far after the first one; few events are one bin.
@@ -228,16 +227,17 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
             return self.deal();
         }
         for place in self.pages.of(self.open).flatten() {
-            self.marks.push(Self::mark(self.pages.key(place), place));
+            self.marks.push(self.mark(self.pages.key(place), place));
         }
         self.bin = 0..self.marks.len();
     }
 
     /// Deals the events of the open slot into bins of equal times.
     fn deal(&mut self) {
-        let Self { pages, open, marks, ends, .. } = self;
-        let bits = (open.len / IN_BIN).next_power_of_two().trailing_zeros();
-        let bin = |key: Key| ((key.time.0 & ((1 << BITS) - 1)) >> (BITS - bits)) as usize;
+        let Self { bits, pages, open, marks, ends, .. } = self;
+        let of_slot = *bits;
+        let bits = (open.len / IN_BIN).next_power_of_two().trailing_zeros().min(of_slot);
+        let bin = |key: Key| ((key.time.0 & ((1 << of_slot) - 1)) >> (of_slot - bits)) as usize;
         ends.resize(1 << bits, 0);
         for event in pages.of(*open).flat_map(|page| &pages.events[page]) {
             ends[bin(event.key())] += 1;
@@ -250,7 +250,7 @@ impl<T: Keyed, const BITS: u32> Wheel<T, BITS> {
         for place in pages.of(*open).flatten() {
             let key = pages.key(place);
             let end = &mut ends[bin(key)];
-            marks[*end as usize] = Self::mark(key, place);
+            marks[*end as usize] = key.time.0 << (u64::BITS - of_slot) | place as u64;
             *end += 1;
         }
     }
@@ -329,7 +329,7 @@ mod tests {
     /// 100 events that each come back half a second later, 30 times: they never lie in more than 101 slots.
     #[test]
     fn pages_are_used_again() {
-        let mut wheel = Wheel::<KeyedEvent<u64>, 32>::new();
+        let mut wheel = Wheel::<KeyedEvent<u64>>::new(32);
         let key = |time: u64| Key { time: Time(time), ..Key::default() };
         (0..100).for_each(|i| wheel.place(key(i << 33)).event = i);
         for _ in 0..3000 {
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn events_take_no_more_than_their_pages() {
-        let mut wheel = Wheel::<Key, 32>::new();
+        let mut wheel = Wheel::<Key>::new(32);
         wheel.place(Key::default());
         for i in 0..10_000u64 {
             wheel.place(Key { time: Time((1 + i % 5) << 32 | i), ..Key::default() });

@@ -34,9 +34,10 @@ pub struct PendingAck {
 }
 
 /// A flow where it is not.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Home {
-    pub group: u16,
+    /// Index of its way.
+    pub way: u32,
     /// The part where it is.
     pub part: u16,
 }
@@ -58,8 +59,11 @@ pub struct Crossing {
 pub struct Abroad {
     own: u16,
     /// The part of each link.
-    pub links: Vec<u16>,
-    pub flows: Arc<[Home]>,
+    pub links: Arc<[u16]>,
+    /// Of each flow by its number.
+    pub homes: Vec<Home>,
+    /// Flows that have begun here, of which the others do not know yet, and their ways.
+    pub begun: Vec<(u32, Home)>,
     /// What goes to links of others and arrives after the next round: it waits here and not there, as the links of many flows are
     /// in one part.
     pub later: Calendar<Event>,
@@ -72,10 +76,35 @@ pub struct Abroad {
 
 impl Abroad {
     /// What is beside the part number `own` of so many.
-    pub fn new(own: u16, parts: usize, links: Vec<u16>, flows: Arc<[Home]>, lanes: usize) -> Self {
+    pub fn new(own: u16, parts: usize, links: Arc<[u16]>, homes: Vec<Home>, lanes: usize) -> Self {
         let boxes = vec![Vec::new(); parts];
         let later = Calendar::with_lanes(lanes);
-        Self { own, links, flows, later, outboxes: boxes.clone(), inboxes: boxes, arriving: Lane::ANY }
+        Self {
+            own,
+            links,
+            homes,
+            begun: Vec::new(),
+            later,
+            outboxes: boxes.clone(),
+            inboxes: boxes,
+            arriving: Lane::ANY,
+        }
+    }
+
+    /// A flow begins here.
+    pub fn begin(&mut self, flow: u32, way: u32) {
+        let home = Home { way, part: self.own };
+        self.learn(flow, home);
+        self.begun.push((flow, home));
+    }
+
+    /// A flow has begun.
+    pub fn learn(&mut self, flow: u32, home: Home) {
+        let flow = flow as usize;
+        if flow >= self.homes.len() {
+            self.homes.resize(flow + 1, Home::default());
+        }
+        self.homes[flow] = home;
     }
 }
 
@@ -102,15 +131,15 @@ impl Agenda {
     #[inline(never)]
     pub fn post(&mut self, time: Time, place: Place, packet: Packet, is_ahead: bool) {
         let abroad = self.abroad.as_mut().expect("a flow is here or there");
-        let part = abroad.flows[packet.flow as usize].part;
+        let part = abroad.homes[packet.flow as usize].part;
         let pushed = self.calendar.present;
         memory::append(&mut abroad.outboxes[usize::from(part)], Crossing { time, pushed, place, packet, is_ahead });
     }
 
-    /// Group of a flow that is in another part.
+    /// Index of the way of a flow that is in another part.
     #[inline]
-    pub fn group(&self, flow: u32) -> u16 {
-        self.abroad.as_ref().expect("a flow is here or there").flows[flow as usize].group
+    pub fn way(&self, flow: u32) -> u32 {
+        self.abroad.as_ref().expect("a flow is here or there").homes[flow as usize].way
     }
 }
 

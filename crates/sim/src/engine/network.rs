@@ -8,7 +8,7 @@ mod queues;
 pub mod rounds;
 
 use crate::calendar::{Lane, Moment, Place};
-use crate::engine::agenda::Agenda;
+use crate::engine::agenda::{Abroad, Agenda};
 use crate::engine::event::Event;
 use crate::engine::part::Part;
 use crate::engine::phases::PhaseLog;
@@ -37,20 +37,21 @@ const IN_CACHE: usize = 1000;
 pub struct NetworkState {
     pub scenario: Arc<Scenario>,
     /// The links as they are now.
-    pub specs: Vec<LinkSpec>,
+    pub specs: Arc<[LinkSpec]>,
     pub agenda: Agenda,
     pub now: Time,
     /// Times within which metrics count: from the end of the warm-up to the end.
     pub measured: Range<Time>,
     pub links: Part<Link>,
     pub link_events: Part<LinkEvents>,
-    /// The time series of each link, if they are recorded.
+    /// The time series of links, if they are recorded: of each, or of the first of those that are alike.
     pub series: Part<LinkSeries>,
     pub flows: Part<Flow>,
+    pub numbers: FlowNumbers,
     /// Flows that were stopped by hand before they started.
     pub never_start: BTreeSet<u32>,
     pub sources: Part<TimedSource>,
-    pub clients: Vec<Client>,
+    pub clients: Part<Client>,
     pub connections: Vec<Connection>,
     pub routes: Routes,
     pub groups: Vec<Group>,
@@ -62,6 +63,28 @@ pub struct NetworkState {
     pub events: u64,
     /// Others run between its steps, so that its flows have left the caches.
     pub is_cold: bool,
+}
+
+/// The numbers of flows. On a tree their last bits tell the region, so that each region goes on counting for itself.
+#[derive(Clone)]
+pub struct FlowNumbers {
+    /// Bits that tell the region.
+    pub shift: u32,
+    /// How many there are in each region.
+    count: Vec<u32>,
+}
+
+impl FlowNumbers {
+    fn new(regions: usize) -> Self {
+        Self { shift: regions.next_power_of_two().ilog2(), count: vec![0; regions] }
+    }
+
+    /// That of one more flow in a region.
+    fn next(&mut self, region: u16) -> u32 {
+        let count = &mut self.count[usize::from(region)];
+        *count += 1;
+        (*count - 1) << self.shift | u32::from(region)
+    }
 }
 
 /// How a link's events are queued.
@@ -100,6 +123,8 @@ impl LinkEvents {
 /// The time series of a link.
 #[derive(Clone)]
 pub struct LinkSeries {
+    /// Its link.
+    pub link: usize,
     pub series: Series,
     /// The places among what its scheme shows of the columns.
     pub plotted: Vec<Option<usize>>,
@@ -113,7 +138,7 @@ impl NetworkState {
         let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());
         let meter = GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::default() };
         Self {
-            specs: scenario.links.clone(),
+            specs: scenario.links.clone().into(),
             agenda: Agenda::default(),
             now: Time::ZERO,
             measured: Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration,
@@ -121,9 +146,10 @@ impl NetworkState {
             link_events: Part::default(),
             series: Part::default(),
             flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()).into(),
+            numbers: FlowNumbers::new(scenario.tree.as_ref().map_or(1, |tree| tree.region_count.into())),
             never_start: BTreeSet::new(),
             sources: Part::default(),
-            clients: Vec::new(),
+            clients: Part::default(),
             connections: Vec::new(),
             routes: Routes::new(scenario),
             groups: scenario.flows.iter().map(|spec| Group::new(spec, scenario.links[spec.path[0]].host)).collect(),
@@ -138,13 +164,13 @@ impl NetworkState {
 
     /// Handles the events up to and including `until`, about `most` of them; true if there may be more.
     pub fn advance(&mut self, until: Time, most: u64) -> bool {
-        let all = self.agenda.abroad.as_ref().map(|abroad| abroad.flows.clone()).unwrap_or_default();
-        let is_large = self.is_cold || self.flows.len().max(all.len()) > IN_CACHE;
-        let fetch = |flows: &Part<Flow>, links: &Part<Link>, event: &Event| {
+        let all = self.agenda.abroad.as_ref().map_or(0, |abroad| abroad.homes.len());
+        let is_large = self.is_cold || self.flows.len().max(all) > IN_CACHE;
+        let fetch = |flows: &Part<Flow>, links: &Part<Link>, abroad: &Option<Box<Abroad>>, event: &Event| {
             if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
                 match flows.get(*flow as usize) {
                     Some(flow) => memory::fetch(flow),
-                    None => memory::fetch_at(&all, *flow as usize),
+                    None => abroad.iter().for_each(|abroad| memory::fetch_at(&abroad.homes, *flow as usize)),
                 }
             }
             // Which of several links it is bound for only its flow says, and that is not here yet.
@@ -156,8 +182,8 @@ impl NetworkState {
             }
         };
         for _ in 0..most {
-            let next =
-                self.agenda.calendar.pop_showing(until, is_large, |event| fetch(&self.flows, &self.links, event));
+            let Agenda { calendar, abroad, .. } = &mut self.agenda;
+            let next = calendar.pop_showing(until, is_large, |event| fetch(&self.flows, &self.links, abroad, event));
             let Some((time, event)) = next else {
                 self.now = self.now.max(until);
                 self.agenda.as_of(Moment::at(self.now));
@@ -208,7 +234,7 @@ impl NetworkState {
         let at = index as usize;
         let link = &mut self.links[at];
         link.change_rate(self.now);
-        self.specs[at].rate = link.rate();
+        Arc::make_mut(&mut self.specs)[at].rate = link.rate();
         self.routes.follow(&self.scenario.flows, &self.specs, at);
         self.schedule_rate_change(index);
     }
@@ -240,7 +266,8 @@ impl NetworkState {
     /// Adds a point to the time series.
     #[inline(never)]
     fn sample(&mut self) {
-        for (LinkSeries { series, plotted, sampled }, link) in self.series.iter_mut().zip(&mut self.links) {
+        for LinkSeries { link, series, plotted, sampled } in &mut self.series {
+            let link = &mut self.links[*link];
             link.catch_up(self.now);
             let waiting = f64::from(link.queue.len());
             let utilisation = link.utilisation_since(sampled, self.now);
@@ -265,20 +292,21 @@ impl NetworkState {
             meter.before = meter.before.plus(meter.ended);
             meter.sent = 0;
         }
-        for flow in self.flows.iter_mut().filter(|flow| flow.ahead != Ahead::Measured) {
-            let group = flow.group as usize;
+        for flow in self.flows.iter_mut().filter(|flow| flow.ahead() != Ahead::Measured) {
+            let group = self.routes.group(flow.way);
             if flow.counts(&self.groups[group]) {
                 self.group_meters[group].before.add(&flow.sender);
             }
-            if flow.ahead == Ahead::WarmingUp {
-                flow.ahead = Ahead::Measured;
+            if flow.ahead() == Ahead::WarmingUp {
+                flow.set_ahead(Ahead::Measured);
             }
         }
     }
 }
 
-/// Path of a group's flows, with the sink of their events.
+/// The path of a way, with the sink of its flows' events.
 #[inline(always)]
-fn path<'a>(groups: &'a [Group], ways: &'a [Way], group: u16, schedule: &'a mut Agenda) -> Path<'a, Agenda> {
-    Path { group: &groups[group as usize], way: &ways[group as usize], schedule }
+fn path<'a>(groups: &'a [Group], ways: &'a [Way], way: u32, schedule: &'a mut Agenda) -> Path<'a, Agenda> {
+    let way = &ways[way as usize];
+    Path { group: &groups[way.group as usize], way, schedule }
 }

@@ -3,10 +3,12 @@
 use crate::memory;
 use std::ops::{Index, IndexMut};
 
-/// Things from some number on. In a whole network they are numbered from 0.
+/// Things from some number on. In a whole network they are numbered from 0. In a region of a tree each number is that of the one
+/// before and 2 to the power of `shift`, so that each region goes on counting for itself.
 #[derive(Clone, Debug)]
 pub struct Part<T> {
     first: usize,
+    shift: u32,
     things: Vec<T>,
 }
 
@@ -18,7 +20,7 @@ impl<T> Default for Part<T> {
 
 impl<T> From<Vec<T>> for Part<T> {
     fn from(things: Vec<T>) -> Self {
-        Self { first: 0, things }
+        Self { first: 0, shift: 0, things }
     }
 }
 
@@ -31,19 +33,66 @@ impl<T> Part<T> {
     /// One more; returns its number.
     pub fn push(&mut self, thing: T) -> usize {
         self.things.push(thing);
-        self.first + self.things.len() - 1
+        self.first + ((self.things.len() - 1) << self.shift)
     }
 
     /// The one of this number, if it is here.
     #[inline(always)]
     pub fn get(&self, number: usize) -> Option<&T> {
-        self.things.get(number.wrapping_sub(self.first))
+        self.things.get(self.place(number))
     }
 
     /// The same, to be changed.
     #[inline(always)]
     pub fn get_mut(&mut self, number: usize) -> Option<&mut T> {
-        self.things.get_mut(number.wrapping_sub(self.first))
+        let place = self.place(number);
+        self.things.get_mut(place)
+    }
+
+    /// Where the one of this number is; nowhere, far beyond the end, if it is not here.
+    #[inline(always)]
+    fn place(&self, number: usize) -> usize {
+        number.wrapping_sub(self.first).rotate_right(self.shift)
+    }
+
+    /// The one of this number is this one; `filler` stands where numbers have been left out.
+    pub fn put(&mut self, number: usize, thing: T, filler: impl Fn() -> T) {
+        let place = self.place(number);
+        while self.things.len() < place {
+            self.things.push(filler());
+        }
+        match self.things.get_mut(place) {
+            Some(filled) => *filled = thing,
+            None => self.things.push(thing),
+        }
+    }
+
+    /// Of numbers whose last `shift` bits tell the region, those of each of so many.
+    pub fn by_region(self, shift: u32, regions: usize) -> Vec<Self> {
+        let room = self.things.len().div_ceil(1 << shift);
+        let part = |first| Self { first, shift, things: memory::room_for(room) };
+        let mut parts: Vec<Self> = (0..regions).map(part).collect();
+        for (number, thing) in self.things.into_iter().enumerate() {
+            if let Some(part) = parts.get_mut(number & ((1 << shift) - 1)) {
+                part.things.push(thing);
+            }
+        }
+        parts
+    }
+
+    /// What has been taken apart by regions; `filler` stands where numbers have been left out.
+    pub fn of_regions(parts: Vec<Self>, filler: impl Fn() -> T) -> Self {
+        let mut whole = Self::default();
+        let shift = parts.first().map_or(0, |part| part.shift);
+        let mut parts: Vec<_> = parts.into_iter().map(|part| part.things.into_iter()).collect();
+        for number in 0.. {
+            if number & ((1 << shift) - 1) == 0 && parts.iter().all(|part| part.len() == 0) {
+                break;
+            }
+            let thing = parts.get_mut(number & ((1 << shift) - 1)).and_then(Iterator::next);
+            whole.things.push(thing.unwrap_or_else(&filler));
+        }
+        whole
     }
 
     /// All, in the order of their numbers.
@@ -66,7 +115,7 @@ impl<T> Part<T> {
         let others = self.things.drain((number - self.first).min(self.things.len())..);
         let mut things = memory::room_for(others.len());
         things.extend(others);
-        Self { first: number, things }
+        Self { first: number, shift: self.shift, things }
     }
 
     /// What has been taken apart, in order.
@@ -74,7 +123,7 @@ impl<T> Part<T> {
         let mut things = memory::room_for(parts.iter().map(Self::len).sum());
         let first = parts.first().map_or(0, Self::first);
         parts.into_iter().for_each(|part| things.extend(part.things));
-        Self { first, things }
+        Self { first, shift: 0, things }
     }
 }
 
@@ -83,14 +132,15 @@ impl<T> Index<usize> for Part<T> {
 
     #[inline(always)]
     fn index(&self, number: usize) -> &T {
-        &self.things[number.wrapping_sub(self.first)]
+        &self.things[self.place(number)]
     }
 }
 
 impl<T> IndexMut<usize> for Part<T> {
     #[inline(always)]
     fn index_mut(&mut self, number: usize) -> &mut T {
-        &mut self.things[number.wrapping_sub(self.first)]
+        let place = self.place(number);
+        &mut self.things[place]
     }
 }
 
@@ -134,5 +184,22 @@ mod tests {
         assert_eq!((first[0], second[1], second[2], rest[3]), ('a', 'b', 'c', 'd'));
         assert_eq!((first.get(1), second.get(0), rest.get(2), none.len()), (None, None, None, 0));
         assert_eq!(Part::joined(vec![first, none, second, rest]).into_iter().collect::<String>(), "abcd");
+    }
+
+    #[test]
+    fn each_region_counts_for_itself() {
+        let mut whole = Part::default();
+        [(0, 'a'), (1, 'b'), (4, 'c'), (6, 'd')]
+            .into_iter()
+            .for_each(|(number, thing)| whole.put(number, thing, || '-'));
+        let [mut first, second, mut third] = whole.by_region(2, 3).try_into().unwrap();
+        assert_eq!((first.len(), second.len(), third.len()), (2, 2, 2), "2 and 5 have been left out");
+        assert_eq!((first[4], second[1], third[6]), ('c', 'b', 'd'));
+        assert_eq!((first.get(1), first.get(8), second.get(4), third.get(0)), (None, None, None, None));
+        assert_eq!(first.push('e'), 8);
+        third.put(10, 'f', || '-');
+        let whole = Part::of_regions(vec![first, second, third], || '.');
+        assert_eq!(whole.iter().collect::<String>(), "ab-.c-d.e.f.");
+        assert_eq!((whole[8], whole[10]), ('e', 'f'));
     }
 }

@@ -31,8 +31,7 @@ impl PhaseLog {
     }
 
     /// A flow's sender has acted, after which it is in this phase.
-    pub fn note(&mut self, flow: u32, group: u16, phase: &'static str, now: Time) {
-        let group = usize::from(group);
+    pub fn note(&mut self, flow: u32, group: usize, phase: &'static str, now: Time) {
         if !self.groups[group] {
             return;
         }

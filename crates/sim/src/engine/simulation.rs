@@ -44,7 +44,7 @@ pub struct Options {
     /// Record what happens to each packet at the link with this index.
     pub trace: Option<usize>,
     /// Threads that may simulate at once; 0 is one. The result is the same. Some runs take no more than one: with
-    /// clients, with changes, with rates that change by schedule, and those too small to gain.
+    /// clients on anything but a tree, with changes, with rates that change by schedule, and those too small to gain.
     pub threads: usize,
     /// Shows another thread how far the simulation has come, and lets it stop the simulation.
     pub watch: Option<Arc<Watch>>,
@@ -96,10 +96,11 @@ const EVENTS_PER_LOOK: u64 = 1 << 16;
 #[allow(clippy::disallowed_methods)] // the wall clock times the run; nothing in the run reads it
 pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Output, RunError> {
     let started = std::time::Instant::now();
-    let threads = if options.most_events.is_some() { 1 } else { options.threads };
+    let (threads, goes_on) = (options.threads.max(1), options.most_events.is_none());
     let mut simulation = Simulation::foreseeing(scenario.into(), options)?;
     simulation.stop_probing();
-    if let Some(plan) = Plan::new(&simulation.network, threads).filter(Plan::is_worthwhile) {
+    let plan = goes_on.then(|| Plan::new(&simulation.network, threads)).flatten();
+    if let Some(plan) = plan.filter(Plan::is_worthwhile) {
         simulation.go_in_rounds(&plan)?;
     }
     let mut output = simulation.finish()?;
@@ -261,7 +262,10 @@ impl Simulation {
         }
         let mut failures = self.network.flows.iter().filter_map(|flow| {
             let LawFailure { at, cause } = flow.sender.law_failure()?.clone();
-            Some(RunError::Scheme { name: laws[flow.group as usize]?.into(), failure: Failure { at, cause } })
+            Some(RunError::Scheme {
+                name: laws[self.network.routes.group(flow.way)]?.into(),
+                failure: Failure { at, cause },
+            })
         });
         failures.next().map_or(Ok(()), Err)
     }

@@ -17,11 +17,11 @@ pub struct GroupOutcome<'a> {
     pub counters: SenderCounters,
 }
 
-/// The measures of each group by its name, in the order of the scenario, and of all flows together.
+/// The measures of each group by its name, in the order of the scenario, and of all flows together; `clients` with the group of each.
 pub fn flow_results(
     scenario: &Scenario,
     groups: &[GroupOutcome],
-    clients: &[Client],
+    clients: &[(usize, &Client)],
     now: Time,
 ) -> (Vec<(String, FlowResult)>, FlowResult) {
     let mut all = GroupMeter::default();
@@ -37,9 +37,9 @@ pub fn flow_results(
 }
 
 /// Video result of a group's viewers, if it has any.
-fn video(group: usize, clients: &[Client], now: Time) -> Option<VideoResult> {
-    let clients = clients.iter().filter(|client| client.peer.group as usize == group);
-    let mut stats = clients.filter_map(Client::player).map(|player| player.stats_at(now)).peekable();
+fn video(group: usize, clients: &[(usize, &Client)], now: Time) -> Option<VideoResult> {
+    let clients = clients.iter().filter(|(of, _)| *of == group);
+    let mut stats = clients.filter_map(|(_, client)| client.player()).map(|player| player.stats_at(now)).peekable();
     stats.peek()?;
     Some(VideoResult::of(&stats.fold(PlaybackStats::default(), PlaybackStats::plus)))
 }

@@ -291,6 +291,15 @@ impl LinkMeter {
         (self.updates, self.counts_from) = (0, now);
     }
 
+    /// Takes in what was measured at another link; what has a place in time is forgotten.
+    pub fn merge(&mut self, other: &LinkMeter) {
+        self.bin_means = None;
+        self.time_at.resize(self.time_at.len().max(other.time_at.len()), 0);
+        self.time_at.iter_mut().zip(&other.time_at).for_each(|(time, more)| *time += more);
+        self.sojourn.merge(&other.sojourn);
+        self.updates += other.updates;
+    }
+
     /// Accounts for the time up to now.
     #[inline]
     pub fn pass_time(&mut self, now: Time) {

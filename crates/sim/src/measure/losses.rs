@@ -6,13 +6,15 @@ use crate::net::direction::{Decision, PacketOutcome};
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_core::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Losses of each flow at one link. Only a loss, and a segment sent again, cost anything.
 #[derive(Clone, Debug)]
 pub struct LossMeter {
-    /// Of all flows that have lost a packet, by index.
+    /// Of all flows that have lost a packet, by index; where few of many flows cross the link, in the order of their first losses.
     flows: Vec<FlowLosses>,
+    /// Where each flow is, if few of many cross the link.
+    places: Option<BTreeMap<u32, u32>>,
     /// Number of flows that are active all the time.
     long: u32,
     /// Their mean round-trip propagation.
@@ -73,7 +75,18 @@ impl LossMeter {
         long.iter().for_each(|(flow, _)| flows[*flow as usize].event = 0);
         let (event, ends, events, losing) = (0, Time::ZERO, 0, 0);
         let (notes, foreign) = (Vec::new(), Vec::new());
-        Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing, notes, foreign }
+        Self {
+            places: None,
+            flows,
+            long: long.len() as u32,
+            round_trip: Span(sum),
+            event,
+            ends,
+            events,
+            losing,
+            notes,
+            foreign,
+        }
     }
 
     /// The queue drops a packet, behind which others would wait for `wait`. What goes back does not count.
@@ -115,7 +128,8 @@ impl LossMeter {
     #[cold]
     #[inline(never)]
     pub fn recall(&mut self, flow: u32, seq: u32, epoch: u8, now: Time) -> Option<Time> {
-        self.flows.get_mut(flow as usize)?.lost.take(seq, epoch, now)
+        let place = self.place(flow)?;
+        self.flows.get_mut(place)?.lost.take(seq, epoch, now)
     }
 
     /// Asks for the losses of a flow, which are needed soon.
@@ -124,15 +138,32 @@ impl LossMeter {
         memory::fetch_at(&self.flows, flow as usize);
     }
 
+    /// Few of many flows cross the link, none of them active all the time.
+    pub fn of_few(mut self) -> Self {
+        self.places = self.flows.is_empty().then(BTreeMap::new);
+        self
+    }
+
+    /// Where a flow is, if it has lost a packet.
+    #[inline]
+    fn place(&self, flow: u32) -> Option<usize> {
+        match &self.places {
+            None => Some(flow as usize),
+            Some(places) => places.get(&flow).map(|place| *place as usize),
+        }
+    }
+
     /// Metrics count from now on.
     pub fn restart(&mut self) {
         self.flows.iter_mut().for_each(|flow| flow.dropped = 0);
         (self.ends, self.events, self.losing) = (Time::ZERO, 0, 0);
     }
 
-    /// Data packets of a flow that the queue has dropped.
-    pub fn dropped(&self, flow: u32) -> u64 {
-        self.flows.get(flow as usize).map_or(0, |flow| u64::from(flow.dropped))
+    /// Data packets that the queue has dropped, by flow.
+    pub fn dropped(&self) -> impl Iterator<Item = (u32, u32)> {
+        let numbers = self.places.iter().flatten().map(|(flow, place)| (*flow, *place));
+        let all = if self.places.is_some() { 0 } else { self.flows.len() as u32 };
+        numbers.chain((0..all).map(|flow| (flow, flow))).map(|(flow, place)| (flow, self.flows[place as usize].dropped))
     }
 
     /// Mean share of the long flows that lose a packet in a loss event; `None` without one, or with a single flow.
@@ -142,11 +173,14 @@ impl LossMeter {
     }
 
     fn of(&mut self, flow: u32) -> &mut FlowLosses {
-        let flow = flow as usize;
-        if flow >= self.flows.len() {
-            self.flows.resize(flow + 1, FlowLosses::NONE);
+        let place = match &mut self.places {
+            None => flow as usize,
+            Some(places) => *places.entry(flow).or_insert(self.flows.len() as u32) as usize,
+        };
+        if place >= self.flows.len() {
+            self.flows.resize(place + 1, FlowLosses::NONE);
         }
-        &mut self.flows[flow]
+        &mut self.flows[place]
     }
 
     /// A long flow loses a packet: in the present loss event, or as the first of another.
@@ -252,9 +286,9 @@ mod tests {
             meter.drop_packet(&segment(flow, 0, ms(at), false), DROPPED, ms(at), || Span::from_millis(20));
         }
         assert_eq!(meter.synchronisation(), Some((3.0 + 1.0) / (2.0 * 4.0)));
-        assert_eq!([0, 1, 2, 3, 4, 5].map(|flow| meter.dropped(flow)), [2, 1, 1, 2, 2, 0]);
+        assert_eq!(meter.dropped().collect::<Vec<_>>(), [(0, 2), (1, 1), (2, 1), (3, 2), (4, 2)]);
         meter.restart();
-        assert_eq!((meter.synchronisation(), meter.dropped(0)), (None, 0));
+        assert_eq!((meter.synchronisation(), meter.dropped().next()), (None, Some((0, 0))));
         meter.drop_packet(&segment(1, 9, ms(510), false), DROPPED, ms(510), || Span::ZERO);
         assert_eq!(meter.synchronisation(), Some(0.25), "an event before the warm-up's end is over with it");
     }
@@ -290,9 +324,9 @@ mod tests {
     fn acks_and_datagrams_leave_nothing_to_recall() {
         let mut meter = meter();
         meter.drop_packet(&Packet::of_ack(Label::default(), 40, 0, &Ack::default()), DROPPED, ms(1), || Span::ZERO);
-        assert_eq!((meter.dropped(0), meter.synchronisation()), (0, None));
+        assert_eq!((meter.dropped().next(), meter.synchronisation()), (Some((0, 0)), None));
         (0..9).for_each(|at| meter.drop_packet(&segment(9, 0, ms(at), false), DROPPED, ms(at), || Span::ZERO));
-        assert_eq!((meter.dropped(9), meter.flows[9].lost.listed()), (9, vec![0]));
+        assert_eq!((meter.dropped().last(), meter.flows[9].lost.listed()), (Some((9, 9)), vec![0]));
     }
 
     #[test]

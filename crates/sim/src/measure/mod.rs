@@ -13,4 +13,5 @@ pub mod result;
 pub mod settling;
 mod shape;
 pub mod spans;
+pub mod spread;
 pub mod trace;

@@ -3,6 +3,7 @@
 use super::flows::GroupOutcome;
 use super::group::FlowResult;
 use super::link::LinkResult;
+use super::spread::LinkSpread;
 use super::trace::PacketTrace;
 use serde::Serialize;
 
@@ -17,9 +18,12 @@ pub struct RunResult {
     pub aqm: String,
     /// Seed of all random streams.
     pub seed: u64,
-    /// By name, in the order of the scenario.
+    /// By name, in the order of the scenario; on a tree those of a list of sites, and the lines of a plan, together.
     #[serde(serialize_with = "in_order")]
     pub links: Vec<(String, LinkResult)>,
+    /// On a tree, how links differ that are alike: by list of sites or plan with the direction, and of the lines of each site.
+    #[serde(serialize_with = "in_order", skip_serializing_if = "Vec::is_empty")]
+    pub spreads: Vec<(String, LinkSpread)>,
     /// By name, in the order of the scenario.
     #[serde(serialize_with = "in_order")]
     pub flows: Vec<(String, FlowResult)>,

@@ -3,7 +3,7 @@
 use crate::calendar::{Moment, Place};
 use crate::measure::group::GroupMeter;
 use crate::net::packet::{AnnouncedRtt, Data, Label, Packet, PacketKind, Stamp};
-use crate::net::route::{Lanes, Leg, Route, Way};
+use crate::net::route::{Lanes, Leg, Route, Routes, Way};
 use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
@@ -35,11 +35,12 @@ pub struct Flow {
     pub connection: u32,
     /// Stands for its addresses and ports.
     tuple: u32,
-    pub group: u16,
+    /// Index of its [`Way`], which tells its group.
+    pub way: u32,
     /// Its class, and which transfer this is: packets of an earlier one are strangers.
     stamp: Stamp,
+    /// With its [`Ahead`].
     lanes: Lanes,
-    pub ahead: Ahead,
     pub sender: Sender,
 }
 
@@ -183,24 +184,29 @@ impl Flow {
     /// It belongs to no client.
     pub const NO_CONNECTION: u32 = u32::MAX;
 
-    /// A flow of `group`, whose index is `index`, before its start; `phase` as for [`Group::sender`].
-    pub fn new(group: &Group, index: u16, phase: Span, route: Route, connection: u32, tuple: u32) -> Self {
+    /// A flow of `group`, whose way has the index `way`, before its start; `phase` as for [`Group::sender`].
+    pub fn new(group: &Group, way: u32, phase: Span, route: Route, connection: u32, tuple: u32) -> Self {
         Self {
             sender: group.sender(phase),
             receiver: group.receiver(),
             rtt: route.rtt,
             lanes: route.lanes,
-            group: index,
+            way,
             access_free: Time::ZERO,
             egress_free: Time::ZERO,
             timer_event: Time::NEVER,
             acks_until: Time::ZERO,
-            ahead: Ahead::Never,
             due_since: Time::ZERO,
             connection,
             tuple,
             stamp: Stamp::new(group.class, 0),
         }
+    }
+
+    /// One like it that never starts.
+    pub fn at_rest(&self, groups: &[Group], routes: &Routes) -> Self {
+        let group = &groups[routes.group(self.way)];
+        Self::new(group, self.way, Span::ZERO, self.route(), Self::NO_CONNECTION, 0)
     }
 
     /// Ready for another transfer, from segment 0 on, of other ports.
@@ -223,9 +229,24 @@ impl Flow {
         group.keeps_connection || self.connection == Self::NO_CONNECTION || !self.sender.is_done()
     }
 
-    /// Takes another way from now on.
+    /// Takes another time on its way from now on.
     pub fn set_route(&mut self, route: Route) {
-        (self.rtt, self.lanes) = (route.rtt, route.lanes);
+        (self.rtt, self.lanes) = (route.rtt, route.lanes.with_spare(self.lanes.spare()));
+    }
+
+    /// Whether its sender may act on ACKs ahead of time.
+    #[inline(always)]
+    pub fn ahead(&self) -> Ahead {
+        match self.lanes.spare() {
+            0 => Ahead::Never,
+            1 => Ahead::WarmingUp,
+            _ => Ahead::Measured,
+        }
+    }
+
+    /// From now on its sender may, or may not.
+    pub fn set_ahead(&mut self, ahead: Ahead) {
+        self.lanes = self.lanes.with_spare(ahead as u16);
     }
 
     /// Class selector of its packets, 0 to 7.

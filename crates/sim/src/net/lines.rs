@@ -99,6 +99,7 @@ fn wide(name: &str, other: &LinkSpec) -> LinkSpec {
     const MOST: u32 = 1_000_000;
     LinkSpec {
         name: name.to_string(),
+        list: name.to_string(),
         rate: Rate(1e13),
         changes: RateChanges::None,
         delay: Span::ZERO,

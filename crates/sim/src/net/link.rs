@@ -385,10 +385,33 @@ impl<P: WirePacket> Link<P> {
         self.meter.pass_time(now);
     }
 
+    /// Result of links that are alike, after the warm-up: their packets, queues and drops together, and utilisation on average.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn result_of_all(links: &[&Self], stage: Stage, now: Time) -> LinkResult {
+        let [first, others @ ..] = links else { panic!("there are links") };
+        let (mut meter, mut accounts) = (first.meter.clone(), first.queue.accounts());
+        for link in others {
+            meter.merge(&link.meter);
+            accounts.merge(&link.queue.accounts());
+        }
+        let on_wire = links.iter().filter_map(|link| link.impairment.as_ref());
+        let (lost, policed) = on_wire.fold((0, 0), |(lost, policed), wire| (lost + wire.lost, policed + wire.policed));
+        let used: f64 = links.iter().map(|link| link.utilisation(now)).sum();
+        let facts = LinkFacts::new(&meter, &accounts, used / links.len() as f64, lost, std::slice::from_ref(&stage));
+        LinkResult::of(&facts.with(None, policed))
+    }
+
+    /// Share of what it could have carried since the warm-up that it has.
+    pub fn utilisation(&self, now: Time) -> f64 {
+        self.usage(now).share_since(self.usage_before)
+    }
+
     /// Result after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
         let (lost, policed) = self.impairment.as_ref().map_or((0, 0), |wire| (wire.lost, wire.policed));
-        let utilisation = self.usage(now).share_since(self.usage_before);
+        let utilisation = self.utilisation(now);
         let synchronisation = self.losses.as_ref().and_then(|losses| losses.synchronisation());
         let accounts = self.queue.accounts();
         let facts = LinkFacts::new(&self.meter, &accounts, utilisation, lost, stages);

@@ -3,8 +3,9 @@
 use crate::calendar::Lane;
 use crate::net::packet::AT_SENDER;
 use aqmlab_core::Span;
-use aqmlab_scenario::{FlowSpec, LinkSpec, Scenario};
+use aqmlab_scenario::{Branch, FlowSpec, LinkSpec, Scenario};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A flow's own part of its path; the rest is its group's [`Way`].
 #[derive(Clone, Copy, Debug)]
@@ -14,15 +15,11 @@ pub struct Route {
     pub lanes: Lanes,
 }
 
-/// Lanes of the calendar for events at the ends of a flow's legs.
+/// Lanes of the calendar for events at the ends of a flow's legs, and above their bits room for something else.
 #[derive(Clone, Copy, Debug)]
-pub struct Lanes {
-    entry: Lane,
-    back: Lane,
-    home: Lane,
-}
+pub struct Lanes(u16);
 
-/// The links that the flows of a group cross. They take their own delay; what is left of a flow's round-trip propagation is
+/// The links that the flows of a group cross, or those of them on one line. They take their own delay; what is left of a flow's round-trip propagation is
 /// split evenly between the way there and the way back, and on each between the two access links.
 #[derive(Clone, Debug)]
 pub struct Way {
@@ -31,6 +28,10 @@ pub struct Way {
     pub hops: Vec<Hop>,
     /// The hop at which an ACK begins.
     pub first_back: u8,
+    /// The group.
+    pub group: u16,
+    /// The region of the tree where its flows are, if there is a tree.
+    pub region: u16,
     /// The first link, and the first on the way back or [`Leg::NO_LINK`].
     first: u32,
     first_on_way_back: u32,
@@ -79,13 +80,50 @@ pub enum NextHop {
 }
 
 impl Lanes {
-    const ANY: Self = Self { entry: Lane::ANY, back: Lane::ANY, home: Lane::ANY };
+    const ANY: Self = Self(0);
+    const HOME: u32 = 2 * Lane::BITS;
+    const SPARE: u32 = 3 * Lane::BITS;
+
+    fn new(entry: Lane, back: Lane) -> Self {
+        Self(entry.bits() | back.bits() << Lane::BITS)
+    }
+
+    fn with_home(self, home: Lane) -> Self {
+        Self(self.0 | home.bits() << Self::HOME)
+    }
+
+    #[inline(always)]
+    fn entry(self) -> Lane {
+        Lane::of_bits(self.0)
+    }
+
+    #[inline(always)]
+    fn back(self) -> Lane {
+        Lane::of_bits(self.0 >> Lane::BITS)
+    }
+
+    #[inline(always)]
+    fn home(self) -> Lane {
+        Lane::of_bits(self.0 >> Self::HOME)
+    }
+
+    /// What is in the bits above.
+    #[inline(always)]
+    pub fn spare(self) -> u16 {
+        self.0 >> Self::SPARE
+    }
+
+    /// These with something else in the bits above.
+    pub fn with_spare(self, spare: u16) -> Self {
+        Self(self.0 & ((1 << Self::SPARE) - 1) | spare << Self::SPARE)
+    }
 }
 
 impl Way {
-    fn new(links: &[LinkSpec], spec: &FlowSpec) -> Self {
-        let crossed = || spec.path.iter().chain(&spec.ack_path);
-        let (there, end) = (spec.path.len(), crossed().count());
+    fn new(links: &[LinkSpec], spec: &FlowSpec, group: usize, branch: Option<&Branch>) -> Self {
+        let (there, back) = branch.map_or((&spec.path, &spec.ack_path), |branch| (&branch.path, &branch.ack_path));
+        let crossed = || there.iter().chain(back);
+        let (there, end) = (there.len(), crossed().count());
         let path: Vec<usize> = crossed().copied().collect();
         let hop = |(i, link): (usize, &usize)| {
             let next = if i + 1 == there {
@@ -98,13 +136,15 @@ impl Way {
             let to = if next == NextHop::Link { path[i + 1] as u32 } else { Leg::NO_LINK };
             Hop { link: *link, onward: Leg { delay: Span::ZERO, lane: Lane::ANY, to }, next }
         };
-        let first_back = if spec.ack_path.is_empty() { AT_SENDER } else { spec.path.len() as u8 };
+        let first_back = if back.is_empty() { AT_SENDER } else { there as u8 };
         let mut way = Self {
             hops: crossed().enumerate().map(hop).collect(),
             first_back,
+            group: group as u16, // fewer than 65536: a scenario's text is not long enough for more
+            region: branch.map_or(0, |branch| branch.region),
             first: path[0] as u32,
-            first_on_way_back: spec.ack_path.first().map_or(Leg::NO_LINK, |link| *link as u32),
-            own: spec.own_delay(|link| links[link].delay),
+            first_on_way_back: back.first().map_or(Leg::NO_LINK, |link| *link as u32),
+            own: spec.own_delay(|link| links[link].delay), // alike on all lines
             begins_at_host: links[path[0]].host,
             back: Span::ZERO,
             home: Span::ZERO,
@@ -120,10 +160,10 @@ impl Way {
         }
         let ack = spec.tcp.ack.0 as u32;
         let send_ack = spec.access_rate.map_or(0, |rate| rate.transmission(ack).0);
-        let over_links =
-            |time: &dyn Fn(&LinkSpec) -> Span| spec.path.iter().map(|link| time(&links[*link]).0).sum::<u64>();
-        (self.back, self.home) = match spec.ack_path.last() {
-            Some(last) => (Span(send_ack), links[*last].delay + Span(send_ack)),
+        let there = self.hops.iter().map(|hop| hop.link);
+        let over_links = |time: &dyn Fn(&LinkSpec) -> Span| there.clone().map(|link| time(&links[link]).0).sum::<u64>();
+        (self.back, self.home) = match self.hops.last().filter(|_| self.first_back != AT_SENDER) {
+            Some(last) => (Span(send_ack), links[last.link].delay + Span(send_ack)),
             None => {
                 let propagation = over_links(&|link| link.delay);
                 let sending = over_links(&|link| link.rate.transmission(link.layer.bytes(ack)));
@@ -142,7 +182,7 @@ impl Way {
     /// From the end of the sender's access link to the first queue.
     #[inline]
     pub fn entry(&self, route: Route) -> Leg {
-        Leg { delay: self.before_first(route), lane: route.lanes.entry, to: self.first }
+        Leg { delay: self.before_first(route), lane: route.lanes.entry(), to: self.first }
     }
 
     /// From the receiver's access link to the receiver.
@@ -162,14 +202,14 @@ impl Way {
     pub fn back(&self, route: Route) -> Leg {
         let access = self.access(route).1;
         let first = if self.first_back == AT_SENDER { access } else { access / 2 };
-        Leg { delay: self.back + Span(first), lane: route.lanes.back, to: self.first_on_way_back }
+        Leg { delay: self.back + Span(first), lane: route.lanes.back(), to: self.first_on_way_back }
     }
 
     /// From the last link on the way back to the sender.
     #[inline]
     pub fn home(&self, route: Route) -> Leg {
         let access = self.access(route).1;
-        Leg { delay: self.home + Span(access - access / 2), lane: route.lanes.home, to: Leg::NO_LINK }
+        Leg { delay: self.home + Span(access - access / 2), lane: route.lanes.home(), to: Leg::NO_LINK }
     }
 
     pub fn crosses(&self, link: usize) -> bool {
@@ -180,16 +220,34 @@ impl Way {
 /// The ways of all groups.
 #[derive(Clone)]
 pub struct Routes {
-    /// The links that each group's flows cross.
-    pub ways: Vec<Way>,
+    /// The links that the flows of each group cross; of a group on lines, those of each line.
+    pub ways: Arc<[Way]>,
+    /// The first way of each group, and the end.
+    first: Arc<[u32]>,
     /// The lanes of a group's flows with a round-trip propagation that many have.
     lanes: BTreeMap<(usize, Span), Lanes>,
 }
 
 impl Routes {
     pub fn new(scenario: &Scenario) -> Self {
-        let ways = scenario.flows.iter().map(|spec| Way::new(&scenario.links, spec)).collect();
-        Self { ways, lanes: BTreeMap::new() }
+        let (mut ways, mut first) = (Vec::new(), vec![0]);
+        for (group, spec) in scenario.flows.iter().enumerate() {
+            let branches = spec.branches.iter().map(Some).chain(spec.branches.is_empty().then_some(None));
+            ways.extend(branches.map(|branch| Way::new(&scenario.links, spec, group, branch)));
+            first.push(ways.len() as u32);
+        }
+        Self { ways: ways.into(), first: first.into(), lanes: BTreeMap::new() }
+    }
+
+    /// Index of the way of a group's flows, on the `branch`-th of its lines if it is on lines.
+    pub fn way(&self, group: usize, branch: usize) -> u32 {
+        self.first[group] + branch as u32
+    }
+
+    /// The group of a way.
+    #[inline(always)]
+    pub fn group(&self, way: u32) -> usize {
+        self.ways[way as usize].group as usize
     }
 
     /// The route of a flow of `group` with this round-trip propagation.
@@ -205,8 +263,8 @@ impl Routes {
     /// Rate or delay of a link has changed: ACKs that cross it without queueing take another time, and with its delay the
     /// round-trip propagation of all flows that cross it changes. `links` are as they are now.
     pub fn follow(&mut self, flows: &[FlowSpec], links: &[LinkSpec], link: usize) {
-        for (way, spec) in self.ways.iter_mut().zip(flows).filter(|(way, _)| way.crosses(link)) {
-            way.update(links, spec);
+        for way in Arc::make_mut(&mut self.ways).iter_mut().filter(|way| way.crosses(link)) {
+            way.update(links, &flows[way.group as usize]);
         }
     }
 
@@ -217,14 +275,18 @@ impl Routes {
         let mut onward: BTreeMap<(usize, Span), Lane> = BTreeMap::new();
         for alike in drawn.chunk_by(|a, b| a == b).filter(|alike| alike.len() * 20 >= drawn.len()) {
             let (group, rtt) = alike[0];
-            let mut lanes = Lanes { entry: new_lane(), back: new_lane(), home: Lane::ANY };
-            let way = &mut self.ways[group];
+            let mut lanes = Lanes::new(new_lane(), new_lane());
+            let of = self.first[group] as usize..self.first[group + 1] as usize;
+            let [way] = &mut Arc::make_mut(&mut self.ways)[of] else {
+                self.lanes.insert((group, rtt), lanes); // on many lines few packets follow each other
+                continue;
+            };
             for hop in way.hops.iter_mut().filter(|hop| hop.next == NextHop::Link) {
                 hop.onward.lane = *onward.entry((hop.link, hop.onward.delay)).or_insert_with(&mut new_lane);
             }
             if let Some(last) = way.hops.last().filter(|hop| hop.next == NextHop::Sender) {
                 let delay = way.home(Route { rtt, lanes }).delay;
-                lanes.home = *onward.entry((last.link, delay)).or_insert_with(&mut new_lane);
+                lanes = lanes.with_home(*onward.entry((last.link, delay)).or_insert_with(&mut new_lane));
             }
             self.lanes.insert((group, rtt), lanes);
         }

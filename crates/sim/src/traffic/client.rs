@@ -7,7 +7,8 @@ use aqmlab_scenario::{Distribution, FlowSpec, Pages, Traffic};
 /// The sender at the other end of a flow's path.
 #[derive(Clone, Copy, Default)]
 pub struct Peer {
-    pub group: u32,
+    /// Index of the flow's way, which tells its group.
+    pub way: u32,
     /// Round-trip propagation of the path.
     pub rtt: Span,
     /// Stands for the addresses and ports of a flow from there.

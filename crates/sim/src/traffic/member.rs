@@ -32,7 +32,9 @@ pub struct MemberDraft<'a> {
     pub spec: &'a FlowSpec,
     /// Index of the group.
     pub group: usize,
-    /// Its place in the group.
+    /// Index of its way, which is that of the group where no group is on lines.
+    pub way: u32,
+    /// Its place in the group; on lines counting those of lines that are not built.
     pub i: usize,
     /// Stands for its addresses and ports.
     pub tuple: u32,
@@ -77,8 +79,10 @@ pub fn times<'a>(
     rtts: &'a Distribution<Span>,
     streams: MemberStreams,
 ) -> impl Iterator<Item = (Time, Option<Time>)> + 'a {
-    let batches = spec.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
+    let of_line = || spec.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
+    let batches = (0..spec.branches.len().max(1)).flat_map(move |_| of_line());
     batches.enumerate().map(move |(i, batch)| {
+        let i = number(spec, i);
         let start = batch.start.draw(i, &mut streams.start.of(i as u64)) + spread(spec, rtts, streams, i);
         let stop = batch.stop.as_ref().map(|law| Time::ZERO + law.draw(i, &mut streams.stop.of(i as u64)));
         (Time::ZERO + start, stop)
@@ -104,12 +108,13 @@ impl<'a> MemberDraft<'a> {
         (start, stop): (Time, Option<Time>),
         streams: MemberStreams,
     ) -> Self {
+        let i = number(spec, i);
         let rtt = rtts.draw(i, &mut streams.rtt.of(i as u64));
         let phase = Span((streams.clock.of(i as u64).uniform() * spec.tcp.clock.0 as f64) as u64);
         // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
         let tuple = |i: usize| (streams.tuple.of(i as u64).uniform() * f64::from(u32::MAX)) as u32;
         let tuple = tuple(host(spec, i)) & !Peer::PORTS | tuple(i) & Peer::PORTS;
-        Self { spec, group, i, tuple, rtt, phase, start, stop, streams }
+        Self { spec, group, way: group as u32, i, tuple, rtt, phase, start, stop, streams }
     }
 
     /// The host that it is on.
@@ -119,7 +124,7 @@ impl<'a> MemberDraft<'a> {
 
     /// The end that sends.
     pub fn peer(&self) -> Peer {
-        Peer { group: self.group as u32, rtt: self.rtt, tuple: self.tuple, phase: self.phase }
+        Peer { way: self.way, rtt: self.rtt, tuple: self.tuple, phase: self.phase }
     }
 
     /// The time from which it sends nothing.
@@ -139,7 +144,17 @@ impl<'a> MemberDraft<'a> {
     }
 }
 
-/// The host of the `i`-th member of a group.
+/// The number of the `i`-th member of a group: on lines, as if all lines were built.
+fn number(spec: &FlowSpec, i: usize) -> usize {
+    match spec.count_of_line() as usize {
+        0 => i,
+        each => spec.branches.get(i / each).map_or(i, |branch| branch.number as usize * each + i % each),
+    }
+}
+
+/// The host of the member of a group with this number.
 fn host(spec: &FlowSpec, i: usize) -> usize {
-    i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize)
+    let hosts = spec.hosts.map_or(usize::MAX, |hosts| hosts as usize);
+    let each = if spec.branches.is_empty() { usize::MAX } else { spec.count_of_line().max(1) as usize };
+    i / each * each + i % each % hosts
 }

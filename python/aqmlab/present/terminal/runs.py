@@ -27,8 +27,26 @@ def run(result: RunResult, scenario: Scenario) -> None:
     for name, link in result.links.items():
         links.add_row(name, *(metric.show(getattr(link, metric.name)) for metric in metrics))
     out.print(links)
+    if result.spreads:
+        out.print(_spreads(result))
     out.print(_flows(result))
     out.print(aside(_engine(result.engine)))
+
+
+def _spreads(result: RunResult) -> Table:
+    """Percentiles over links that are alike."""
+    shown = {"utilisation": "Utilisation", "queue_delay_p99": "Delay p99"}
+    percentiles = ("p50", "p95", "max")
+    headings = [f"{title} {percentile}" for title in shown.values() for percentile in percentiles]
+    over = table("Over links", "Links", numbers=["Count", *headings])
+    for name, spread in result.spreads.items():
+        cells = [
+            find(f"link.{measure}").show(None if spread[measure] is None else spread[measure][percentile])
+            for measure in shown
+            for percentile in percentiles
+        ]
+        over.add_row(name, str(spread["count"]), *cells)
+    return over
 
 
 def _engine(engine: EngineResult) -> str:

@@ -4,6 +4,7 @@ use super::NetworkState;
 use crate::calendar::{Lane, Place};
 use crate::engine::event::Event;
 use crate::net::flow::{Connection, Flow};
+use crate::net::route::Way;
 use crate::traffic::client::Peer;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Time;
@@ -19,7 +20,7 @@ impl NetworkState {
         }
         let (size, next) = client.request(self.now);
         let idle = client.idle.pop();
-        if idle.is_none() || !self.groups[client.peer.group as usize].keeps_connection {
+        if idle.is_none() || !self.groups[self.routes.group(client.peer.way)].keeps_connection {
             client.opened += 1;
         }
         let peer = client.peer.other_ports(client.opened);
@@ -42,22 +43,27 @@ impl NetworkState {
 
     /// One more flow, before its start.
     pub fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
-        let Peer { group, rtt, tuple, phase } = peer;
-        let of = &self.groups[group as usize];
-        // Fewer groups than 65536: a scenario's text is not long enough for more.
-        let route = self.routes.of(group as usize, rtt);
-        let flow = self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple)) as u32;
-        for (link, spec) in self.links.iter_mut().zip(&self.specs) {
-            if let Some(Some(class)) = spec.classes.of_group.get(group as usize) {
-                link.queue.assign(flow, *class);
+        let Peer { way, rtt, tuple, phase } = peer;
+        let Way { group, region, hops, .. } = &self.routes.ways[way as usize];
+        let of = &self.groups[*group as usize];
+        let route = self.routes.of((*group).into(), rtt);
+        let number = self.numbers.next(*region);
+        let flow = |connection| Flow::new(of, way, phase, route, connection, tuple);
+        self.flows.put(number as usize, flow(connection), || flow(Flow::NO_CONNECTION));
+        for link in hops.iter().map(|hop| hop.link) {
+            if let Some(Some(class)) = self.specs[link].classes.of_group.get(usize::from(*group)) {
+                self.links[link].queue.assign(number, *class);
             }
         }
-        flow
+        if let Some(abroad) = &mut self.agenda.abroad {
+            abroad.begin(number, way);
+        }
+        number
     }
 
     /// Reuses a flow whose transfer has ended: with a fresh sender from other ports, or on the connection that is kept.
     fn renew(&mut self, index: u32, peer: Peer) {
-        let group = &self.groups[peer.group as usize];
+        let group = &self.groups[self.routes.group(peer.way)];
         let flow = &mut self.flows[index as usize];
         if group.keeps_connection {
             let pause = self.now.since(self.connections[flow.connection as usize].ended_at);
@@ -81,8 +87,9 @@ impl NetworkState {
         let Connection { client, asked_at, size, ended_at } = &mut self.connections[connection as usize];
         let (client, asked_at, size) = (*client, *asked_at, *size);
         *ended_at = self.now;
-        let meter = &mut self.group_meters[flow.group as usize];
-        if !self.groups[flow.group as usize].keeps_connection {
+        let group = self.routes.group(flow.way);
+        let meter = &mut self.group_meters[group];
+        if !self.groups[group].keeps_connection {
             meter.ended.add(&flow.sender);
         }
         meter.ever_completed += 1;
@@ -90,7 +97,7 @@ impl NetworkState {
             let taken = self.now.since(asked_at);
             meter.completion.add(taken);
             if let Some(table) = &mut self.transfer_table {
-                table.group.push(f64::from(flow.group));
+                table.group.push(group as f64);
                 table.start.push(asked_at.seconds());
                 table.size.push(f64::from(size));
                 table.completion_time.push(taken.seconds());
@@ -108,8 +115,9 @@ impl NetworkState {
         let flow = &mut self.flows[index as usize];
         let Some(connection) = self.connections.get_mut(flow.connection as usize) else { return };
         let client = &mut self.clients[connection.client as usize];
-        self.group_meters[flow.group as usize].ended.add(&flow.sender);
-        flow.restart(self.groups[flow.group as usize].sender(client.peer.phase), client.peer.tuple);
+        let group = self.routes.group(flow.way);
+        self.group_meters[group].ended.add(&flow.sender);
+        flow.restart(self.groups[group].sender(client.peer.phase), client.peer.tuple);
         connection.ended_at = self.now;
         client.idle.push(index);
         let (client, next) = (connection.client, client.transfer_failed(self.now));

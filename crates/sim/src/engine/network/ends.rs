@@ -6,7 +6,7 @@ use crate::engine::agenda::{Agenda, PendingAck};
 use crate::engine::event::Event;
 use crate::net::flow::{AccessLink, Ahead, Flow, Schedule};
 use crate::net::packet::{AT_SENDER, Packet, PacketKind};
-use crate::net::route::{Hop, NextHop, Way};
+use crate::net::route::{Hop, NextHop, Route, Way};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
 
@@ -17,8 +17,8 @@ impl NetworkState {
         let Some(flow) = self.flows.get_mut(packet.flow as usize) else {
             return self.agenda.post(time, Place::receiver(packet.flow), *packet, true);
         };
-        let meter = &mut self.group_meters[flow.group as usize];
-        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
+        let meter = &mut self.group_meters[self.routes.group(flow.way)];
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
         flow.receive(packet, time, path, meter, &self.measured);
         self.acknowledge_ahead();
     }
@@ -29,7 +29,7 @@ impl NetworkState {
         let Some(flow) = self.flows.get(packet.flow as usize) else {
             return self.agenda.post(time, place, packet, true);
         };
-        let home = self.routes.ways[flow.group as usize].home(flow.route());
+        let home = self.routes.ways[flow.way as usize].home(flow.route());
         let sent = self.agenda.calendar.present;
         self.agenda.acks.push(PendingAck { sent, lane: home.lane, time: time + home.delay, place, packet });
         self.acknowledge_ahead();
@@ -64,10 +64,10 @@ impl NetworkState {
     #[inline(always)]
     fn may_act_ahead(&mut self, index: u32, time: Time) -> bool {
         let flow = &mut self.flows[index as usize];
-        let may = flow.acks_until < self.now && flow.ahead != Ahead::Never;
+        let may = flow.acks_until < self.now && flow.ahead() != Ahead::Never;
         let is_next = may && flow.is_before_timer(index, time, &mut self.agenda);
         let acts = is_next && time <= self.measured.end;
-        if acts && flow.ahead == Ahead::WarmingUp && time >= self.measured.start {
+        if acts && flow.ahead() == Ahead::WarmingUp && time >= self.measured.start {
             self.enter_measured(index);
         }
         acts
@@ -77,8 +77,8 @@ impl NetworkState {
     #[cold]
     fn enter_measured(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        flow.ahead = Ahead::Measured;
-        self.group_meters[flow.group as usize].before.add(&flow.sender);
+        flow.set_ahead(Ahead::Measured);
+        self.group_meters[self.routes.group(flow.way)].before.add(&flow.sender);
     }
 
     /// From now on nobody looks at the flows before the end, nor changes anything on their way: senders may act ahead of time,
@@ -98,18 +98,18 @@ impl NetworkState {
             .iter()
             .map(|way| way.begins_at_host || self.reorders_acks(way) || self.changes_delays(way))
             .collect();
-        let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !waits[flow.group as usize];
-        self.flows.iter_mut().filter(may).for_each(|flow| flow.ahead = ahead);
+        let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !waits[flow.way as usize];
+        self.flows.iter_mut().filter(may).for_each(|flow| flow.set_ahead(ahead));
     }
 
     /// The least time from the departure of a packet at the last hop there to what its flow does next, apart from what it does at
     /// once: its receiver acts on a packet as soon as that is on its way, unless the packet may be passed by others.
-    pub(super) fn reception(&self, flow: &Flow, last: &Hop) -> Span {
-        let (way, route, delay) = (&self.routes.ways[flow.group as usize], flow.route(), last.onward.delay);
+    pub(super) fn reception(&self, way: &Way, route: Route, last: &Hop) -> Span {
+        let delay = last.onward.delay;
         if self.links[last.link].impairment.as_ref().is_some_and(|wire| wire.reorders()) {
             return delay;
         }
-        let acts_at_once = way.first_back == AT_SENDER && !self.groups[flow.group as usize].delays_acks;
+        let acts_at_once = way.first_back == AT_SENDER && !self.groups[way.group as usize].delays_acks;
         let back = if acts_at_once { way.back(route).delay } else { Span::ZERO };
         delay + way.egress(route) + back
     }
@@ -122,7 +122,7 @@ impl NetworkState {
 
     /// True if a link that the way crosses will change its rate, and with it the delays of the way.
     fn changes_delays(&self, way: &Way) -> bool {
-        (0..self.links.len()).any(|link| way.crosses(link) && self.links[link].rate_changes_at().is_some())
+        way.hops.iter().any(|hop| self.links[hop.link].rate_changes_at().is_some())
     }
 
     /// An ACK reaches its sender. One of an earlier transfer does nothing, nor does it count.
@@ -161,7 +161,7 @@ impl NetworkState {
     #[inline(never)]
     pub(super) fn leave_host(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow as usize];
-        if self.groups[flow.group as usize].is_tcp && flow.knows(packet) {
+        if self.groups[self.routes.group(flow.way)].is_tcp && flow.knows(packet) {
             self.at_sender(packet.flow, self.now, |sender, now, tcp, net| sender.on_left_host(now, tcp, net));
         }
     }
@@ -174,7 +174,7 @@ impl NetworkState {
         act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut AccessLink<Agenda>),
     ) {
         let flow = &mut self.flows[index as usize];
-        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
         flow.act(index, time, path, act);
         if self.phases.is_some() {
             self.note_phase(index, time);
@@ -187,7 +187,7 @@ impl NetworkState {
     fn note_phase(&mut self, index: u32, time: Time) {
         let flow = &self.flows[index as usize];
         if let Some(phases) = &mut self.phases {
-            phases.note(index, flow.group, flow.sender.phase(), time);
+            phases.note(index, self.routes.group(flow.way), flow.sender.phase(), time);
         }
     }
 
@@ -209,7 +209,7 @@ impl NetworkState {
     #[inline(never)]
     pub(super) fn timer(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
         flow.timer(index, self.now, path);
         if flow.sender.has_failed() {
             self.fail_transfer(index);
@@ -222,7 +222,7 @@ impl NetworkState {
     #[inline(never)]
     pub(super) fn delayed_ack(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.agenda);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
         flow.delayed_ack(index, self.now, path);
         self.acknowledge_ahead();
     }
@@ -231,13 +231,13 @@ impl NetworkState {
     pub(super) fn emit(&mut self, index: u32) {
         let source = &mut self.sources[index as usize];
         let flow = &mut self.flows[source.flow as usize];
-        let group = flow.group;
-        let path = path(&self.groups, &self.routes.ways, group, &mut self.agenda);
+        let group = self.routes.group(flow.way);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
         let sender = source.flow;
         if flow.emit(source, index, self.now, path) {
-            self.group_meters[group as usize].sent += 1;
+            self.group_meters[group].sent += 1;
         }
-        if self.phases.is_some() && self.groups[group as usize].is_tcp {
+        if self.phases.is_some() && self.groups[group].is_tcp {
             self.note_phase(sender, self.now);
         }
     }

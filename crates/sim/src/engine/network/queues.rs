@@ -25,8 +25,8 @@ impl NetworkState {
     /// depends on how far ahead its receiver has acted.
     #[inline(always)]
     fn arrive(&mut self, mut packet: Packet) {
-        let (now, group) = (self.now, self.group(packet.flow));
-        let Way { hops, first_back, .. } = &self.routes.ways[group as usize];
+        let (now, way) = (self.now, self.way(packet.flow));
+        let Way { hops, first_back, .. } = &self.routes.ways[way as usize];
         if packet.hop == *first_back && self.flows.get(packet.flow as usize).is_some_and(|flow| !flow.knows(&packet)) {
             return;
         }
@@ -45,8 +45,8 @@ impl NetworkState {
     }
 
     #[inline(always)]
-    fn group(&self, flow: u32) -> u16 {
-        self.flows.get(flow as usize).map_or_else(|| self.agenda.group(flow), |flow| flow.group)
+    fn way(&self, flow: u32) -> u32 {
+        self.flows.get(flow as usize).map_or_else(|| self.agenda.way(flow), |flow| flow.way)
     }
 
     /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
@@ -145,7 +145,7 @@ impl NetworkState {
     /// The link that a packet is at, and what follows it.
     #[inline]
     fn hop(&self, packet: &Packet) -> Hop {
-        self.routes.ways[self.group(packet.flow) as usize].hops[packet.hop as usize]
+        self.routes.ways[self.way(packet.flow) as usize].hops[packet.hop as usize]
     }
 
     /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the

@@ -16,9 +16,10 @@ use crate::memory;
 use crate::net::flow::{Flow, Schedule};
 use crate::net::packet::AT_SENDER;
 use crate::net::route::NextHop;
+use crate::traffic::client::Client;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
-use aqmlab_scenario::RateChanges;
+use aqmlab_scenario::{RateChanges, Tree};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -26,6 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 const PARTS_A_THREAD: usize = 4;
 /// Packets a round from which on several threads are faster than one.
 const WORTHWHILE: f64 = 200.0;
+/// Longest round of a tree, so that a run can be seen to go on, and be stopped.
+const LONGEST: Span = Span::from_millis(1000);
 /// Rounds between looks at the schemes.
 const ROUNDS_PER_LOOK: u64 = 16;
 /// Polls of a waiting thread before it lets others run.
@@ -38,9 +41,11 @@ const PART: &str = "a part has others beside it";
 pub struct Plan {
     threads: usize,
     parts: usize,
-    /// The part of each link, and where each flow is.
-    links: Vec<u16>,
-    flows: Arc<[Home]>,
+    /// The part of each link, and where each flow is, by its number.
+    links: Arc<[u16]>,
+    flows: Vec<Home>,
+    /// Parts are the regions of a tree.
+    is_tree: bool,
     /// Length of a round.
     round: Span,
     /// Packets that the links send in a round.
@@ -48,43 +53,60 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a network at rest for so many threads; `None` if it cannot be divided: for one thread, with clients, with
-    /// changes of rates or of anything else, where a host's queue holds its senders back, and where no delay lies between links and flows.
+    /// The plan of a network at rest for so many threads; `None` if it cannot be divided: for one thread, unless on a tree, whose
+    /// regions take less time one by one; with clients on anything but a tree, with changes of rates or of anything else, where a
+    /// host's queue holds its senders back, and where no delay lies between links and flows.
     pub fn new(network: &NetworkState, threads: usize) -> Option<Self> {
         let scenario = &network.scenario;
-        let is_fit = threads > 1
-            && network.flows.len() > 1
-            && network.clients.is_empty()
+        let is_fit = (threads > 1 || scenario.tree.is_some())
+            && network.flows.len() + network.clients.len() > 1
             && scenario.changes.is_empty()
             && network.phases.is_none()
             && !scenario.links.iter().any(|link| link.host)
             && scenario.links.iter().all(|link| matches!(link.changes, RateChanges::None | RateChanges::Trace(_)));
-        if !is_fit {
-            return None;
-        }
-        [by_queue(network, threads), by_flow(network, threads)].into_iter().flatten().find_map(|(links, flows)| {
+        let divisions = match (&scenario.tree, network.clients.len()) {
+            _ if !is_fit => return None,
+            (Some(tree), clients)
+                if network.series.len() == 0 && (clients == 0 || network.transfer_table.is_none()) =>
+            {
+                [Some(by_region(network, tree)), None]
+            }
+            (_, 0) => [by_queue(network, threads), by_flow(network, threads)],
+            _ => return None,
+        };
+        divisions.into_iter().flatten().find_map(|(links, flows)| {
             let round = round(network, &links, &flows)?;
+            let round = if scenario.tree.is_some() { round.min(LONGEST) } else { round };
             let rate: f64 = scenario.links.iter().map(|link| link.rate.0).sum();
             let bits = scenario.flows.iter().map(|flows| 8.0 * f64::from(flows.wire_size())).fold(1.0, f64::max);
             let packets = rate / bits * round.seconds();
             let parts = 1 + flows.iter().map(|home| home.part).chain(links.iter().copied()).max()? as usize;
-            Some(Self { threads, parts, links, flows: flows.into(), round, packets })
+            Some(Self { threads, parts, links: links.into(), flows, is_tree: scenario.tree.is_some(), round, packets })
         })
     }
 
     /// Several threads are faster than one.
     pub fn is_worthwhile(&self) -> bool {
-        self.packets >= WORTHWHILE
+        self.is_tree || self.packets >= WORTHWHILE
     }
 }
 
 /// The part of each link, and the home of each flow.
 type Division = (Vec<u16>, Vec<Home>);
 
+/// A region in each part, with the flows whose lines are there, and what all of them share in the first.
+fn by_region(network: &NetworkState, tree: &Tree) -> Division {
+    let home = |(i, flow): (usize, &Flow)| {
+        let region = i & ((1 << network.numbers.shift) - 1);
+        Home { way: flow.way, part: if region < usize::from(tree.region_count) { region as u16 } else { 0 } }
+    };
+    (tree.regions.clone(), network.flows.iter().enumerate().map(home).collect())
+}
+
 /// Neighbouring links in each part, with the flows that they meet first; `None` if there are too few, or if flows do not come
 /// in the order of their first links.
 fn by_queue(network: &NetworkState, threads: usize) -> Option<Division> {
-    let entry = |flow: &Flow| network.routes.ways[flow.group as usize].entry(flow.route()).to as usize;
+    let entry = |flow: &Flow| network.routes.ways[flow.way as usize].entry(flow.route()).to as usize;
     let mut weights = vec![0; network.links.len()];
     network.flows.iter().for_each(|flow| weights[entry(flow)] += 1);
     let all = network.flows.len();
@@ -99,7 +121,7 @@ fn by_queue(network: &NetworkState, threads: usize) -> Option<Division> {
         part
     };
     let links: Vec<u16> = weights.iter().map(part).collect();
-    let flows = network.flows.iter().map(|flow| Home { group: flow.group, part: links[entry(flow)] });
+    let flows = network.flows.iter().map(|flow| Home { way: flow.way, part: links[entry(flow)] });
     let flows = flows.collect();
     Some((links, flows))
 }
@@ -108,15 +130,20 @@ fn by_queue(network: &NetworkState, threads: usize) -> Option<Division> {
 fn by_flow(network: &NetworkState, threads: usize) -> Option<Division> {
     let parts = PARTS_A_THREAD * threads;
     let each = network.flows.len().div_ceil(parts);
-    let home = |(i, flow): (usize, &Flow)| Home { group: flow.group, part: (1 + i / each) as u16 };
+    let home = |(i, flow): (usize, &Flow)| Home { way: flow.way, part: (1 + i / each) as u16 };
     Some((vec![0; network.links.len()], network.flows.iter().enumerate().map(home).collect()))
 }
 
 /// The least delay between two parts, before the end of the run; `None` if there is one without any.
 fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> {
     let mut least = network.measured.end.since(Time::ZERO) + Span(1);
-    for (flow, home) in network.flows.iter().zip(flows) {
-        let (way, route) = (&network.routes.ways[flow.group as usize], flow.route());
+    let lasting = network.flows.iter().zip(flows).map(|(flow, home)| (flow.way, flow.route(), home.part));
+    let of_clients = network.clients.iter().map(|client| {
+        let (way, route) = (client.peer.way, network.routes.of(network.routes.group(client.peer.way), client.peer.rtt));
+        (way, route, network.routes.ways[way as usize].region)
+    });
+    for (way, route, home) in lasting.chain(of_clients) {
+        let way = &network.routes.ways[way as usize];
         let mut cross = |from: u16, to: u16, delay: Span| {
             if from != to {
                 least = least.min(delay);
@@ -124,16 +151,16 @@ fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> 
         };
         let part = |hop: usize| links[way.hops[hop].link];
         let (entry, back) = (way.entry(route), way.back(route));
-        cross(home.part, part(0), entry.delay);
+        cross(home, part(0), entry.delay);
         for (i, hop) in way.hops.iter().enumerate() {
             match hop.next {
                 NextHop::Link => cross(part(i), part(i + 1), hop.onward.delay),
-                NextHop::Sender => cross(part(i), home.part, way.home(route).delay),
-                NextHop::Receiver => cross(part(i), home.part, network.reception(flow, hop)),
+                NextHop::Sender => cross(part(i), home, way.home(route).delay),
+                NextHop::Receiver => cross(part(i), home, network.reception(way, route, hop)),
             }
         }
         if way.first_back != AT_SENDER {
-            cross(home.part, part(way.first_back as usize), back.delay);
+            cross(home, part(way.first_back as usize), back.delay);
         }
     }
     (least > Span::ZERO).then_some(least)
@@ -149,7 +176,7 @@ pub fn run(network: NetworkState, plan: &Plan, watch: Option<&Watch>) -> Option<
         go_round(&gate, plan, watch)
     });
     let parts = parts.into_iter().map(|part| part.into_inner().expect("a thread panicked"));
-    is_over.then(|| NetworkState::joined(parts.collect()))
+    is_over.then(|| NetworkState::joined(parts.collect(), plan.is_tree))
 }
 
 /// Round after round until the end; false if the watch says stop.
@@ -187,21 +214,35 @@ fn exchange(parts: &mut [MutexGuard<NetworkState>]) {
             let empty = std::mem::replace(&mut parts[to].abroad_mut().inboxes[from], message);
             parts[from].abroad_mut().outboxes[to] = empty;
         }
+        for (flow, home) in std::mem::take(&mut parts[from].abroad_mut().begun) {
+            (0..parts.len()).filter(|to| *to != from).for_each(|to| parts[to].abroad_mut().learn(flow, home));
+        }
     }
 }
 
 /// The parts of a network at rest.
 fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
     let source_of: Vec<u32> = network.sources.iter().map(|source| source.flow).collect();
+    let of_client = |client: &Client| network.routes.ways[client.peer.way as usize].region;
+    let clients: Vec<u16> = network.clients.iter().map(of_client).collect();
     let calendar = &mut network.agenda.calendar;
     let lanes = calendar.lanes();
     let events: Vec<_> = std::iter::from_fn(|| calendar.pop_keyed(Time(u64::MAX - 1))).collect();
+    let mut regions = match plan.is_tree {
+        true => std::mem::take(&mut network.flows).by_region(network.numbers.shift, plan.parts),
+        false => Vec::new(),
+    };
     let mut parts = Vec::new();
     for number in (0..plan.parts).rev() {
-        let links = plan.links.iter().rposition(|part| usize::from(*part) < number).map_or(0, |last| last + 1);
-        let flows = plan.flows.partition_point(|home| usize::from(home.part) < number);
+        let is_before = |part: u16| usize::from(part) < number;
+        let first = Firsts {
+            link: plan.links.iter().rposition(|part| is_before(*part)).map_or(0, |last| last + 1),
+            flow: plan.flows.partition_point(|home| is_before(home.part)),
+            source: source_of.iter().filter(|flow| is_before(plan.flows[**flow as usize].part)).count(),
+            client: clients.iter().filter(|part| is_before(**part)).count(),
+        };
         let abroad = Abroad::new(number as u16, plan.parts, plan.links.clone(), plan.flows.clone(), lanes);
-        parts.push(network.take_from(links, flows, lanes, abroad));
+        parts.push(network.take_from(first, regions.pop(), lanes, abroad));
     }
     parts.reverse();
     for (key, event) in events {
@@ -210,6 +251,7 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
             Event::Tick { link, .. } | Event::RateChange { link } | Event::Sent { link } => plan.links[link as usize],
             Event::Open { flow } | Event::Close { flow } => plan.flows[flow as usize].part,
             Event::Emit { source } => plan.flows[source_of[source as usize] as usize].part,
+            Event::Request { client } => clients[client as usize],
             _ => {
                 parts.iter_mut().for_each(|part| part.agenda.push(Lane::ANY, time, place, event));
                 continue;
@@ -224,18 +266,27 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
     parts
 }
 
+/// The first number of everything in a part.
+struct Firsts {
+    link: usize,
+    flow: usize,
+    source: usize,
+    client: usize,
+}
+
 impl NetworkState {
-    /// A part: the links and the flows from these numbers on that are still here.
-    fn take_from(&mut self, links: usize, flows: usize, lanes: usize, mut abroad: Abroad) -> Self {
-        let sources = self.sources.iter().filter(|source| (source.flow as usize) < flows).count();
+    /// A part: what is still here from these numbers on; the flows of a region are known.
+    fn take_from(&mut self, first: Firsts, region: Option<Part<Flow>>, lanes: usize, mut abroad: Abroad) -> Self {
+        let is_tree = region.is_some();
         let mut part = Self {
-            links: self.links.split_off(links),
-            link_events: self.link_events.split_off(links),
-            series: self.series.split_off(links),
-            flows: self.flows.split_off(flows),
-            sources: self.sources.split_off(sources),
+            links: self.links.split_off(first.link),
+            link_events: self.link_events.split_off(first.link),
+            series: self.series.split_off(first.link),
+            flows: region.unwrap_or_else(|| self.flows.split_off(first.flow)),
+            numbers: self.numbers.clone(),
+            sources: self.sources.split_off(first.source),
             never_start: self.never_start.clone(),
-            clients: Vec::new(),
+            clients: self.clients.split_off(first.client),
             connections: Vec::new(),
             scenario: self.scenario.clone(),
             specs: self.specs.clone(),
@@ -250,7 +301,7 @@ impl NetworkState {
             events: 0,
             is_cold: self.is_cold,
         };
-        part.agenda.calendar = Calendar::with_lanes(lanes);
+        part.agenda.calendar = if is_tree { Calendar::dense(lanes) } else { Calendar::with_lanes(lanes) };
         abroad.arriving = part.agenda.calendar.lane();
         part.agenda.runs_ahead = true;
         part.agenda.abroad = Some(Box::new(abroad));
@@ -258,13 +309,29 @@ impl NetworkState {
     }
 
     /// All parts together, at the end.
-    fn joined(mut parts: Vec<Self>) -> Self {
+    fn joined(mut parts: Vec<Self>, is_tree: bool) -> Self {
         fn all<T>(parts: &mut [NetworkState], of: impl Fn(&mut NetworkState) -> &mut Part<T>) -> Part<T> {
             Part::joined(parts.iter_mut().map(|part| std::mem::take(of(part))).collect())
         }
         let (links, link_events) =
             (all(&mut parts, |part| &mut part.links), all(&mut parts, |part| &mut part.link_events));
-        let (flows, sources) = (all(&mut parts, |part| &mut part.flows), all(&mut parts, |part| &mut part.sources));
+        let mut connections = Vec::new();
+        for part in &mut parts {
+            let before = connections.len() as u32;
+            let transfers = part.flows.iter_mut().filter(|flow| flow.connection != Flow::NO_CONNECTION);
+            transfers.for_each(|flow| flow.connection += before);
+            connections.append(&mut part.connections);
+        }
+        let flows = match is_tree {
+            true => {
+                let filler = parts.iter().find_map(|part| part.flows.iter().next()).cloned();
+                let filler = filler.map(|flow| flow.at_rest(&parts[0].groups, &parts[0].routes));
+                let flows = parts.iter_mut().map(|part| std::mem::take(&mut part.flows)).collect();
+                Part::of_regions(flows, || filler.clone().expect("there is a flow"))
+            }
+            false => all(&mut parts, |part| &mut part.flows),
+        };
+        let (sources, clients) = (all(&mut parts, |part| &mut part.sources), all(&mut parts, |part| &mut part.clients));
         let series = all(&mut parts, |part| &mut part.series);
         let mut parts = parts.into_iter();
         let mut whole = parts.next().expect("there are several");
@@ -272,7 +339,7 @@ impl NetworkState {
             whole.group_meters.iter_mut().zip(&part.group_meters).for_each(|(meter, other)| meter.merge(other));
             whole.events += part.events;
         }
-        Self { links, link_events, flows, sources, series, agenda: Default::default(), ..whole }
+        Self { links, link_events, flows, sources, clients, connections, series, agenda: Default::default(), ..whole }
     }
 
     fn abroad_mut(&mut self) -> &mut Abroad {
@@ -323,10 +390,10 @@ impl NetworkState {
     /// Hands over what arrives at links elsewhere up to and including `until`.
     fn hand_over(&mut self, until: Time) {
         let ways = &self.routes.ways;
-        let Abroad { links, flows, later, outboxes, .. } = self.agenda.abroad.as_deref_mut().expect(PART);
+        let Abroad { links, homes, later, outboxes, .. } = self.agenda.abroad.as_deref_mut().expect(PART);
         while let Some((key, event)) = later.pop_keyed(until) {
             let Event::Arrive(packet) = event else { unreachable!("nothing else crosses") };
-            let way = &ways[usize::from(flows[packet.flow as usize].group)];
+            let way = &ways[homes[packet.flow as usize].way as usize];
             let to = links[way.hops[usize::from(packet.hop)].link];
             let crossing =
                 Crossing { time: key.time, pushed: key.pushed(), place: key.place(), packet, is_ahead: false };

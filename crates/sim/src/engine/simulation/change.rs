@@ -4,6 +4,7 @@ use super::goal::Goal;
 use super::probe::observables;
 use super::{RunError, Simulation};
 use crate::calendar::Moment;
+use crate::engine::network::NetworkState;
 use crate::net::flow::Schedule;
 use crate::net::link::DepartureMode;
 use crate::net::packet::Packet;
@@ -12,6 +13,7 @@ use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Problem, Problems, Rate, Span, Time};
 use aqmlab_scenario::{Action, AqmChoice, Change, Distribution, Scenario};
+use std::sync::Arc;
 
 /// Most flows in a simulation.
 const MOST_FLOWS: usize = 1_000_000;
@@ -86,7 +88,7 @@ impl Simulation {
             Action::Offered(group, rate) => self.set_offered(group, rate),
             Action::Stop(group, time) => self.stop_group(group, Time::ZERO + time),
         }
-        action.update(&mut self.network.specs);
+        action.update(Arc::make_mut(&mut self.network.specs));
         if let Action::Rate(link, _) | Action::Delay(link, _) = action {
             self.network.routes.follow(&self.scenario.flows, &self.network.specs, link);
         }
@@ -225,9 +227,10 @@ impl Simulation {
             self.network.flows[flow as usize].set_route(self.network.routes.of(group, rtt));
         }
         if scenario.flows[group].traffic.has_clients() {
-            for flow in self.network.flows.iter_mut().filter(|flow| flow.group as usize == group) {
-                let client = self.network.connections[flow.connection as usize].client;
-                flow.set_route(self.network.routes.of(group, self.network.clients[client as usize].peer.rtt));
+            let NetworkState { flows, connections, clients, routes, .. } = &mut self.network;
+            for flow in flows.iter_mut().filter(|flow| routes.group(flow.way) == group) {
+                let Some(connection) = connections.get(flow.connection as usize) else { continue };
+                flow.set_route(routes.of(group, clients[connection.client as usize].peer.rtt));
             }
         }
         self.rtts[group] = law;

@@ -134,7 +134,7 @@ impl Simulation {
 
     /// Adds a flow to a foreign group; `tuple` stands for its addresses (bits 12 and up) and ports, `class` is that of its packets.
     pub fn add_foreign_flow(&mut self, group: usize, rtt: Span, tuple: u32, class: u8) -> u32 {
-        let peer = Peer { group: group as u32, rtt, tuple, phase: Span::ZERO };
+        let peer = Peer { way: self.network.routes.way(group, 0), rtt, tuple, phase: Span::ZERO };
         let flow = self.network.add_flow(peer, Flow::NO_CONNECTION);
         self.network.flows[flow as usize].set_class(class);
         flow
@@ -143,7 +143,7 @@ impl Simulation {
     /// Time that a packet of a foreign flow takes from its first queue to its receiver where nothing waits, at the present rates.
     pub fn time_without_queue(&self, flow: u32, size: u16) -> Span {
         let of = &self.network.flows[flow as usize];
-        let way = &self.network.routes.ways[of.group as usize];
+        let way = &self.network.routes.ways[of.way as usize];
         let there = way.hops.iter().take_while(|hop| hop.next != NextHop::Sender);
         let crossed = there.map(|hop| {
             let spec = &self.network.specs[hop.link];
@@ -174,7 +174,7 @@ impl Simulation {
         let network = &mut self.network;
         network.agenda.as_of(Moment::at(now));
         let flow = &network.flows[packet.flow as usize];
-        let (group, way) = (&network.groups[flow.group as usize], &network.routes.ways[flow.group as usize]);
+        let (group, way) = (&network.groups[network.routes.group(flow.way)], &network.routes.ways[flow.way as usize]);
         flow.send_foreign(packet, now, Path { group, way, schedule: &mut network.agenda });
         self.note_sent(packet);
     }
@@ -183,8 +183,8 @@ impl Simulation {
     /// last of the events.
     pub fn offer_foreign(&mut self, packet: ForeignPacket) -> bool {
         let packet = self.packet_of(packet);
-        let group = usize::from(self.network.flows[packet.flow as usize].group);
-        let link = self.network.routes.ways[group].hops[packet.hop as usize].link;
+        let way = self.network.flows[packet.flow as usize].way;
+        let link = self.network.routes.ways[way as usize].hops[packet.hop as usize].link;
         let (before, _) = self.marked_and_waiting(link);
         self.network.agenda.as_of(Moment::at(self.network.now));
         self.network.take(packet);
@@ -196,7 +196,7 @@ impl Simulation {
     fn packet_of(&self, ForeignPacket { flow, is_reply, size, ecn, number }: ForeignPacket) -> Packet {
         let of = &self.network.flows[flow as usize];
         let kind = match is_reply {
-            true => (self.network.routes.ways[of.group as usize].first_back, PacketKind::ForeignReply),
+            true => (self.network.routes.ways[of.way as usize].first_back, PacketKind::ForeignReply),
             false => (0, PacketKind::Foreign),
         };
         let label: Label = of.label(flow);
@@ -204,8 +204,8 @@ impl Simulation {
     }
 
     fn note_sent(&mut self, packet: Packet) {
-        let group = self.network.flows[packet.flow as usize].group;
-        self.network.group_meters[usize::from(group)].sent += u64::from(!packet.kind.goes_back());
+        let group = self.network.routes.group(self.network.flows[packet.flow as usize].way);
+        self.network.group_meters[group].sent += u64::from(!packet.kind.goes_back());
     }
 
     /// An end of a foreign flow has got so many bytes, of what it counts as goodput, at the present.

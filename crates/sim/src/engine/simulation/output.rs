@@ -8,33 +8,40 @@ use crate::measure::group::{FlowShare, PhaseTable, SenderCounters};
 use crate::measure::link::LinkResult;
 use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
+use crate::measure::spans::Spans;
+use crate::measure::spread::LinkSpread;
 use crate::measure::trace::{PacketTrace, TraceRecord};
+use crate::net::flow::Flow;
 use crate::net::link::Link;
 use crate::traffic::member::{Member, MemberKind};
 use aqmlab_core::Span;
-use aqmlab_scenario::{LinkSpec, SchemeAssignment};
+use aqmlab_scenario::{AlikeLinks, SchemeAssignment};
 
 impl Simulation {
     /// Output of the run.
     pub(super) fn output(mut self) -> Output {
         self.network.agenda = Agenda::default(); // what is still pending needs no memory any longer
         let options = self.options.clone();
-        let named =
-            options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.to_string(), SchemeAssignment::to_string);
-        let groups: Vec<GroupOutcome> = (0..self.network.groups.len()).map(|group| self.outcome(group)).collect();
-        let (mut flows, total) = flow_results(&self.scenario, &groups, &self.network.clients, self.network.now);
+        let first = &self.scenario.links[self.scenario.places()[0].1];
+        let named = options.aqm.as_ref().map_or_else(|| first.aqm.to_string(), SchemeAssignment::to_string);
+        let dropped = self.dropped();
+        let groups: Vec<GroupOutcome> =
+            (0..self.network.groups.len()).map(|group| self.outcome(group, &dropped)).collect();
+        let clients = self.network.clients.iter();
+        let clients: Vec<_> = clients.map(|client| (self.network.routes.group(client.peer.way), client)).collect();
+        let (mut flows, total) = flow_results(&self.scenario, &groups, &clients, self.network.now);
         for (group, (_, result)) in flows.iter_mut().enumerate() {
             result.phases = self.scenario.flows[group].phases.then(|| self.phases(group));
         }
+        let changes = self.scripted_changes();
         let flow_table = options.series.then(|| FlowTable::of(&groups));
         let result = RunResult {
             schema: 1,
             scenario: self.scenario.name.clone(),
             aqm: named,
             seed: options.seed,
-            links: (0..self.network.links.len())
-                .map(|i| (self.scenario.links[i].name.clone(), self.link_result(i)))
-                .collect(),
+            links: self.link_results(&changes),
+            spreads: self.spreads(),
             flows,
             total,
             engine: EngineStats { events: self.network.events, wall: 0.0 },
@@ -55,27 +62,61 @@ impl Simulation {
         flows.map(|flow| self.network.phases.as_ref().map_or(Vec::new(), |phases| phases.of(flow))).collect()
     }
 
-    fn outcome(&self, group: usize) -> GroupOutcome<'_> {
+    fn outcome(&self, group: usize, dropped: &[u32]) -> GroupOutcome<'_> {
         let (meter, counters) = (&self.network.group_meters[group], self.measured(group));
-        GroupOutcome { shares: self.shares(group), meter, counters }
+        GroupOutcome { shares: self.shares(group, dropped), meter, counters }
     }
 
     fn trace(&mut self, link: usize) -> PacketTrace {
         let records = TraceRecord::of(self.network.links[link].queue.take_events());
-        let group_of = self.network.flows.iter().map(|flow| flow.group).collect();
+        let group_of =
+            self.network.flows.iter().map(|flow| self.network.routes.ways[flow.way as usize].group).collect();
         PacketTrace::new(&self.scenario, link, records, group_of)
     }
 
     fn delays(&self) -> Vec<Delays> {
-        let of = |(spec, link): (&LinkSpec, &Link)| {
-            let (queue_delay, share) = link.meter.sojourn.distribution();
-            Delays { link: spec.name.clone(), queue_delay, share }
+        let of = |(name, link): (&str, usize)| {
+            let links = self.alike(name).map_or(vec![&self.network.links[link]], |alike| self.links_of(&alike.links));
+            let mut sojourn = Spans::default();
+            links.into_iter().for_each(|link| sojourn.merge(&link.meter.sojourn));
+            let (queue_delay, share) = sojourn.distribution();
+            Delays { link: name.to_string(), queue_delay, share }
         };
-        self.scenario.links.iter().zip(&self.network.links).map(of).collect()
+        self.scenario.places().into_iter().map(of).collect()
     }
 
-    fn link_result(&self, index: usize) -> LinkResult {
-        let stages: Vec<Stage> = self.scripted_changes().into_iter().map(|from| self.stage(index, from)).collect();
+    /// What results have of links; those of a tree that are alike are taken together.
+    fn link_results(&self, changes: &[Span]) -> Vec<(String, LinkResult)> {
+        let result = |(name, link): (&str, usize)| match self.alike(name) {
+            None => (name.to_string(), self.link_result(link, changes)),
+            Some(alike) => {
+                let (links, stage) = (self.links_of(&alike.links), self.stage(link, Span::ZERO));
+                (name.to_string(), Link::result_of_all(&links, stage, self.network.now))
+            }
+        };
+        self.scenario.places().into_iter().map(result).collect()
+    }
+
+    /// The links of a tree that this name stands for.
+    fn alike(&self, name: &str) -> Option<&AlikeLinks> {
+        self.scenario.tree.as_ref()?.alike.iter().find(|alike| alike.name == name)
+    }
+
+    fn links_of(&self, indices: &[usize]) -> Vec<&Link> {
+        indices.iter().map(|i| &self.network.links[*i]).collect()
+    }
+
+    /// Percentiles over links of a tree that are alike, and over the lines of each site.
+    fn spreads(&self) -> Vec<(String, LinkSpread)> {
+        let Some(tree) = &self.scenario.tree else { return Vec::new() };
+        let lists = tree.alike.iter().map(|alike| (&alike.name, &alike.links));
+        let all =
+            lists.chain(tree.sites.iter().map(|(name, links)| (name, links))).filter(|(_, links)| links.len() > 1);
+        all.map(|(name, links)| (name.clone(), LinkSpread::of(&self.links_of(links), self.network.now))).collect()
+    }
+
+    fn link_result(&self, index: usize, changes: &[Span]) -> LinkResult {
+        let stages: Vec<Stage> = changes.iter().map(|from| self.stage(index, *from)).collect();
         self.network.links[index].result(&stages, self.network.now)
     }
 
@@ -94,18 +135,20 @@ impl Simulation {
         Stage { from, target: goal.target, tolerance: 0.1 * goal.buffer }
     }
 
-    /// Share of each member of a group; of clients over all their connections.
-    fn shares(&self, group: usize) -> Vec<FlowShare> {
+    /// Share of each member of a group, of clients over all their connections; `dropped`: packets of each flow.
+    fn shares(&self, group: usize, dropped: &[u32]) -> Vec<FlowShare> {
+        let dropped_of = |flow: u32| dropped.get(flow as usize).map_or(0, |count| u64::from(*count));
         let spec = &self.scenario.flows[group];
         let seconds = self.network.now.since(self.network.measured.start).seconds();
         let bits = 8.0 * f64::from(spec.payload) / seconds;
         let mut of_client = vec![(0.0, 0); if spec.traffic.has_clients() { self.network.clients.len() } else { 0 }];
         if spec.traffic.has_clients() {
-            for (index, flow) in (0u32..).zip(&self.network.flows).filter(|(_, flow)| flow.group as usize == group) {
-                let (goodput, dropped) =
-                    &mut of_client[self.network.connections[flow.connection as usize].client as usize];
+            let is_of_group = |(_, flow): &(u32, &Flow)| self.network.routes.group(flow.way) == group;
+            for (index, flow) in (0u32..).zip(&self.network.flows).filter(is_of_group) {
+                let Some(connection) = self.network.connections.get(flow.connection as usize) else { continue };
+                let (goodput, dropped) = &mut of_client[connection.client as usize];
                 *goodput += bits * f64::from(flow.receiver.delivered);
-                *dropped += self.dropped(index);
+                *dropped += dropped_of(index);
             }
         }
         let share = |member: &Member| {
@@ -124,22 +167,27 @@ impl Simulation {
                 MemberKind::Foreign(flow) => 8.0 * self.foreign_bytes(flow) as f64 / seconds,
                 _ => bits * f64::from(flow.receiver.delivered),
             };
-            let dropped = self.dropped(index);
+            let dropped = dropped_of(index);
             FlowShare { goodput, always_active, dropped, rtt: flow.rtt }
         };
         self.members[group].iter().map(share).collect()
     }
 
-    /// Data packets of a flow that the queues have dropped.
-    fn dropped(&self, flow: u32) -> u64 {
-        self.network.links.iter().filter_map(|link| link.losses.as_ref()).map(|losses| losses.dropped(flow)).sum()
+    /// Data packets of each flow that the queues have dropped.
+    fn dropped(&self) -> Vec<u32> {
+        let mut dropped = vec![0; self.network.flows.len()];
+        for losses in self.network.links.iter().filter_map(|link| link.losses.as_ref()) {
+            losses.dropped().for_each(|(flow, count)| dropped[flow as usize] += count);
+        }
+        dropped
     }
 
     /// Sum of a group's sender counters since the warm-up.
     fn measured(&self, group: usize) -> SenderCounters {
         let (of, meter) = (&self.network.groups[group], &self.network.group_meters[group]);
         let mut counters = meter.ended;
-        let flows = self.network.flows.iter().filter(|flow| flow.group as usize == group && flow.counts(of));
+        let flows =
+            self.network.flows.iter().filter(|flow| self.network.routes.group(flow.way) == group && flow.counts(of));
         flows.for_each(|flow| counters.add(&flow.sender));
         counters.since(meter.before)
     }

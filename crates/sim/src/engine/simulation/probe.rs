@@ -1,6 +1,7 @@
 //! The state of a simulation as seen from outside, up to the present and no further.
 
 use super::Simulation;
+use crate::engine::network::NetworkState;
 use crate::measure::link::LinkUsage;
 use crate::net::link::Offered;
 use crate::traffic::member::MemberKind;
@@ -189,9 +190,10 @@ impl Simulation {
 
     /// Packets that wait at a link now, ACKs included, by the group of their flow.
     pub fn content(&mut self, link: usize) -> Vec<u32> {
-        let (mut content, link) = (vec![0; self.network.groups.len()], &mut self.network.links[link]);
-        link.catch_up(self.network.now);
-        link.queue.for_each(&mut |packet| content[self.network.flows[packet.flow as usize].group as usize] += 1);
+        let NetworkState { groups, links, flows, routes, now, .. } = &mut self.network;
+        let (mut content, link) = (vec![0; groups.len()], &mut links[link]);
+        link.catch_up(*now);
+        link.queue.for_each(&mut |packet| content[routes.group(flows[packet.flow as usize].way)] += 1);
         content
     }
 

@@ -62,9 +62,7 @@ impl Simulation {
             let warmup = simulation.network.measured.start;
             simulation.network.agenda.push(Lane::ANY, warmup, Place::WARM_UP, Event::WarmedUp);
         }
-        for group in 0..scenario.flows.len() {
-            simulation.add_group(group);
-        }
+        simulation.add_groups();
         simulation.assign_lanes();
         if departures == DepartureMode::Foreseen && scenario.changes.is_empty() && scenario.awaited.is_empty() {
             simulation.network.let_senders_run_ahead();
@@ -109,14 +107,26 @@ impl Simulation {
         Ok(())
     }
 
-    fn add_group(&mut self, group: usize) {
-        let scenario = self.scenario.clone();
-        let spec = &scenario.flows[group];
-        let streams = MemberStreams::new(self.options.seed, spec);
-        self.members[group].reserve_exact(spec.count() as usize);
-        let rtts = self.rtts[group].clone();
-        for (start, stop) in member::times(spec, &rtts, streams) {
-            self.add_member(group, start, stop, streams);
+    /// The members of all groups, group by group; those on lines follow, line by line, so that a region of the tree has a row of them.
+    fn add_groups(&mut self) {
+        let (scenario, rtts) = (self.scenario.clone(), self.rtts.clone());
+        let mut on_lines = Vec::new();
+        for (group, spec) in scenario.flows.iter().enumerate() {
+            let streams = MemberStreams::new(self.options.seed, spec);
+            self.members[group].reserve_exact(spec.count() as usize);
+            let mut times = member::times(spec, &rtts[group], streams);
+            match spec.branches.len() {
+                0 => times.for_each(|(start, stop)| self.add_member(group, start, stop, streams)),
+                lines => on_lines.extend((0..lines).map(|line| {
+                    let first = spec.branches[line].path.iter().chain(&spec.branches[line].ack_path).max();
+                    let own: Vec<_> = times.by_ref().take(spec.count_of_line() as usize).collect();
+                    (first, group, streams, own)
+                })),
+            }
+        }
+        on_lines.sort_by_key(|(line, group, ..)| (*line, *group));
+        for (_, group, streams, times) in on_lines {
+            times.into_iter().for_each(|(start, stop)| self.add_member(group, start, stop, streams));
         }
     }
 
@@ -124,7 +134,11 @@ impl Simulation {
     pub(super) fn add_member(&mut self, group: usize, start: Time, stop: Option<Time>, streams: MemberStreams) {
         let scenario = self.scenario.clone();
         let (spec, i) = (&scenario.flows[group], self.members[group].len());
-        let draft = MemberDraft::new(spec, group, i, &self.rtts[group], (start, stop), streams);
+        let mut draft = MemberDraft::new(spec, group, i, &self.rtts[group], (start, stop), streams);
+        draft.way = self
+            .network
+            .routes
+            .way(group, if spec.branches.is_empty() { 0 } else { i / spec.count_of_line() as usize });
         let kind = self.add_sender(&draft);
         self.members[group].push(Member { kind, start, stop: draft.stops_at() });
     }
@@ -134,8 +148,7 @@ impl Simulation {
         let active = start < draft.stops_at();
         if let Some(mut client) = draft.client(self.network.measured.start) {
             let first = client.first(start).filter(|_| active);
-            self.network.clients.push(client);
-            let client = self.network.clients.len() as u32 - 1;
+            let client = self.network.clients.push(client) as u32;
             self.network.schedule_request(client, first);
             return MemberKind::Client(client);
         }
@@ -168,11 +181,13 @@ impl Simulation {
 
     /// Events of delays that many flows share are queued in order.
     fn assign_lanes(&mut self) {
-        let flows = self.network.flows.iter().map(|flow| (flow.group as usize, flow.rtt));
-        let clients = self.network.clients.iter().map(|client| (client.peer.group as usize, client.peer.rtt));
-        self.network.routes.assign_lanes(flows.chain(clients).collect(), || self.network.agenda.calendar.lane());
-        for flow in &mut self.network.flows {
-            flow.set_route(self.network.routes.of(flow.group as usize, flow.rtt));
+        let NetworkState { flows, clients, routes, agenda, .. } = &mut self.network;
+        let of_flows = flows.iter().map(|flow| (routes.group(flow.way), flow.rtt));
+        let of_clients = clients.iter().map(|client| (routes.group(client.peer.way), client.peer.rtt));
+        let drawn = of_flows.chain(of_clients).collect();
+        routes.assign_lanes(drawn, || agenda.calendar.lane());
+        for flow in flows {
+            flow.set_route(routes.of(routes.group(flow.way), flow.rtt));
         }
     }
 
@@ -180,25 +195,33 @@ impl Simulation {
     fn count_losses(&mut self) {
         let is_long =
             |member: &&Member| member.start <= self.network.measured.start && member.stop >= self.network.measured.end;
-        let flow = |member: &Member| match member.kind {
-            MemberKind::Flow(flow) => Some((flow, self.network.flows[flow as usize].rtt)),
-            MemberKind::Source(_) | MemberKind::Foreign(_) | MemberKind::Client(_) => None,
-        };
-        for (i, link) in self.network.links.iter_mut().enumerate() {
-            let is_crossing = |spec: &FlowSpec| matches!(spec.traffic, Traffic::Ftp) && spec.path.contains(&i);
-            let crossing = self.scenario.flows.iter().zip(&self.members).filter(|(spec, _)| is_crossing(spec));
-            let long: Vec<_> = crossing.flat_map(|(_, of)| of.iter().filter(is_long).filter_map(flow)).collect();
-            link.count_losses(LossMeter::new(&long));
+        let mut long: Vec<Vec<(u32, Span)>> = vec![Vec::new(); self.network.links.len()];
+        for (spec, members) in self.scenario.flows.iter().zip(&self.members) {
+            if !matches!(spec.traffic, Traffic::Ftp) {
+                continue;
+            }
+            for member in members.iter().filter(is_long) {
+                let MemberKind::Flow(number) = member.kind else { continue };
+                let flow = &self.network.flows[number as usize];
+                let way = &self.network.routes.ways[flow.way as usize];
+                let there = way.hops.iter().take(usize::from(way.first_back));
+                there.for_each(|hop| long[hop.link].push((number, flow.rtt)));
+            }
+        }
+        for (long, link) in long.iter().zip(&mut self.network.links) {
+            let losses = LossMeter::new(long);
+            link.count_losses(if self.scenario.tree.is_some() { losses.of_few() } else { losses });
         }
     }
 
     fn start_series(&mut self) {
-        for (spec, shown) in self.scenario.links.iter().zip(&self.shown) {
+        for (place, link) in self.scenario.places() {
+            let shown = &self.shown[link];
             let names = ["time", "queue", "utilisation"].into_iter().chain(shown.iter().map(|o| o.name));
             let columns = names.map(|name| (name.to_string(), Vec::new())).collect();
-            let series = Series { link: spec.name.clone(), columns };
+            let series = Series { link: place.to_string(), columns };
             let plotted = (0..shown.len()).map(Some).collect();
-            self.network.series.push(LinkSeries { series, plotted, sampled: LinkUsage::default() });
+            self.network.series.push(LinkSeries { link, series, plotted, sampled: LinkUsage::default() });
         }
         self.network.schedule_sample();
     }
@@ -206,7 +229,7 @@ impl Simulation {
     /// The columns of a link's time series keep their names when its scheme is replaced; those that the new one does not
     /// show are NaN.
     pub(super) fn follow_series(&mut self, link: usize) {
-        if let Some(LinkSeries { series, plotted, .. }) = self.network.series.get_mut(link) {
+        for LinkSeries { series, plotted, .. } in self.network.series.iter_mut().filter(|of| of.link == link) {
             let place = |name: &str| self.shown[link].iter().position(|shown| shown.name == name);
             *plotted = series.columns[3..].iter().map(|(name, _)| place(name)).collect();
         }

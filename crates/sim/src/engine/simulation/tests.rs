@@ -120,8 +120,8 @@ fn each_transfer_comes_from_ports_of_its_own_and_a_player_keeps_its_own() {
         simulation.step_until(Time::ZERO + Span::from_millis(100 * tenth)).unwrap();
         for (i, flow) in (0..).zip(&simulation.network.flows) {
             let tuple = flow.label(i).tuple;
-            if !seen[flow.group as usize].contains(&tuple) {
-                seen[flow.group as usize].push(tuple);
+            if !seen[simulation.network.routes.group(flow.way)].contains(&tuple) {
+                seen[simulation.network.routes.group(flow.way)].push(tuple);
             }
         }
     }

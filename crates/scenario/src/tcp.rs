@@ -120,6 +120,13 @@ fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
         let reason = "\"gso\" waits by what variant \"rack\" knows; expected variant = \"rack\"";
         TableReader::new(table, path.clone(), flow.found()).refuse("bursts", reason);
     }
+    for (name, is_on) in [("detect_by_time", params.detect_by_time), ("prr", params.prr), ("undo", params.undo)] {
+        if !is_on && variant != TcpVariant::Rack {
+            let reason =
+                "\"false\" is for variant \"rack\", as no other has it; leave it out, or use variant = \"rack\"";
+            TableReader::new(table, path.clone(), flow.found()).refuse(name, reason);
+        }
+    }
     if params.ect_on_syn && !control.needs().is_scalable() {
         let name = control.name();
         let reason = format!("\"true\" needs a law that learns of each mark, and \"{name}\" does not; expected false");

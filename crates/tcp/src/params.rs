@@ -151,6 +151,13 @@ params! {
         /// more than that; in variant `rack` in place of Linux's rule, by which it grows where it was used up in the last round
         /// trip, or in slow start by half.
         rate_limited_increase: bool = "false", from "draft-ietf-ccwg-ratelimited-increase-11, section 3";
+        /// A segment is lost when one that was sent later has arrived and time is over, and a probe asks when nothing comes; else when
+        /// `dup_ack_threshold` segments beyond it have arrived (variant `rack`).
+        detect_by_time: bool = "true", from "RFC 8985; false: RFC 6675";
+        /// In a reduction the window shrinks as segments arrive; else at once (variant `rack`).
+        prr: bool = "true", from "RFC 9937; false: RFC 6675, section 5";
+        /// A reduction that turns out to have been needless is undone (variant `rack`).
+        undo: bool = "true", from "RFC 3522, 3708, 5682; Linux";
         /// The number of segments that leave the host at once (`gso`: variant `rack`).
         bursts: BurstLimit = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
         /// Memory that a segment takes of a receiver of Linux, as its network device hands it over: 2280 B from a veth pair, 2304 B

@@ -23,7 +23,7 @@ use crate::ack::Ack;
 use crate::cc::{CongestionEvent, LawHost};
 use crate::linux;
 use crate::params::{BurstLimit, Estimator, ReductionBase, TcpParams};
-use crate::scoreboard::{LossRecovery, News, Rack, Timer};
+use crate::scoreboard::{LossRecovery, News, Rack, Timer, Undo};
 use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::{Span, Time};
 
@@ -73,6 +73,9 @@ impl Sender {
         }
         self.rack_end_probe(&news);
         let recovers = self.state == RecoveryState::FastRecovery && self.hole < self.recover;
+        if !params.undo {
+            self.rack().undo = Undo::default();
+        }
         self.rack_end_recovery(&news);
         let timeout = self.rack_detect_loss(&mut news, now, params);
         if is_echo && !recovers {
@@ -140,7 +143,8 @@ impl Sender {
         let resent = rack.board.resent();
         let reo_wnd = rack.detection.reo_wnd(&rack.board, in_recovery, srtt, params);
         let (lost, timeout) = match std::mem::take(&mut rack.detection.advanced) {
-            true => rack.detection.detect_loss(&mut rack.board, reo_wnd, now, law),
+            true if params.detect_by_time => rack.detection.detect_loss(&mut rack.board, reo_wnd, now, law),
+            true => (rack.detection.count_loss(&mut rack.board, params.dup_ack_threshold, now, law), None),
             false => (0, None), // `tcp_rack_mark_lost`
         };
         news.lost = lost;
@@ -181,7 +185,7 @@ impl Sender {
         let (is_first, is_again) =
             (matches!(state, RecoveryState::Open | RecoveryState::Cwr), self.rack().timeouts > 0);
         let (rack, law) = self.rack_and_law();
-        rack.detection.on_timeout(&mut rack.board, now, law);
+        rack.detection.on_timeout(&mut rack.board, params.detect_by_time, now, law);
         // Once per window of data, and once more if the timeout before has brought something.
         let brought = state == RecoveryState::RtoRecovery && !is_again;
         if state == RecoveryState::Open || hole >= self.recover || brought {

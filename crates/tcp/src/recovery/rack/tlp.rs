@@ -18,7 +18,10 @@ impl Sender {
     /// has been acknowledged (`tcp_schedule_loss_probe` in Linux).
     pub(super) fn rack_schedule_probe(&mut self, from_now: bool, now: Time, params: &TcpParams) {
         let rto = if from_now { self.rtt.timeout(params) } else { self.rack_rto_left(now, params) };
-        self.rack_arm(Timer::Probe, self.probe_timeout(params).min(rto), now, params);
+        match params.detect_by_time {
+            true => self.rack_arm(Timer::Probe, self.probe_timeout(params).min(rto), now, params),
+            false => self.rack_arm(Timer::Retransmission, rto, now, params),
+        }
     }
 
     /// Section 7.2: PTO. For a single segment the receiver may delay its ACK.

@@ -43,7 +43,7 @@ impl Sender {
         if self.cc.owns_window() {
             self.rack_let_law_set_window(news);
         } else if matches!(self.state, RecoveryState::FastRecovery | RecoveryState::Cwr) {
-            self.rack_reduce_window(news);
+            self.rack_reduce_window(news, params);
         } else if news.advances || news.delivered > 0 && self.rack().detection.counts_any_order(params) {
             self.rack_grow_window(news, now, params);
         }
@@ -61,15 +61,18 @@ impl Sender {
         self.cc.set_window(RecoveryReport { delivered, lost, recovery, was_in_flight, in_flight, srtt });
     }
 
-    /// RFC 9937, section 6: cwnd = inflight + SndCnt.
-    fn rack_reduce_window(&mut self, news: &News) {
+    /// RFC 9937, section 6: cwnd = inflight + SndCnt. Without PRR it is the threshold, and the first segment is sent in any case.
+    fn rack_reduce_window(&mut self, news: &News, params: &TcpParams) {
         if news.delivered == 0 && news.lost == 0 {
             return;
         }
         let (ssthresh, is_safe) = (self.cc.window.ssthresh as u32, news.advances && news.lost == 0);
         let rack = self.rack();
         let in_flight = rack.board.in_flight();
-        let count = rack.prr.send_count(news.delivered, in_flight, ssthresh, is_safe);
+        let count = match params.prr {
+            true => rack.prr.send_count(news.delivered, in_flight, ssthresh, is_safe),
+            false => ssthresh.saturating_sub(in_flight).max(u32::from(rack.prr.out == 0)),
+        };
         self.cc.window.cwnd = f64::from(in_flight + count);
     }
 

@@ -206,14 +206,28 @@ impl Detection {
         (board.found().len() as u32, waiting.map(|sent| sent + patience))
     }
 
+    /// RFC 6675, section 4, IsLost: marks what `threshold` segments beyond have arrived of, and tells the law. Returns how many.
+    pub fn count_loss(
+        &self,
+        board: &mut OutstandingSegments,
+        threshold: u32,
+        now: Time,
+        law: Option<&mut LawHost>,
+    ) -> u32 {
+        board.mark_lost_by_count(threshold);
+        tell(law, board.found(), now);
+        board.found().len() as u32
+    }
+
     /// RACK.min_RTT; zero before the first.
     pub fn min_rtt(&self) -> Span {
         self.min_rtt.unwrap_or_default()
     }
 
-    /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago.
-    pub fn on_timeout(&self, board: &mut OutstandingSegments, now: Time, law: Option<&mut LawHost>) {
-        board.mark_lost_at_timeout(|sent| sent + self.rtt <= now);
+    /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago, or without
+    /// detection by time all.
+    pub fn on_timeout(&self, board: &mut OutstandingSegments, by_time: bool, now: Time, law: Option<&mut LawHost>) {
+        board.mark_lost_at_timeout(|sent| !by_time || sent + self.rtt <= now);
         tell(law, board.found(), now);
     }
 }

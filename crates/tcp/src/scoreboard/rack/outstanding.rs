@@ -242,6 +242,25 @@ impl OutstandingSegments {
         waiting
     }
 
+    /// Marks as lost what was sent once and has `threshold` segments beyond it that have arrived.
+    pub fn mark_lost_by_count(&mut self, threshold: u32) {
+        self.found.clear();
+        let (mut beyond, mut end) = (0, self.top.min(self.end));
+        while beyond < threshold && end > self.first {
+            end -= 1;
+            beyond += u32::from(self.segments[end].is_sacked);
+        }
+        if beyond < threshold {
+            return;
+        }
+        self.settled_to = self.next_once(self.settled_to.max(self.first));
+        let mut seq = self.settled_to;
+        while seq < end {
+            self.lose(seq);
+            seq = self.next_once(seq + 1);
+        }
+    }
+
     /// Marks as lost the first segment, if it is in the network, and those sent long enough ago.
     pub fn mark_lost_at_timeout(&mut self, is_long_ago: impl Fn(Time) -> bool) {
         self.found.clear();
@@ -378,6 +397,21 @@ mod tests {
         [0, 2, 1].into_iter().for_each(|seq| board.on_sent(seq, Time(9)));
         board.take(&ack(0, &[1..2]), |_, _| {});
         assert_eq!(lost(&mut board, (9, 1), 9).0, [0, 4, 5], "not 2");
+    }
+
+    #[test]
+    fn by_count_three_that_arrive_beyond_make_a_loss() {
+        let mut board = ten();
+        delivered(&mut board, &ack(0, &[4..6]));
+        board.mark_lost_by_count(3);
+        assert_eq!(board.found(), []);
+        delivered(&mut board, &ack(0, &[8..9, 4..6]));
+        board.mark_lost_by_count(3);
+        assert_eq!(board.found(), [0, 1, 2, 3], "not 6 and 7, beyond which there is one");
+        board.on_sent(0, Time(20));
+        delivered(&mut board, &ack(0, &[4..10]));
+        board.mark_lost_by_count(3);
+        assert_eq!(board.found(), [], "one sent again is the timer's");
     }
 
     #[test]

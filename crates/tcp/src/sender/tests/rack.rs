@@ -6,7 +6,13 @@
 use super::*;
 
 fn open() -> Bench {
-    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    open_without("")
+}
+
+/// Without a part of the variant.
+fn open_without(part: &str) -> Bench {
+    let keys = [("clock", "1 ms"), (part, "false")];
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, if part.is_empty() { &keys[..1] } else { &keys });
     assert_eq!(bench.open(), [0]);
     bench.now = ms(100);
     assert_eq!(bench.ack(0), (1..11).collect::<Vec<_>>());
@@ -199,7 +205,10 @@ fn a_probe_that_arrives_twice_was_needless() {
 
 /// 1 is found lost and sent again at 202 ms, with ssthresh 5; then 5 arrives.
 fn reduced() -> Bench {
-    let mut bench = open();
+    reduced_of(open())
+}
+
+fn reduced_of(mut bench: Bench) -> Bench {
     bench.sack_at(200, 1, &[2..3]);
     bench.sack_at(201, 1, &[2..4]);
     assert_eq!(bench.sack_at(202, 1, &[2..5]), [1]);
@@ -227,6 +236,45 @@ fn a_recovery_is_undone_if_the_original_arrives() {
     assert_eq!(bench.cwnd_and_ssthresh(), (11.0, bench.params.window.0), "10 as before, and 1 has arrived");
     // Now that the path is known to reorder, three above a hole are not enough: 25 ms or an eighth of the round trip are.
     assert_eq!(bench.sack_at(220, 6, &[7..11]).iter().filter(|seq| **seq == 6).count(), 0);
+}
+
+#[test]
+fn without_undo_a_recovery_goes_on_if_the_original_arrives() {
+    let mut bench = reduced_of(open_without("undo"));
+    bench.sack_at(210, 6, &[]);
+    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 5.0));
+    // Nor does a later DSACK undo it.
+    let sent = bench.sender.sent;
+    bench.now = ms(302);
+    bench.on(Ack { next: sent, is_resent: true, dsack: Some(1), ..Ack::default() });
+    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, 5.0));
+}
+
+#[test]
+fn without_prr_nothing_is_sent_before_the_pipe_is_below_the_threshold() {
+    let mut bench = open_without("prr");
+    bench.sack_at(200, 1, &[2..3]);
+    bench.sack_at(201, 1, &[2..4]);
+    assert_eq!(bench.sack_at(202, 1, &[2..5]), [1], "the lost one in any case");
+    // In flight are 1 and 5 to 12: nine, of which five are left when 8 has arrived.
+    let sent: Vec<_> = (6..11).map(|end| bench.sack_at(203 + u64::from(end), 1, &[2..end]).len()).collect();
+    assert_eq!(sent, [0, 0, 0, 0, 1]);
+}
+
+#[test]
+fn without_detection_by_time_three_make_a_loss_and_a_lost_retransmission_none() {
+    let mut bench = open_without("detect_by_time");
+    bench.sack_at(200, 1, &[2..3]);
+    assert!(bench.sender.deadline() > ms(300), "no timer for reordering: {}", bench.sender.deadline());
+    bench.sack_at(201, 1, &[2..4]);
+    assert_eq!(bench.sack_at(202, 1, &[2..5]), [1]);
+    let sent = bench.sender.sent;
+    bench.sack_at(301, 1, &[2..sent]);
+    let sent = bench.sender.sent;
+    bench.sack_at(401, 1, &[2..sent]);
+    assert_eq!((bench.sender.retransmits(), bench.sender.timeouts()), (1, 0));
+    let mut quiet = open_without("detect_by_time");
+    assert_eq!((quiet.timeout(), quiet.sender.timeouts()), (vec![1], 1), "no probe");
 }
 
 #[test]

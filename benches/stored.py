@@ -224,11 +224,9 @@ def networks_section() -> str:
             f"{run['events'] / 1e6:,.0f} million",
         )
         for name, of in found.items()
-        for threads, run in of["runs"].items()
+        for threads, run in of.items()
     ]
     heads = ("scenario", "threads", "time", "processor time", "peak memory", "events")
-    isp = found["isp-10k"]["projection"]
-    gains = [(f"{threads} threads", f"{isp['one'] / took:.1f} ×") for threads, took in isp["rows"].items()]
     others = "\n".join(f"- {name}: {what}." for name, what in RIVALS.items())
     return f"""## What do networks of many queues take?
 
@@ -236,13 +234,8 @@ The whole process, set-up and results included (`python benches/networks.py`).
 
 {table(heads, rows)}
 
-*More threads for `isp-10k`*: **projected, not measured**, from the rounds of 10 s of it, as above. On two threads
-that run took {isp["measured"] / isp["rows"]["2"] - 1:+.0%} of the projected time. Sixteen sites are sixteen parts that
-share nothing; the largest has {isp["largest"]:.1%} of the work, and set-up and results take
-{isp["set_up"] / isp["one"]:.1%} of one thread's time. From 16 threads on these two bound it: the next partition would
-be the access points, which meet at their site's link.
-
-{table(("isp-10k", "speed beside one thread"), gains)}
+`isp-10k` is cut at its sixteen sites, which share nothing: with more threads than sites the access points, which meet
+at their site's link, would have to be parts.
 
 What others say of themselves:
 

@@ -138,8 +138,9 @@ fn a_node_that_mangles_ecn_hides_marks_or_makes_them() {
     let (first, third, total) = of("ecn_mangling = \"ce-only\"");
     assert!(third <= first && total.marked > 0 && total.marked <= first, "{total:?}");
     let (_, _, total) = of("ecn_mangling = \"continuous-ce\"");
-    // SYNs and retransmissions are not ECN-capable; windows shrink each round trip, so that little else is lost.
-    assert!(total.received - total.marked <= 10 + total.retransmits, "{total:?}");
+    // SYNs, the ACKs of what answers them and retransmissions are not ECN-capable; windows shrink each round trip, so that little else
+    // is lost.
+    assert!(total.received - total.marked <= 20 + total.retransmits, "{total:?}");
     let (_, _, plain) = of("");
     assert!(total.goodput < plain.goodput / 2.0, "{} and {}", total.goodput, plain.goodput);
 }

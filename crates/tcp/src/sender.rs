@@ -494,15 +494,15 @@ impl Sender {
         }
     }
 
-    /// A SYN carries ECT: that of DCTCP in Linux does, again too (`tcp_ecn_send_syn`). One that is sent again may be the end of ECN.
+    /// A SYN carries ECT: that of DCTCP and of Prague in Linux does, again too (`tcp_ecn_send_syn`). One that is sent again may be the end of ECN.
     #[cold]
     fn is_ect_on_syn(&mut self, is_first: bool, params: &TcpParams) -> bool {
         let feedback = self.cc.feedback();
         if !is_first && params.ecn_fallback && self.retransmits > u32::from(feedback == EcnFeedback::Counter) {
             self.ecn = false;
         }
-        let is_dctcp = feedback == EcnFeedback::PerPacket && params.estimator == Estimator::Linux;
-        is_dctcp || params.ect_on_syn && is_first
+        let needs_ecn = feedback != EcnFeedback::Classic && !self.cc.owns_window();
+        needs_ecn && params.estimator == Estimator::Linux || params.ect_on_syn && is_first
     }
 
     pub(crate) fn transmit(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {

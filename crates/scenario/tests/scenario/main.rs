@@ -366,7 +366,7 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         (
             "tcp = \"newreno\"",
             "tcp = \"illinois\"",
-            "flows.late.tcp: unknown choice \"illinois\"; known: reno, newreno, sack",
+            "flows.late.tcp: unknown choice \"illinois\"; nearest of",
         ),
         (
             "\"droptail\"",

@@ -59,6 +59,7 @@ impl Sender {
         if handshake_done {
             if params.handshake_ack {
                 net.send_handshake_ack();
+                self.enter_host();
             }
             self.begin(params);
             let (window, rtt) = (self.cc.window, self.rtt.smoothed());

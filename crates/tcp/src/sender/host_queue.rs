@@ -38,7 +38,7 @@ impl Sender {
 
     /// A segment goes to the queue of its host.
     #[inline]
-    pub(super) fn enter_host(&mut self) {
+    pub(crate) fn enter_host(&mut self) {
         self.host_queue.waiting += u16::from(self.host_queue.is_limited);
     }
 

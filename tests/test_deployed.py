@@ -145,5 +145,6 @@ def test_l4s_step_marks_ect1_only() -> None:
 
 def test_dctcp_step_marks_at_its_threshold() -> None:
     result = run("bulk", "dctcp-step:k=50 packets", {"flows.ftp.ecn": "ect0"})
-    assert link(result).dropped == 0 < link(result).marked
+    # A flow whose SYN was dropped has no ECN (`ecn_fallback`), so its packets are dropped instead of marked.
+    assert 10 * link(result).dropped < link(result).marked
     assert 5 < link(result).queue_mean < 50

@@ -194,7 +194,7 @@ def test_bbr_over_buffers() -> None:
 
 @pytest.mark.parametrize("others", [4, 16])
 def test_one_bbr_flow_has_two_fifths_of_a_deep_buffer(others: int) -> None:
-    assert 0.33 < share(bbr(f"BBR: 1 flow beside many CUBIC, {others} CUBIC, 4 BDP")) < 0.5
+    assert 0.33 < share(bbr(f"BBR: 1 flow beside many CUBIC, {others} CUBIC, 4 BDP")) < 0.55
 
 
 @pytest.mark.parametrize(("aqm", "low", "high"), [("codel", 0.75, 1.0), ("pie", 0.75, 1.0), ("fq-codel", 0.45, 0.55)])

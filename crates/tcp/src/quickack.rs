@@ -75,7 +75,8 @@ impl ArrivedSegment {
         let headers = self.runs + u32::from(self.next > self.before) + u32::from(filled > 0);
         let headers = headers + (self.held + filled) / MOST_MERGED;
         let merged = (self.held + self.next - self.before).saturating_sub(headers);
-        params.segment_memory.0 as u32 * headers + params.merged_memory.0 as u32 * merged
+        let bytes = [(headers, params.segment_memory), (merged, params.merged_memory)];
+        bytes.map(|(count, each)| count.saturating_mul(each.0 as u32)).into_iter().fold(0, u32::saturating_add)
     }
 }
 
@@ -294,16 +295,7 @@ impl QuickAcks {
         let &ArrivedSegment { seq, before, next, end, .. } = segment;
         let since = now.since(self.last);
         if self.rtt == Span::ZERO {
-            self.rtt = since.max(Span(1));
-            let handshake = segment.sent_at.since(self.syn_sent);
-            self.share = MSS * 256 / params.segment_memory.0 as u32;
-            self.handshake = if handshake == Span::ZERO { self.rtt } else { handshake };
-            if self.round.1 == 0 {
-                self.round = (now, before);
-            }
-            let is_first = seq == u32::from(params.syn) && !segment.is_resent;
-            self.back = if is_first { segment.sent_at.since(self.last) } else { self.last.since(self.syn_sent) };
-            self.smoothed = linux::timestamped(self.last, now, Span::ZERO);
+            self.begin(segment, now, params);
         }
         self.measure(segment.sent_at, now);
         if seq == before {
@@ -317,16 +309,8 @@ impl QuickAcks {
             self.raise(2, params);
             self.patience = Span::ZERO;
         }
-        // One out of order with a header of its own counts after the window has grown (`skb_set_owner_r`); those that it fills up
-        // to are not read yet.
         let merges = params.merged_memory.0 < params.segment_memory.0;
-        let is_apart = seq != before && (segment.is_first_of_run || !merges);
-        let held = segment.memory(params) - if is_apart { params.segment_memory.0 as u32 } else { 0 };
-        let room = self.window_of(self.room.saturating_sub(held)).saturating_sub(self.window);
-        if room > 0 {
-            self.window += room.min(2 * MSS);
-            self.left |= 1; // so that sixteen that are left stay sixteen
-        }
+        self.grow_window(segment, merges, params);
         if seq == before {
             self.last = now;
             let is_whole = merges && next - before < MOST_MERGED; // it and what it fills up to have one header
@@ -336,7 +320,34 @@ impl QuickAcks {
         }
     }
 
-    /// The first segment that answers an ACK, the last that had reached the sender: by an eighth of the difference, or at once where it is less (`tcp_rcv_rtt_update`).
+    /// The first data: what they tell of the connection.
+    fn begin(&mut self, segment: &ArrivedSegment, now: Time, params: &TcpParams) {
+        self.rtt = now.since(self.last).max(Span(1));
+        let handshake = segment.sent_at.since(self.syn_sent);
+        self.share = MSS * 256 / params.segment_memory.0 as u32;
+        self.handshake = if handshake == Span::ZERO { self.rtt } else { handshake };
+        if self.round.1 == 0 {
+            self.round = (now, segment.before);
+        }
+        let is_first = segment.seq == u32::from(params.syn) && !segment.is_resent;
+        self.back = if is_first { segment.sent_at.since(self.last) } else { self.last.since(self.syn_sent) };
+        self.smoothed = linux::timestamped(self.last, now, Span::ZERO);
+    }
+
+    /// The window grows towards what there is room for, by two segments each time (`tcp_grow_window`). A segment out of order with a
+    /// header of its own counts after that (`skb_set_owner_r`); those that one fills up to are not read yet.
+    fn grow_window(&mut self, segment: &ArrivedSegment, merges: bool, params: &TcpParams) {
+        let is_apart = segment.seq != segment.before && (segment.is_first_of_run || !merges);
+        let held = segment.memory(params) - if is_apart { params.segment_memory.0 as u32 } else { 0 };
+        let room = self.window_of(self.room.saturating_sub(held)).saturating_sub(self.window);
+        if room > 0 {
+            self.window += room.min(2 * MSS);
+            self.left |= 1; // so that sixteen that are left stay sixteen
+        }
+    }
+
+    /// The first segment that answers an ACK, the last that had reached the sender: by an eighth of the difference, or at once where it
+    /// is less (`tcp_rcv_rtt_update`).
     fn measure(&mut self, sent_at: Time, now: Time) {
         let echoed = self.answered.min(Time(sent_at.0.saturating_sub(self.back.0)));
         let stamp = echoed.0 / TIMESTAMP_TICK.0;

@@ -1,4 +1,4 @@
-"""Checks of the cases of draft-ietf-ccwg-bbr: is what each asks for in what was recorded of its runs (`draft_cases.py`)."""
+"""Checks of the cases of draft-ietf-ccwg-bbr: is what each asks for in the record of its runs (`draft_cases.py`)."""
 
 import itertools
 from collections.abc import Iterator

@@ -448,7 +448,8 @@ mod tests {
 
     #[test]
     fn the_first_and_those_after_a_pause() {
-        // One every 10 ms: four in a round trip, no more than expected. Seven while the window grows, and sixteen. The 31st comes 300 ms after the 30th: more than 40 + 200.
+        // One every 10 ms: four in a round trip, no more than expected. Seven while the window grows, and sixteen. The 31st comes
+        // 300 ms after the 30th: more than 40 + 200.
         let quick = in_order(50, |seq| 40 + 10 * u64::from(seq) + if seq > 30 { 300 } else { 0 });
         let expected: Vec<bool> = (1..=50).map(|seq| seq <= 23 || (31..=46).contains(&seq)).collect();
         assert_eq!(quick, expected);

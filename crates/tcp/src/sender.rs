@@ -494,7 +494,8 @@ impl Sender {
         }
     }
 
-    /// A SYN carries ECT: that of DCTCP and of Prague in Linux does, again too (`tcp_ecn_send_syn`). One that is sent again may be the end of ECN.
+    /// A SYN carries ECT: that of DCTCP and of Prague in Linux does, again too (`tcp_ecn_send_syn`). One that is sent again may be
+    /// the end of ECN.
     #[cold]
     fn is_ect_on_syn(&mut self, is_first: bool, params: &TcpParams) -> bool {
         let feedback = self.cc.feedback();

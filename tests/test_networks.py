@@ -76,19 +76,3 @@ def _balance(result: RunResult) -> None:
     assert link.utilisation > 0.9
     waiting = link.arrived - link.departed - link.dropped
     assert abs(waiting) <= 101
-
-
-@pytest.mark.nightly
-def test_a_line_among_ten_thousand_is_as_it_is_alone() -> None:
-    lines = list(range(7, 10_000, 500))
-    values: dict[str, str | float] = {"duration": "15 s", "warmup": "5 s", "plans.*.each": True}
-    among = package.run(ISP, set=values)
-    alone = package.run(ISP, set={**values, "lines.only": str(lines)})
-    names = [f"line-{line}-down" for line in lines]
-    used, waited, dropped = (
-        [[getattr(run.links[name], measure) or 0 for name in names] for run in (among, alone)]
-        for measure in ("utilisation", "queue_delay_mean", "drop_ratio")
-    )
-    assert sum(used[0]) == pytest.approx(sum(used[1]), rel=0.1)
-    assert sum(waited[0]) == pytest.approx(sum(waited[1]), rel=0.25)
-    assert sum(dropped[0]) == pytest.approx(sum(dropped[1]), abs=0.002 * len(lines))

@@ -26,6 +26,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 const SENDERS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const RECEIVERS: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 1);
@@ -209,9 +210,11 @@ impl GuestNetwork {
     /// What a kernel does unless it is told otherwise, where a simulation has no such thing.
     fn set_up_kernel(&self, scenario: &Scenario) -> io::Result<()> {
         let room = room(scenario);
+        without_ipv6()?;
         set("net/ipv4/ip_forward", "1")?;
         for place in [Namespace::Senders, Namespace::Receivers] {
             self.within(place, || {
+                without_ipv6()?;
                 set("net/ipv4/tcp_no_metrics_save", "1")?;
                 set("net/ipv4/tcp_rmem", &format!("4096 131072 {room}"))?;
                 set("net/ipv4/tcp_wmem", &format!("4096 65536 {room}"))?;
@@ -450,6 +453,15 @@ fn nanoseconds(span: Span) -> u64 {
 /// Sets a value under /proc/sys.
 fn set(name: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/{name}"), value).map_err(|why| io::Error::other(format!("{name} = {value}: {why}")))
+}
+
+/// Devices ask for no IPv6 router: packets of 70 B that would cross the links.
+fn without_ipv6() -> io::Result<()> {
+    let asks = Path::new("/proc/sys/net/ipv6").exists(); // not in a kernel that has been built without it
+    ["all", "default"]
+        .into_iter()
+        .filter(|_| asks)
+        .try_for_each(|of| set(&format!("net/ipv6/conf/{of}/disable_ipv6"), "1"))
 }
 
 /// Segments are handed on one by one, as behind a network card: no device joins several to one.

@@ -29,6 +29,8 @@ const LOOK: Span = Span::from_micros(10_000);
 const REST: u64 = 10_000_000;
 /// Devices that come up in a second at most (`MAX_DO_DEV_PER_LOOP` in net/core/link_watch.c): what leaves by the others is lost.
 const DEVICES: u64 = 100;
+/// A tick of the kernel's timestamps, ns: the run begins with one, as a simulation does.
+const TICK: u64 = 1_000_000;
 
 /// What is to be done at a time, in this order where several are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -192,6 +194,7 @@ impl<'a> Player<'a> {
         watch(&listener, Role::Listener)?;
         watch(&timer, Role::Timer)?;
         let monotonic = read_clock(ClockId::CLOCK_MONOTONIC)?;
+        let ready = monotonic + REST + (network.devices() - 1) / DEVICES * 1_000_000_000;
         let begin = |link: usize| -> io::Result<_> {
             let file = BufWriter::new(File::create("/capture.pcapng")?);
             Ok((link, PcapngWriter::begin(file, &scenario.links[link].name, SNAP)?))
@@ -205,7 +208,7 @@ impl<'a> Player<'a> {
             tap: Tap::open()?,
             counts: Counts::new(order, scenario),
             wall: read_clock(ClockId::CLOCK_REALTIME)? - monotonic,
-            origin: monotonic + REST + (network.devices() - 1) / DEVICES * 1_000_000_000,
+            origin: ready.next_multiple_of(TICK),
             schedules: scenario.links.iter().map(|link| (RateSchedule::new(link, order.seed), link.rate)).collect(),
             upcoming: vec![None; scenario.links.len()],
             delivered: members.iter().map(|members| vec![0; members.len()]).collect(),

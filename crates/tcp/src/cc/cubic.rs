@@ -45,10 +45,16 @@ params! {
     /// per ACK, to the letter of 4.4 and 4.5: with delayed ACKs it lags a little behind the cubic. A window that the
     /// application leaves unused neither grows nor lets its clock run (5.8).
     ///
+    /// ## Linux
+    /// `flavour = "linux"` counts as `tcp_cubic.c` does: whole segments, ticks of 1 ms, beta = 717/1024, C = 410/1024, K by one step of
+    /// Newton's method, and for one more in the window a whole number of segments acknowledged, at least 2. The target is the
+    /// window one least round trip ahead; in the first second of a stage that least stays as it is.
+    ///
     /// ## Departures
     /// HyStart is Linux's (Ha & Rhee 2011), which `flavour = "linux"` has from its profile. A classic slow start ends in losses or
     /// marks as Reno's does, and gives up 0.3 of the window there, not half. Where
-    /// variant `rack` undoes a needless reduction, W_max stays, as in Linux (4.9 restores it).
+    /// variant `rack` undoes a needless reduction, W_max stays, as in Linux (4.9 restores it). A pause does not move the stage of
+    /// `flavour = "linux"` (`cubictcp_cwnd_event_tx_start` does).
     pub struct CubicParams {
         /// C, how fast the window grows: segments per second cubed.
         c: f64 = "0.4" in "0.001" ..= "100", unit "packets/s^3", from "RFC 9438, section 5.1";
@@ -100,10 +106,13 @@ impl CongestionControlLaw for Cubic {
     };
     type Params = CubicParams;
 
-    fn new(params: CubicParams) -> Self {
+    fn new(mut params: CubicParams) -> Self {
+        if params.flavour == CubicFlavour::Linux {
+            params.beta = (1024.0 * params.beta).round() / 1024.0; // 717/1024, by which 90 segments become 63, not 62
+        }
         let has_linux = params.flavour == CubicFlavour::Linux || params.slow_start != SlowStartChoice::Classic;
         let slow_start = SlowStart::new(params.slow_start);
-        let linux = has_linux.then(|| Box::new(LinuxState { slow_start, ..LinuxState::default() }));
+        let linux = has_linux.then(|| Box::new(LinuxState::new(slow_start)));
         Self { params: Arc::new(params), cwnd_prior: 0.0, w_max: 0.0, stage: None, linux }
     }
 
@@ -197,7 +206,7 @@ impl CongestionControl for Cubic {
         if let Some(linux) = &mut self.linux {
             linux.slow_start.on_timeout();
             let slow_start = std::mem::take(&mut linux.slow_start);
-            **linux = LinuxState { slow_start, ..LinuxState::default() };
+            **linux = LinuxState::new(slow_start);
         }
     }
 

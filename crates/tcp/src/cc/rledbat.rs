@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_sender_is_an_ordinary_one() {
-        for (sender, kept) in [(RledbatSender::Cubic, 0.7), (RledbatSender::Reno, 0.5)] {
+        for (sender, kept) in [(RledbatSender::Cubic, 717.0 / 1024.0), (RledbatSender::Reno, 0.5)] {
             let params = RledbatParams { sender, target: Span::from_millis(20) };
             assert_eq!(Rledbat::needs(&params).receiver_target, Some(Span::from_millis(20)));
             assert_eq!(Rledbat::new(params).kept(CongestionEvent::Loss), kept);

@@ -128,6 +128,8 @@ pub(crate) struct QuickAcks {
     stamp: Time,
     /// Segments have been ECN-capable.
     pub has_seen_ect: bool,
+    /// When the timer of the last delayed ACK is over, sent or not.
+    pub delayed: Time,
     /// Of a receiver that drives its sender: few have it, and it has no room in the others.
     pub driven: Option<DrivenWindow>,
 }
@@ -160,6 +162,7 @@ impl Default for QuickAcks {
             acked: 0,
             stamp: Time::ZERO,
             has_seen_ect: false,
+            delayed: Time::ZERO,
             driven: None,
         }
     }
@@ -238,7 +241,7 @@ impl QuickAcks {
     /// The window to offer, in units of its scale (`__tcp_select_window`). An ACK that cannot offer what the last one has, as what
     /// is held takes too much, and leaves a segment missing, counts as a duplicate (`__tcp_ack_snd_check`).
     fn select_window(&mut self, params: &TcpParams) -> u32 {
-        let unit = 1 << most(params).max(RMEM_MAX).ilog2().saturating_sub(15).min(14); // `tcp_select_initial_window`
+        let unit = unit(params);
         let mut free = self.window_of(self.room.saturating_sub(self.taken));
         if free < self.window_of(self.room) / 2 {
             self.left = 0;
@@ -265,16 +268,22 @@ impl QuickAcks {
         AckTime::Compressed(Span(self.rtt.0 / 100 * 33).min(COMPRESSION) + SLACK) // `tcp_comp_sack_rtt_percent`
     }
 
+    /// When a compressed ACK is sent: by its own timer, or by that of the last delayed ACK, which goes on when that ACK has been sent
+    /// (`tcp_delack_timer_handler`).
+    pub fn compressed(&self, due: Time, now: Time) -> Time {
+        if self.delayed > now { due.min(self.delayed) } else { due }
+    }
+
     /// ACKs of segments out of order wait for each other.
     pub fn is_compressing(&self) -> bool {
         self.compressed > 0
     }
 
-    /// An ACK is sent. With the last of those that are sent at once the wait is the least again (`tcp_dec_quickack_mode`).
+    /// An ACK is sent. What has been offered is not taken back (`tcp_select_window`). With the last of those that are sent at once the wait is the least again (`tcp_dec_quickack_mode`).
     pub fn on_ack(&mut self, next: u32, now: Time, params: &TcpParams) {
         let left = self.offered.saturating_sub((next - self.offered_at).saturating_mul(MSS));
         if self.rtt > Span::ZERO {
-            self.offered = self.select_window(params).max(left);
+            self.offered = self.select_window(params).max(left.next_multiple_of(unit(params)));
         }
         self.offered_at = next;
         self.answered = now;
@@ -403,6 +412,11 @@ impl QuickAcks {
         self.room = self.room.max((window * 256 / u64::from(self.share)).min(most(params)) as u32);
         self.space = copied;
     }
+}
+
+/// The unit of what is offered, bytes (`tcp_select_initial_window`).
+fn unit(params: &TcpParams) -> u32 {
+    1 << most(params).max(RMEM_MAX).ilog2().saturating_sub(15).min(14)
 }
 
 /// The most room of a receiver, bytes (`tcp_rmem`): half of it is the largest window.

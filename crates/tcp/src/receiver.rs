@@ -144,9 +144,10 @@ impl Receiver {
         let due = match quick.on_segment(&arrived, is_second, now, params) {
             // The application reads at once, and with the end of what was written the ACK is due (`__tcp_cleanup_rbuf`).
             AckTime::Delayed(wait) if !is_now && !is_push && params.delayed_ack => {
-                linux::expiry(now, wait, params.clock, Span::ZERO)
+                quick.delayed = linux::expiry(now, wait, params.clock, Span::ZERO);
+                quick.delayed
             }
-            AckTime::Compressed(wait) if !is_now => now + wait,
+            AckTime::Compressed(wait) if !is_now => quick.compressed(now + wait, now),
             _ => {
                 quick.on_ack(self.next, now, params);
                 self.ack_due = Time::NEVER;

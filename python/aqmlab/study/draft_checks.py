@@ -16,6 +16,7 @@ from aqmlab.study.draft_phases import (
     UP,
     aggregation,
     bandwidth,
+    bandwidth_tolerance,
     changed,
     first,
     gain,
@@ -265,7 +266,9 @@ def sub_packet(record: Record) -> Iterator[Fact]:
         each.pacing_rate / each["pacing_gain"] / record.place.segments for each in found if each.phase == of.cruise
     ]
     mean = sum(cruising) / len(cruising)
-    yield Fact("the pace is that of the link", abs(mean - 1) <= 0.05, f"{mean:.1%} of the link in cruise")
+    allowed = bandwidth_tolerance(record.place)
+    asks = f"the pace is within {100 * allowed:.0f} % of the link"
+    yield Fact(asks, abs(mean - 1) <= allowed, f"{mean:.1%} of the link in cruise")
     used = record.utilisation(found[0].time, record.samples[-1].time)
     yield Fact("the pipe does not stall", used >= 0.97, f"{used:.1%} of the link")
 
@@ -285,10 +288,10 @@ def faster(record: Record) -> Iterator[Fact]:
         )
     up = next(each for each in reversed(record.of(UP)) if each.start <= reached.time)
     steps = up_steps(record, up)
-    bound = [(step, grown) for step, grown in steps if 0.75 * step <= grown <= 1.6 * step]
-    doubles = len({step for step, _ in bound}) >= 2 and max(step for step, _ in steps) >= 16
+    bound = [(step, grown) for step, grown in growth(steps).items() if 0.75 * step <= grown <= 1.6 * step]
+    doubles = len(bound) >= 2 and max(step for step, _ in steps) >= 16
     told = ", ".join(f"{grown:.0f} of {step:.0f}" for step, grown in bound)
-    yield Fact("the step doubles", doubles, f"round trips that the bound limits throughout grow it by {told}")
+    yield Fact("the step doubles", doubles, f"steps that the bound limits throughout grow it by {told}")
     most = max(grown / step for step, grown in steps)
     yield Fact("it grows by no more", most <= 1.6, f"by {most:.2f} steps at most")
     begun = next(each for each in record.of(UP) if each.end > rise)
@@ -306,6 +309,14 @@ def up_steps(record: Record, up: Spell) -> list[tuple[float, float]]:
     of = {count: [each for each in found if each["round_count"] == count] for count in rounds_}
     pairs = [(of[a][-1], of[b][-1]) for a, b in itertools.pairwise(rounds_)]
     return [(2.0 ** (b["bw_probe_up_rounds"] - 1), b["inflight_longterm"] - a["inflight_longterm"]) for a, b in pairs]
+
+
+def growth(steps: list[tuple[float, float]]) -> dict[float, float]:
+    """Return by how much inflight_longterm grew with each step, which stays over round trips that do not use it up."""
+    grown: dict[float, float] = {}
+    for step, by in steps:
+        grown[step] = grown.get(step, 0.0) + by
+    return grown
 
 
 def slower(record: Record) -> Iterator[Fact]:

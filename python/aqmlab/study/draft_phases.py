@@ -131,14 +131,19 @@ def rounds(record: Record, spell: Spell) -> float:
     return record.before(spell.end)["round_count"] - record.at(spell.start)["round_count"]
 
 
-def bandwidth(record: Record, time: float, rate: float) -> Fact:
-    """Find whether the estimate is within 2 % of a rate (bit/s), and what waiting ACKs make of it.
+def bandwidth_tolerance(path: CasePath) -> float:
+    """Return by which share an estimate of the bandwidth may differ: 2 %, and what waiting ACKs make of it.
 
     Where packets are further apart than an ACK waits for a second one, it shifts samples, of the least window at worst.
     """
-    path = CasePath(rate, record.place.rtt)
     waiting = ACK_WAIT * path.segments
-    allowed = 0.02 + (waiting / LEAST_WINDOW if waiting < 1 else 0)
+    return 0.02 + (waiting / LEAST_WINDOW if waiting < 1 else 0)
+
+
+def bandwidth(record: Record, time: float, rate: float) -> Fact:
+    """Find whether the estimate is that of a rate (bit/s)."""
+    path = CasePath(rate, record.place.rtt)
+    allowed = bandwidth_tolerance(path)
     share = record.at(time)["max_bw"] / path.segments
     asks = f"max_bw is within {100 * allowed:.0f} % of the link"
     return Fact(asks, abs(share - 1) <= allowed, f"max_bw {share:.2%} of the link")

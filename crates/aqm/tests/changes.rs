@@ -204,6 +204,7 @@ fn a_parameter_that_is_set_counts() {
         ("fq-codel", "quantum", "100 B"),
         ("dualpi2", "target", "1 ms"),
         ("cake", "rtt", "1 ms"),
+        ("cake-mq", "rtt", "1 ms"),
         ("lred", "periods", "1"),
     ] {
         let scheme = entry(name).unwrap();

@@ -107,7 +107,7 @@ impl Scheme for CakeMq {
         family: "fair queueing",
         year: 2026,
         source: "Köppeler & Høiland-Jørgensen, Netdev 0x19; Linux sch_cake (cake_mq, 7.0)",
-        confidence: "rules of Linux, read line by line; CAKE itself as on its own page",
+        confidence: "rules of Linux, read line by line, and rates as in the kernel; CAKE itself as on its own page",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = super::fq::OBSERVABLES;

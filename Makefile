@@ -134,7 +134,7 @@ advice: build  ## Hold the advice for six lines against other seeds; writes docs
 tuned: build  ## Tune schemes alike and compare them; writes docs/tuned.md and tables of docs/tune.md
 	$(BIN)/python docs/tune.py tuned
 
-suites: build  ## Measure what is written of L4S, BBR and slow starts, and a law's card; writes docs/l4s.md, bbr.md and others
+suites: build  ## Measure what is written of L4S, BBR, slow starts and cake_mq, and a law's card; writes docs/l4s.md, bbr.md and others
 	$(BIN)/python docs/suites.py
 
 ledgers: build  ## Measure every sentence of the papers; writes docs/ledgers/ (twenty minutes)

@@ -60,7 +60,7 @@ def test_a_scheme_tells_what_linux_has_of_it_and_what_the_models_make_of_it() ->
     kinds = {name: scheme.tc.kind for name, scheme in found.items() if scheme.tc}
     assert kinds == {
         "droptail": "pfifo", "red": "red", "ared": "red", "gred": "gred", "choke": "choke", "sfb": "sfb",
-        "codel": "codel", "pie": "pie", "cake": "cake", "dualpi2": "dualpi2",
+        "codel": "codel", "pie": "pie", "cake": "cake", "cake-mq": "cake_mq", "dualpi2": "dualpi2",
         "fq-codel": "fq_codel", "fq-pie": "fq_pie",
     }  # fmt: skip
     assert (found["pi2"].signal, found["droptail"].signal, found["pi2"].has_law) == ("head", "never", True)

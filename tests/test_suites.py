@@ -11,11 +11,11 @@ from aqmlab.present.figures.suite import curves
 from aqmlab.present.suite_words import grids
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
-from aqmlab.study.suite import Measure, Suite, load_suite
+from aqmlab.study.suite import LinkSetting, Measure, Suite, load_suite
 from aqmlab.study.suite_result import Places, SuiteResult, Trial, compare_suite, of_phases
 from conftest import Aqmlab
 
-NAMES = ("l4s", "bbr", "bbr-questions", "slow-start")
+NAMES = ("l4s", "bbr", "bbr-questions", "slow-start", "cake-mq")
 
 
 def placed(suite: Suite) -> dict[str, Trial]:
@@ -88,6 +88,21 @@ def test_a_packet_that_meets_no_other_does_not_wait(tmp_path: Path) -> None:
     assert compared.runs["droptail", 1].flows["near"].packet_delay_mean == pytest.approx(0.0058224)
     wait = Trial(experiment, scenario, measures, compared).values("droptail", "wait")[1]
     assert wait == pytest.approx(0, abs=6e-6)  # percentiles are exact to 0.1 %
+
+
+def test_a_rate_in_windows_is_over_that_of_the_suite(tmp_path: Path) -> None:
+    """A datagram each 4.112 ms: 24 or 25 are in 100 ms, 0.8224 ms of the line each; the suite's rate is 4 Mbit/s."""
+    (tmp_path / "one.toml").write_text(STREAM, encoding="utf-8")
+    scenario = package.load(tmp_path / "one.toml")
+    taken = {take: Measure("links.link.utilisation", window=0.1, take=take) for take in ("least", "mean", "most")}
+    compared = package.compare(scenario, ["droptail"])
+    link = LinkSetting(4e6, 0.01)
+    trial = Trial(load_suite("l4s").experiments[0], scenario, taken, compared, link)
+    found = [trial.values("droptail", take)[1] for take in taken]
+    assert found == pytest.approx([24 * 0.02056, 0.5, 25 * 0.02056], rel=0.02)
+    assert str(taken["most"]) == "links.link.utilisation: most in 100 ms"
+    [rate, *_] = load_suite("cake-mq").experiments[0].measures.values()
+    assert rate == replace(taken["mean"], path="links.bottleneck.utilisation")
 
 
 def test_how_a_phase_ends_is_a_share_of_the_flows_and_how_long_it_lasts_a_mean() -> None:

@@ -62,7 +62,8 @@ SPECIAL = {
     "step": st.integers(1, 50).map(lambda n: f"{n / 1000}"),
 }
 CHOSEN = {"red": ["q_weight"], "ared": ["q_weight"], "choke": ["q_weight"], "gred": ["average", "min_share", "step"]}
-CHOSEN |= {"cake": ["diffserv", "isolation", "framing"]}
+OF_CAKE = ["diffserv", "isolation", "framing"]
+CHOSEN |= {"cake": OF_CAKE, "cake-mq": OF_CAKE}
 
 
 def _has_weight(pairs: list[str]) -> bool:
@@ -80,16 +81,16 @@ def a_setting(draw: st.DrawFn, qdisc: qdiscs.Qdisc) -> tc.Setting:
     names = [name for name, _ in qdisc.options.values() if name != "mean_packet"]
     kinds = dict(qdisc.options.values())
     chosen = [*names, *CHOSEN.get(qdisc.scheme, [])]
-    if qdisc.scheme not in CHOSEN or qdisc.scheme == "cake":
+    if qdisc.scheme not in CHOSEN or qdisc.is_cake:
         chosen = draw(st.lists(st.sampled_from(chosen), unique=True)) if chosen else []
     pairs = [f"{name}={draw(SPECIAL[name] if name in SPECIAL else STRATEGIES[kinds[name]])}" for name in chosen]
     needs = qdisc.kind in ("red", "choke", "gred")
     if qdisc.kind in ("red", "choke"):
         assume(_has_weight(pairs))
-    shaper = draw(st.booleans()) and qdisc.kind != "cake"
+    shaper = draw(st.booleans()) and not qdisc.is_cake
     rate = float(draw(st.integers(1000, 10**10))) if shaper or needs else None
     buffer = draw(st.integers(9000, 100_000)) if needs or draw(st.booleans()) else None
-    unit = "B" if qdisc.kind in ("bfifo", "cake") else "packets"
+    unit = "B" if qdisc.kind == "bfifo" or qdisc.is_cake else "packets"
     ecn = qdisc.marks in ("always", "never") or draw(st.booleans())
     size = f"{buffer} {unit}" if buffer else "77777 B" if qdisc.kind == "bfifo" else None
     return tc.Setting(qdisc.scheme + (":" + ",".join(pairs) if pairs else ""), tc.Link(rate, size, ecn), shaper)
@@ -108,7 +109,7 @@ def test_what_is_written_is_read_back(qdisc: qdiscs.Qdisc, data: st.DataObject) 
     for name in named:
         assert theirs[name] == (ours[name] if isinstance(ours[name], str) else pytest.approx(ours[name], rel=1e-9))
     assert tc.read("\n".join(tc.write(got).commands)).setting == got
-    known = ("kernel", "weight", "memlimit: Linux counts")
+    known = ("kernel", "weight", "memlimit: Linux counts", "queues: those of the device")
     assert not [note for note in tc.write(got).notes if not any(word in note for word in known)]
 
 
@@ -270,6 +271,8 @@ def test_what_we_lack_is_refused_by_name(typed: str, why: str) -> None:
         ("pie:alpha=3 Hz", {}, "alpha: 48 is more than tc takes, 32"),
         ("cake", {"ecn": False}, "ecn: cake of Linux marks"),
         ("cake:ack-filter", {}, "ack-filter: a queue here knows no ACK numbers"),
+        ("cake-mq:sync_time=1 ms", {}, 'sync_time: "1 ms" cannot be told to cake_mq'),
+        ("cake-mq:autorate-ingress", {}, "autorate-ingress: Linux refuses it, too"),
         ("cake:besteffort", {}, "besteffort: write cake:diffserv=besteffort"),
         ("fq-codel:memory_limit=4MB", {}, "memory_limit: it bounds the queue of the link"),
         ("codel:ecn=true", {}, "ecn: it is the link that marks"),
@@ -308,6 +311,22 @@ def test_several_queues_of_a_card_are_one_and_several_schemes_are_none() -> None
     assert tc.read(queues).setting.scheme.startswith("fq-codel:")
     with pytest.raises(InputError, match="several queueing disciplines"):
         tc.read(queues + "qdisc pfifo 0: parent :3 limit 1000p\n")
+
+
+def test_cake_on_several_queues_is_a_root_and_its_parts_are_passed_over() -> None:
+    written = tc.write(of("cake-mq:queues=8,diffserv=diffserv3", 1e9))
+    [command] = written.commands
+    assert command.startswith("tc qdisc replace dev eth0 root cake_mq bandwidth 1gbit rtt 100ms diffserv3")
+    assert "queues: those of the device: ethtool -L eth0 combined N; Linux 7.0" in written.notes
+    options = "bandwidth 1Gbit diffserv3 dual-srchost nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0"
+    parts = "".join(f"qdisc cake 0: dev eth0 parent 8001:{i} {options}\n" for i in (1, 2))
+    found = tc.read(f"qdisc cake_mq 8001: dev eth0 root {options}\n{parts}").setting
+    assert tc.read(command).setting.scheme == f"{found.scheme},framing=none"
+    for refused in ("tc qdisc add dev eth0 parent 1:10 cake_mq bandwidth 1gbit", "qdisc cake_mq 1: parent 1:1"):
+        with pytest.raises(InputError, match="cake_mq: it can only be the root of a device"):
+            tc.read(refused)
+    with pytest.raises(InputError, match="autorate-ingress"):
+        tc.read("tc qdisc add dev eth0 root cake_mq autorate-ingress")
 
 
 def test_settings_of_openwrt() -> None:

@@ -1,8 +1,9 @@
 //! The schemes by name: those of `schemes/`, alone and in flow queueing, and those from elsewhere.
 
-use crate::disciplines::{Any, Coupled, Dual, Fair, FairParams, Htb, HtbClass, Tins};
+use crate::disciplines::{Any, Coupled, Dual, Fair, FairParams, Htb, HtbClass, Mq, MqParams, Tins};
 use crate::link_layer::LinkLayer;
 use crate::schemes::cake::Cake;
+use crate::schemes::cake_mq::{CakeMq, CakeMqParams};
 use crate::schemes::fixed_p::FixedP;
 use crate::schemes::fq::Fq;
 use crate::schemes::{every_coupled, every_scheme};
@@ -210,6 +211,8 @@ pub enum AnyScheme {
     Dual(AnyCoupled),
     /// For tins of flow queueing behind a shaper.
     Tins(Cake),
+    /// For several of these, which share the shaper's rate.
+    Mq(MqParams, Cake),
     /// For the leaves of a tree of classes.
     Htb(HtbPlan),
 }
@@ -252,7 +255,7 @@ impl AnyScheme {
         match self {
             AnyScheme::Fifo(scheme) | AnyScheme::Fair(_, scheme) => scheme.tick_every(),
             AnyScheme::Dual(scheme) => Some(scheme.period()),
-            AnyScheme::Tins(_) => None,
+            AnyScheme::Tins(_) | AnyScheme::Mq(..) => None,
             AnyScheme::Htb(plan) => plan.period().ok().flatten(),
         }
     }
@@ -265,6 +268,7 @@ impl AnyScheme {
             AnyScheme::Fair(params, scheme) => Any::Fair(Box::new(Fair::new(params, scheme, view, limit, ecn, salt))),
             AnyScheme::Dual(scheme) => Any::Dual(Box::new(Dual::new(scheme, view, limit, ecn))),
             AnyScheme::Tins(scheme) => Any::Tins(Box::new(Tins::new(scheme, view, limit, ecn, salt))),
+            AnyScheme::Mq(params, scheme) => Any::Mq(Box::new(Mq::new(params, scheme, view, limit, ecn, salt))),
             AnyScheme::Htb(HtbPlan { classes, schemes, layer }) => {
                 let queue = |(scheme, marks): (AnyScheme, bool)| scheme.queue(view, limit, marks, salt);
                 let models = schemes.into_iter().map(queue).collect();
@@ -467,9 +471,15 @@ macro_rules! coupled {
 }
 
 /// The schemes of tins.
-static TINS: &[SchemeEntry] = &[SchemeEntry::of::<Cake>(true, &|path, pairs, queue| {
-    build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)
-})];
+static TINS: &[SchemeEntry] = &[
+    SchemeEntry::of::<Cake>(true, &|path, pairs, queue| {
+        build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)
+    }),
+    SchemeEntry::of::<CakeMq>(true, &|path, pairs, queue| {
+        let CakeMqParams { mq, cake } = build::<CakeMq, _>(path, pairs, queue, CakeMq::new)?.params;
+        Cake::new(cake, queue).map(|cake| AnyScheme::Mq(mq, cake)).map_err(|why| Problems::one(path, why))
+    }),
+];
 
 /// Schemes that are no proposals of their own.
 static UNLISTED: &[SchemeEntry] = &[SchemeEntry::of::<FixedP>(false, &|path, pairs, queue| {

@@ -148,7 +148,8 @@ fn a_smaller_limit_drops_nothing_at_once() {
         let (waiting, dropped) = (bed.queue.len(), bed.queue.accounts().dropped);
         bed.queue.set_limit(Limit::Packets(5), 5.0);
         assert_eq!((bed.queue.len(), bed.queue.accounts().dropped), (waiting, dropped), "{}", scheme.info.name);
-        assert!(bed.run(200).queue.len() <= 5, "{}", scheme.info.name);
+        let instances = if scheme.info.name == "cake-mq" { 4 } else { 1 }; // each has the limit for itself
+        assert!(bed.run(200).queue.len() <= 5 * instances, "{}", scheme.info.name);
     }
 }
 
@@ -204,6 +205,7 @@ fn a_parameter_that_is_set_counts() {
         ("fq-codel", "quantum", "100 B"),
         ("dualpi2", "target", "1 ms"),
         ("cake", "rtt", "1 ms"),
+        ("cake-mq", "rtt", "1 ms"),
         ("lred", "periods", "1"),
     ] {
         let scheme = entry(name).unwrap();

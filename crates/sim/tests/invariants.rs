@@ -84,7 +84,7 @@ fn differing(time: f64, size: f64) -> Vec<&'static str> {
 /// Ethernet's.
 #[test]
 fn packets_twice_as_large_at_twice_the_rate_change_no_count() {
-    assert_eq!(differing(1.0, 2.0), ["nlred", "choke", "cake"]);
+    assert_eq!(differing(1.0, 2.0), ["nlred", "choke", "cake", "cake-mq"]);
 }
 
 #[test]

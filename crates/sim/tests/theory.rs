@@ -428,6 +428,7 @@ fn cake_shaped_below_its_link_gives_the_numbers_of_a_link_of_that_rate() {
     let (link, arrived, retransmits) = numbers("cake", "1 Mbit/s", "20 ms");
     let shaped = numbers("cake:bandwidth=1 Mbit/s", "100 Mbit/s", "28.2368 ms");
     assert_eq!(shaped.0, link);
+    assert_eq!(numbers("cake-mq:queues=1,bandwidth=1 Mbit/s", "100 Mbit/s", "28.2368 ms"), shaped);
     // The last segment may be sent on one side of the end here and on the other there.
     assert!(shaped.1.abs_diff(arrived) <= 1 && shaped.2.abs_diff(retransmits) <= 1, "{shaped:?}");
 }

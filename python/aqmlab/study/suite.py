@@ -6,12 +6,13 @@ stands in `ledgers/<name>.toml`, if it does, and is judged as the sentences of a
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import product
-from math import ceil
+from math import ceil, prod
+from statistics import fmean
 from typing import Any
 
 from aqmlab import _core, laws
@@ -69,9 +70,9 @@ class LinkSetting:
         return max(1, round(LEVELS[name] * (share * self.bdp + self.buffer(share))))
 
     def value(self, text: str) -> str:
-        """Return the value of a scenario that `text` ("0.5 rtt") stands for."""
+        """Return the value of a scenario that `text` ("0.5 rtt", "1.2*0.1 rate") stands for."""
         number, _, unit = text.partition(" ")
-        factor = float(number)
+        factor = prod(map(float, number.split("*")))
         if unit == "rate":
             return f"{factor * self.rate / 1e6:.9g} Mbit/s"
         if unit == "rtt":
@@ -112,7 +113,9 @@ class Measure:
     With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay. With `waiting`
     it is any packet delay less what an empty path takes: propagation, and transmission at each link. With a `phase` it
     is read off the phases of a group (docs/phases.md): the share of its flows in which `then` follows the first phase
-    of that name or, without `then`, the mean time (s) that this lasts in the flows that leave it.
+    of that name or, without `then`, the mean time (s) that this lasts in the flows that leave it. With a `window` (s)
+    it is the rate of a link over the suite's, or over so much of that (`over`), in windows of that length after the
+    warm-up: what `take` says of them.
     """
 
     path: str
@@ -121,8 +124,13 @@ class Measure:
     waiting: bool = False
     phase: str = ""
     then: str = ""
+    window: float = 0.0
+    take: str = ""
 
     def __str__(self) -> str:
+        if self.window:
+            over = f" / {self.over}" if self.over else ""
+            return f"{self.path}{over}{PHASE}{self.take}{WINDOW}{self.window * 1e3:g} ms"
         if self.phase:
             return f"{self.path}{PHASE}{self.phase}" + (f"{THEN}{self.then}" if self.then else "")
         less = " - propagation" if self.queueing else WAITING if self.waiting else ""
@@ -134,6 +142,12 @@ WAITING = " - empty path"
 
 PHASE, THEN = ": ", " > "
 """What stands between the path of the phases of a group, a phase, and the one that follows."""
+
+WINDOW = " in "
+"""What stands between what is taken of windows and their length, behind the path of a link's utilisation."""
+
+TAKE: Mapping[str, Callable[[Sequence[float]], float]] = {"least": min, "mean": fmean, "most": max}
+"""What may be taken of windows."""
 
 
 @dataclass(frozen=True)
@@ -416,7 +430,7 @@ def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]],
         "title": text(entry["title"], 0),
         "set": {path: text(value) for path, value in entry.get("set", {}).items()},
         "fixed": {path: text(value) for path, value in entry.get("fixed", {}).items()},
-        "measures": {title: _measure(path) for title, path in entry.get("measures", {}).items()},
+        "measures": {title: _measure(text(path)) for title, path in entry.get("measures", {}).items()},
         "phases": Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
         "column": varied[across][0] if across in varied else "",
     }
@@ -424,9 +438,13 @@ def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]],
 
 
 def _measure(text: str) -> Measure:
-    path, read, phases = text.partition(PHASE)
+    path, read, rest = text.partition(PHASE)
+    if read and WINDOW in rest:
+        path, _, over = path.partition(" / ")
+        take, _, window = rest.partition(WINDOW)
+        return Measure(path, over or None, window=quantity(window), take=take)
     if read:
-        phase, _, then = phases.partition(THEN)
+        phase, _, then = rest.partition(THEN)
         return Measure(path, phase=phase, then=then)
     path, _, over = text.partition(" / ")
     return Measure(path.removesuffix(WAITING), over or None, waiting=path.endswith(WAITING))

@@ -21,7 +21,7 @@ from aqmlab.runs.table import Table, Values
 from aqmlab.runs.task import Failure
 from aqmlab.study.claims import Checked, check, tally
 from aqmlab.study.ledger import Claim
-from aqmlab.study.suite import Experiment, LinkSetting, Measure, Suite, load_suite
+from aqmlab.study.suite import TAKE, Experiment, LinkSetting, Measure, Suite, load_suite
 
 PLAIN = Shown(1, "", 3)
 SECONDS = Shown(1, "s", 2)
@@ -74,6 +74,8 @@ class Trial:
         return self.measured.values(self.experiment.scenario, spec, measure)
 
     def _value(self, run: RunResult, measure: Measure) -> float | None:
+        if measure.window:
+            return self._of_windows(run, measure)
         if measure.phase:
             return of_phases(run.flows[measure.path.split(".")[1]].phases or (), measure)
         if measure.queueing:
@@ -84,6 +86,18 @@ class Trial:
             return None if delay is None else delay - self._empty_path(measure.path.split(".")[1])
         above, below = run.values[measure.path], run.values[measure.over] if measure.over else 1.0
         return above / below if above is not None and below else None
+
+    def _of_windows(self, run: RunResult, measure: Measure) -> float | None:
+        """Return a rate in windows over the rate of the suite's link; None of a run without time series."""
+        name = measure.path.split(".")[1]
+        if name not in run.series or self.link is None:
+            return None
+        columns = run.series[name]
+        used = columns["utilisation"][columns["time"] > self.scenario.warmup + self.scenario.sample / 2]
+        several = round(measure.window / self.scenario.sample)
+        windows = used[: len(used) // several * several].reshape(-1, several).mean(axis=1)
+        rate = self.link.rate * float(measure.over or 1)
+        return float(TAKE[measure.take](windows)) * self.scenario.link(name).rate / rate
 
     @cached_property
     def _propagation(self) -> dict[str, float]:
@@ -103,6 +117,8 @@ class Trial:
 
     def shown(self, measure: str) -> Shown:
         """Return how a measure is read."""
+        if self.measures[measure].window:
+            return PERCENT
         if self.measures[measure].phase:
             return PERCENT if self.measures[measure].then else SECONDS
         path, over = self.measures[measure].path, self.measures[measure].over
@@ -358,7 +374,8 @@ def compare_suite(
     specs = own.select(aqms if aqms is not None else list(suite.schemes.values()) or "seed-papers")
     placed = [(experiment, link, experiment.scenario_at(link)) for experiment in suite.experiments for link in links]
     grid = [(at, experiment.schemes or specs) for experiment, _, at in placed]
-    compared = compare_many(grid, seeds, series=False, jobs=jobs, progress=progress)
+    sampled = {at.name for experiment, _, at in placed if any(each.window for each in experiment.measures.values())}
+    compared = compare_many(grid, seeds, series=False, every_series=sampled, jobs=jobs, progress=progress)
     trials = [
         Trial(experiment, at, experiment.measures_in(at), comparison, link, suite.at(link))
         for (experiment, link, at), comparison in zip(placed, compared, strict=True)

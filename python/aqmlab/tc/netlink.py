@@ -13,7 +13,7 @@ from aqmlab.tc import Link, Setting, numbers
 from aqmlab.tc.averages import weight
 from aqmlab.tc.options import EXTRA, parse, say
 from aqmlab.tc.qdiscs import Qdisc, of_scheme
-from aqmlab.tc.syntax import prepared, write
+from aqmlab.tc.syntax import MQ, prepared, write
 
 MEMORY_OF_PACKET = 2304
 """Bytes that a full packet takes in the kernel's memory, which CAKE's limit counts."""
@@ -168,6 +168,10 @@ def queue(
     write(Setting(scheme, link))  # refuses what cannot be said
     qdisc, values = prepared(Setting(scheme, link))
     groups = say(qdisc, values, link)
+    if qdisc.kind == MQ:
+        raise InputError(
+            "aqm", '"cake-mq" wants a device with several transmit queues, which our guest does not have yet'
+        )
     if qdisc.kind == "gred":
         raise InputError(
             "aqm", '"gred" finds the class of a packet by what sch_dsmark wrote, which Linux no longer has'

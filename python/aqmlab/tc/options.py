@@ -24,10 +24,12 @@ EXTRA: Mapping[str, Mapping[str, str]] = {
     "dualpi2": {"step_thresh": "time", "max_rtt": "time", "typical_rtt": "time"},
 }
 """Options that are no parameter of ours by themselves, with their units."""
+OF_CAKE = {"raw", "conservative", *LAYERS, *PRESETS}
 FLAGS: Mapping[str, set[str]] = {
     "red": {"adaptive", "adaptative"},
     "gred": {"setup", "grio"},
-    "cake": {"raw", "conservative", *LAYERS, *PRESETS},
+    "cake": OF_CAKE,
+    "cake_mq": OF_CAKE,
 }
 """Options without a value that are no parameter of ours by themselves."""
 
@@ -59,7 +61,7 @@ def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
         return gred.hear(said, link, shown)
     options, values, notes = qdisc.options, _unsaid(qdisc, link), []
     given: dict[str, float] = {}
-    names = {"framing"} if qdisc.kind == "cake" and any(word in LAYERS for word, _ in said) else set()
+    names = {"framing"} if qdisc.is_cake and any(word in LAYERS for word, _ in said) else set()
     for word, text in said:
         if word in qdisc.keywords:
             name, choice = qdisc.keywords[word]
@@ -103,7 +105,7 @@ def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
             values["mean_packet"] = float(link.packet)
     if qdisc.kind == "gred" and values["max_th"] == "auto":
         values["max_th"] = float(round(link.packets("gred") / 3 * 4 / 3))
-    if qdisc.kind == "cake" and values["bandwidth"] == "auto" and link.rate:
+    if qdisc.is_cake and values["bandwidth"] == "auto" and link.rate:
         values["bandwidth"] = link.rate
     if qdisc.kind == "dualpi2":
         values |= _ramp(_step(values))
@@ -197,7 +199,7 @@ def _complete(qdisc: Qdisc, given: dict[str, float], values: Values, said: Said,
     """Turn what is no parameter by itself into parameters, in `given` and `values`, and into the link."""
     if qdisc.kind in ("red", "choke"):
         return _hear_red(qdisc, given, values, link, shown)
-    if qdisc.kind == "cake":
+    if qdisc.is_cake:
         _hear_cake(given, values, said)
     if qdisc.kind == "dualpi2":
         _hear_dualpi2(given)
@@ -255,7 +257,7 @@ def _hear_cake(given: dict[str, float], values: Values, said: Said) -> None:
         elif word == "overhead":
             is_raw = float(text) == 0 and ("raw", "") in said
             overhead = None if is_raw else float(text)
-    for flag in FLAGS["cake"]:
+    for flag in OF_CAKE:
         given.pop(flag, None)
     given.pop("overhead", None)
     given |= {} if overhead is None else {"overhead": overhead}

@@ -5,7 +5,7 @@ Linux fixes, and what we lack. The facts are those of iproute2 (`q_*.c`, 6.1 to 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from aqmlab import catalogue
@@ -41,6 +41,11 @@ class Qdisc:
     unsaid: Mapping[str, str] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_cake(self) -> bool:
+        """True of CAKE, on one transmit queue or on several."""
+        return self.kind in ("cake", "cake_mq")
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
@@ -89,6 +94,54 @@ ONE_HOST = "a flow here has one host, its sender"
 
 CAKE_LEAST = "4194304 B"
 """CAKE's limit, unless four times what its shaper sends in `rtt` is more."""
+
+CAKE = Qdisc(
+    "cake",
+    "cake",
+    ("memlimit", "bytes"),
+    CAKE_LEAST,
+    "always",
+    keywords={
+        "besteffort": ("diffserv", "besteffort"),
+        "diffserv3": ("diffserv", "diffserv3"),
+        "diffserv4": ("diffserv", "diffserv4"),
+        "dual-srchost": ("isolation", "hosts"),
+        "flows": ("isolation", "flows"),
+        "noatm": ("framing", "none"),
+        "atm": ("framing", "atm"),
+        "ptm": ("framing", "ptm"),
+        "ingress": ("ingress", "true"),
+    },
+    fixed={"flows": "1024"},
+    defaults={"diffserv": "diffserv3"},
+    unsaid={"link_header": ""},
+    lacking={
+        "diffserv8": "tins are those of besteffort, diffserv3 and diffserv4",
+        "precedence": "tins are those of besteffort, diffserv3 and diffserv4",
+        "flowblind": "isolation is flows or hosts",
+        "srchost": "isolation is flows or hosts",
+        "dsthost": "isolation is flows or hosts",
+        "hosts": "isolation is flows or hosts",
+        "autorate-ingress": "the shaper's rate is given",
+        "ack-filter": NO_ACKS,
+        "ack-filter-aggressive": NO_ACKS,
+        "fwmark": "packets here have no mark of a firewall",
+    },
+    idle={
+        "unlimited": "",
+        "triple-isolate": ONE_HOST,
+        "dual-dsthost": ONE_HOST,
+        "nat": "no addresses are translated here",
+        "nonat": "",
+        "wash": "what the DSCP is behind the link matters to no other link here",
+        "nowash": "",
+        "split-gso": "",
+        "no-split-gso": AGGREGATES,
+        "no-ack-filter": "",
+        "egress": "",
+        "via-ethernet": "",
+    },
+)
 
 TABLE = (
     Qdisc("pfifo", "droptail", ("limit", "packets"), "1000 packets", "never"),
@@ -147,52 +200,14 @@ TABLE = (
         lacking=PIE_LACKING,
         idle={"memory_limit": MEMORY, **PIE_IDLE},
     ),
-    Qdisc(
-        "cake",
-        "cake",
-        ("memlimit", "bytes"),
-        CAKE_LEAST,
-        "always",
-        keywords={
-            "besteffort": ("diffserv", "besteffort"),
-            "diffserv3": ("diffserv", "diffserv3"),
-            "diffserv4": ("diffserv", "diffserv4"),
-            "dual-srchost": ("isolation", "hosts"),
-            "flows": ("isolation", "flows"),
-            "noatm": ("framing", "none"),
-            "atm": ("framing", "atm"),
-            "ptm": ("framing", "ptm"),
-            "ingress": ("ingress", "true"),
-        },
-        fixed={"flows": "1024"},
-        defaults={"diffserv": "diffserv3"},
-        unsaid={"link_header": ""},
-        lacking={
-            "diffserv8": "tins are those of besteffort, diffserv3 and diffserv4",
-            "precedence": "tins are those of besteffort, diffserv3 and diffserv4",
-            "flowblind": "isolation is flows or hosts",
-            "srchost": "isolation is flows or hosts",
-            "dsthost": "isolation is flows or hosts",
-            "hosts": "isolation is flows or hosts",
-            "autorate-ingress": "the shaper's rate is given",
-            "ack-filter": NO_ACKS,
-            "ack-filter-aggressive": NO_ACKS,
-            "fwmark": "packets here have no mark of a firewall",
-        },
-        idle={
-            "unlimited": "",
-            "triple-isolate": ONE_HOST,
-            "dual-dsthost": ONE_HOST,
-            "nat": "no addresses are translated here",
-            "nonat": "",
-            "wash": "what the DSCP is behind the link matters to no other link here",
-            "nowash": "",
-            "split-gso": "",
-            "no-split-gso": AGGREGATES,
-            "no-ack-filter": "",
-            "egress": "",
-            "via-ethernet": "",
-        },
+    CAKE,
+    replace(
+        CAKE,
+        kind="cake_mq",
+        scheme="cake-mq",
+        fixed={**CAKE.fixed, "sync_time": "200 us"},
+        unsaid={**CAKE.unsaid, "queues": "", "steering": ""},
+        lacking={**CAKE.lacking, "autorate-ingress": "Linux refuses it, too"},
     ),
     Qdisc(
         "dualpi2",
@@ -220,7 +235,7 @@ TABLE = (
 )
 """Every scheme that Linux has, in the order of its families."""
 
-UNTESTED = ("fq_pie", "dualpi2")
+UNTESTED = ("fq_pie", "cake_mq", "dualpi2")
 """Kinds without stored rows of a kernel (`validation/linux`): Linux 6.1 in user mode lacks them."""
 
 

@@ -22,6 +22,9 @@ PASSED_OVER = {"mq", "noqueue", "clsact", "ingress"}
 """Queueing disciplines that hold no packets of their own; `tc qdisc show` lists them beside the others."""
 
 
+MQ, ROOT_ONLY = "cake_mq", "it can only be the root of a device, above its transmit queues"
+"""CAKE on several transmit queues, and why it is refused elsewhere. Its parts are shown as `cake` below its handle."""
+
 OTHER_WAY = {"dual-srchost": "dual-dsthost"}
 """What CAKE is told of packets that come in, where it is fair to our hosts."""
 
@@ -62,7 +65,7 @@ def write(setting: Setting) -> Lines:
 
     InputError where Linux does not have the scheme, or cannot be told a parameter that `setting` names.
     """
-    has_shaper = setting.shaper and setting.link.rate is not None and prepared(setting)[0].kind != "cake"
+    has_shaper = setting.shaper and setting.link.rate is not None and not prepared(setting)[0].is_cake
     lines = qdisc_lines(setting, "parent 1:1 handle 10:" if has_shaper else "root")
     return replace(lines, commands=(*(_shaper(setting) if has_shaper else []), *lines.commands))
 
@@ -70,6 +73,8 @@ def write(setting: Setting) -> Lines:
 def qdisc_lines(setting: Setting, place: str) -> Lines:
     """Return the commands that put a scheme in a place of its device, without a shaper."""
     qdisc, values = prepared(setting)
+    if qdisc.kind == MQ and place != "root":
+        raise InputError("aqm", f"{setting.scheme}: {ROOT_ONLY}")
     groups = say(qdisc, values, setting.link)
     if setting.incoming:
         groups = [[OTHER_WAY.get(word, word) for word in words] for words in groups]
@@ -116,10 +121,12 @@ def read(text: str, packet: int = 1514) -> Reading:
     """
     found: list[tuple[Qdisc, Heard, str]] = []
     rates: list[float] = []
-    for each in commands(text):
+    given = commands(text)
+    shared = {place(each).get("handle") for each in given if each.kind == MQ and each.is_shown}
+    for each in given:
         if each.kind == "htb":
             rates += [numbers.read(rate, "rate", "rate") for word, rate in pairwise(each.options) if word == "rate"]
-        elif each.kind not in PASSED_OVER:
+        elif each.kind not in PASSED_OVER and place(each).get("parent", "").partition(":")[0] + ":" not in shared:
             qdisc, heard = _heard(each.kind, each.options, Link(packet=packet), each.is_shown)
             found.append((qdisc, heard, place(each).get("dev", "eth0")))
     if not found or any(each[:2] != found[0][:2] for each in found):
@@ -140,7 +147,7 @@ def _reading(qdisc: Qdisc, heard: Heard, dev: str, rate: float | None, packet: i
     link = heard.link if rate is None else replace(heard.link, rate=rate)
     setting = Setting(_spec(qdisc, heard), link, rate is not None, dev)
     prepared(setting)  # refuses what is not legal here
-    if qdisc.kind == "cake":
+    if qdisc.is_cake:
         return Reading(setting, _limit_of_cake(heard.values, packet), (*heard.notes, *_notes_of_cake(heard.values)))
     return Reading(setting, qdisc.without, heard.notes)
 
@@ -184,9 +191,11 @@ def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str
             f"{name}: {ours} here, {theirs} in Linux" + ("" if name in heard.said else ", which has no option")
         )
     buffer = setting.link.buffer
+    if qdisc.kind == MQ:
+        notes.append(f"queues: those of the device: ethtool -L {setting.dev} combined N; Linux 7.0")
     if qdisc.kind in ("pie", "fq_pie") and float(values["t_update"]) < JIFFY:
         notes.append("tupdate: Linux rounds it up to whole jiffies, of 1 to 10 ms as the kernel was built")
-    if buffer and qdisc.kind == "cake":
+    if buffer and qdisc.is_cake:
         notes.append("memlimit: Linux counts what packets take in memory, 2304 B for a full one")
     if buffer and buffer.rstrip().endswith("B") and qdisc.limit[1] == "packets":
         notes.append(
@@ -288,6 +297,8 @@ def _command(words: Sequence[str]) -> Command:
     around, options = left[:at], left[at + 1 :]
     if shown:
         around, options = _shown_place(what, options)
+    if left[at] == MQ and "parent" in around:
+        raise InputError("tc", f"{MQ}: {ROOT_ONLY}")
     return Command(what, left[at], options, around, shown)
 
 

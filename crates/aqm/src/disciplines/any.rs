@@ -2,7 +2,7 @@
 
 use super::delegate::delegate;
 use super::{
-    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Htb, Limit, Note, Shelf, TinPolicy, Tins,
+    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Htb, Limit, Mq, Note, Shelf, TinPolicy, Tins,
     TraceEvent, TracedQueue,
 };
 use crate::{Aqm, Ctx, Failure, Tune};
@@ -19,6 +19,7 @@ pub enum Any<A, C, T: TinPolicy, P> {
     Fair(Box<Fair<A, P>>),
     Dual(Box<Dual<C, P>>),
     Tins(Box<Tins<T, P>>),
+    Mq(Box<Mq<T, P>>),
     Htb(Box<Htb<Any<A, C, T, P>, P>>),
     Traced(Box<TracedQueue<Any<A, C, T, P>, P>>),
 }
@@ -59,6 +60,7 @@ macro_rules! any {
             Any::Fair($queue) => $act,
             Any::Dual($queue) => $act,
             Any::Tins($queue) => $act,
+            Any::Mq($queue) => $act,
             Any::Htb($queue) => $act,
             Any::Traced($queue) => $act,
         }

@@ -7,7 +7,8 @@ mod queue;
 mod round_robin;
 mod store;
 
-use self::hashed::{Hosts, SetAssociativeHash};
+use self::hashed::Hosts;
+pub(super) use self::hashed::SetAssociativeHash;
 use self::queue::FlowQueue;
 use self::round_robin::QueueState;
 pub(super) use self::round_robin::RoundRobin;

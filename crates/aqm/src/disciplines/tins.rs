@@ -20,8 +20,8 @@ pub trait TinPolicy: Tune {
     fn counts_drops(&self) -> bool;
     /// The tin of a class selector.
     fn tin_of(&self, class: u8) -> usize;
-    /// Rates of the tins while others wait, least priority first, on a link of this rate. Their number stays.
-    fn tin_rates(&self, link: Rate) -> Vec<Rate>;
+    /// Rates of the tins while others wait, least priority first, of this rate in all. Their number stays.
+    fn tin_rates(&self, all: Rate) -> Vec<Rate>;
     /// The queues of a tin of this rate.
     fn fair(&self, rate: Rate) -> FairParams;
     /// The scheme, at rest, of a queue in a tin of this rate.
@@ -63,12 +63,14 @@ impl<A, P> Tin<A, P> {
 pub struct Tins<S: TinPolicy, P> {
     tins: Vec<Tin<S::Aqm, P>>,
     policy: S,
+    /// Rate of the shaper now: the policy's, or a share of it.
+    shaper: Option<Rate>,
     /// Bytes that packets take on the link.
     layer: LinkLayer,
     /// Of the link: its rate, and all tins' target and limit; packets and accounts are those of the tins. The schemes see the
     /// rate of their tin.
     shelf: Shelf<P>,
-    /// Time at which the shaper lets the next packet go; it may then be sent at the link's own rate.
+    /// Time at which the shaper lets the next packet go. What the link has held up is made up for at the link's own rate.
     next_at: Time,
     /// The same if nothing had been dropped, at two thirds of the rate. Where drops count as sent, the earlier of both holds.
     failsafe_at: Time,
@@ -77,7 +79,7 @@ pub struct Tins<S: TinPolicy, P> {
 impl<S: TinPolicy, P: Carried> Tins<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, mark if `ecn`, and hash flows with `salt`.
     pub fn new(policy: S, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
-        let layer = policy.link_layer();
+        let (layer, shaper) = (policy.link_layer(), policy.shaper());
         let tin = |rate: Rate| {
             let view = QueueView { rate, ..view };
             let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
@@ -86,15 +88,34 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
             queues.count_drops(policy.counts_drops());
             Tin { queues, rate, next_at: Time::ZERO, last: (0, Span::ZERO) }
         };
-        let tins = policy.tin_rates(view.rate).into_iter().map(tin).collect();
-        Self { tins, policy, layer, shelf: Shelf::new(view, limit, ecn), next_at: Time::ZERO, failsafe_at: Time::ZERO }
+        let tins = policy.tin_rates(shaper.unwrap_or(view.rate)).into_iter().map(tin).collect();
+        let shelf = Shelf::new(view, limit, ecn);
+        Self { tins, policy, shaper, layer, shelf, next_at: Time::ZERO, failsafe_at: Time::ZERO }
+    }
+
+    /// The policy.
+    pub(super) fn policy(&self) -> &S {
+        &self.policy
+    }
+
+    /// The shaper's rate from now on, of which tins have their parts and queues their quanta. Schemes keep what they have taken
+    /// from the policy's rate.
+    pub(super) fn set_shaper(&mut self, rate: Rate) {
+        if self.shaper == Some(rate) {
+            return;
+        }
+        self.shaper = Some(rate);
+        for (tin, rate) in self.tins.iter_mut().zip(self.policy.tin_rates(rate)) {
+            tin.set_rate(rate);
+            *tin.queues.params_mut() = self.policy.fair(rate);
+        }
     }
 
     /// The rates of the link, the shaper or the tins, or the link layer, may have changed: nothing that follows from them stays stale.
     fn follow_rates(&mut self) {
-        let Self { tins, policy, layer, shelf, .. } = self;
-        *layer = policy.link_layer();
-        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(shelf.view.rate)) {
+        let Self { tins, policy, shaper, layer, shelf, .. } = self;
+        (*layer, *shaper) = (policy.link_layer(), policy.shaper());
+        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(shaper.unwrap_or(shelf.view.rate))) {
             tin.set_rate(rate);
             *tin.queues.params_mut() = policy.fair(rate);
             tin.queues.schemes_mut().for_each(|scheme| policy.retune(rate, scheme));
@@ -105,16 +126,14 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
     }
 
     /// Earliest time of the next departure.
-    fn opens_at(&self) -> Time {
+    pub(super) fn opens_at(&self) -> Time {
         if self.policy.counts_drops() { self.next_at.min(self.failsafe_at) } else { self.next_at }
     }
 
     /// Shaper and tin count so many bytes as sent.
     fn charge(&mut self, tin: usize, bytes: u32, now: Time) {
         self.tins[tin].charge(bytes, now);
-        if let Some(rate) = self.policy.shaper() {
-            self.next_at = self.next_at.max(now) + rate.transmission(bytes);
-        }
+        self.next_at = self.shaper.map_or(now, |rate| self.next_at + rate.transmission(bytes));
     }
 
     /// They count what a tin has dropped, where that counts.
@@ -159,8 +178,8 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     }
 
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        if self.policy.counts_drops() && self.next_at < cx.now && self.is_empty() {
-            self.failsafe_at = cx.now;
+        if self.next_at < cx.now && self.is_empty() {
+            (self.next_at, self.failsafe_at) = (cx.now, cx.now);
         }
         let fate = self.tin_for(&packet, cx.now).queues.enqueue(packet, cx);
         while self.shelf.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
@@ -186,9 +205,8 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
             self.charge_dropped(index, cx.now);
             if let Some((bytes, sent)) = left {
                 self.charge(index, bytes, cx.now);
-                if let Some(rate) = self.policy.shaper() {
-                    self.failsafe_at = self.failsafe_at.max(cx.now) + Span(rate.transmission(bytes).0 * 3 / 2);
-                }
+                let failsafe = |rate: Rate| self.failsafe_at + Span(rate.transmission(bytes).0 * 3 / 2);
+                self.failsafe_at = self.shaper.map_or(cx.now, failsafe);
                 return sent;
             }
         }
@@ -215,7 +233,9 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
 
     fn set_rate(&mut self, rate: Rate) {
         self.shelf.view.rate = rate;
-        self.follow_rates();
+        if self.shaper.is_none() {
+            self.follow_rates();
+        }
     }
 
     fn set_target(&mut self, target: f64) {
@@ -238,7 +258,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     /// As if the shaper, or else the link, were to send without a pause.
     fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
         let (mut taken, mut now) = (Vec::new(), now);
-        let pace = self.policy.shaper().unwrap_or(self.shelf.view.rate);
+        let pace = self.shaper.unwrap_or(self.shelf.view.rate);
         let layer = self.layer;
         while let Some(index) = self.choose(now) {
             let tin = &mut self.tins[index];
@@ -252,6 +272,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
+        (self.next_at, self.failsafe_at) = (self.next_at.max(since), self.failsafe_at.max(since));
         self.tin_for(&packet, since).queues.adopt(packet, since);
     }
 

@@ -93,7 +93,6 @@ params! {
     /// - The host's share is an integer division; Linux adds a random fraction, so that none is lost by rounding.
     /// - Without `bandwidth` the tins go by the link's rate. Linux weighs them by deficit round robin then, with a
     ///   quantum of 1514 bytes, the plain target and no condition on the MTU.
-    /// - A shaper that its link has held up does not catch up; in Linux it does, at the link's rate.
     pub struct CakeParams for Cake {
         /// Rate of the shaper; "auto" leaves it to the link.
         bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", tc "bandwidth" in "rate", from "Linux sch_cake";
@@ -169,8 +168,7 @@ impl TinPolicy for Cake {
         self.params.ingress
     }
 
-    fn tin_rates(&self, link: Rate) -> Vec<Rate> {
-        let all = self.shaper().unwrap_or(link).0;
+    fn tin_rates(&self, Rate(all): Rate) -> Vec<Rate> {
         match self.params.diffserv {
             Diffserv::Besteffort => vec![Rate(all)],
             Diffserv::Diffserv3 => vec![Rate(all), Rate(all / 16.0), Rate(all / 4.0)],
@@ -238,11 +236,11 @@ mod tests {
 
     #[test]
     fn tins_share_the_bandwidth_by_class() {
-        let four = cake(&[("diffserv", "diffserv4"), ("bandwidth", "16 Mbit/s")]);
-        assert_eq!(four.tin_rates(Rate(99e6)), [Rate(16e6), Rate(1e6), Rate(8e6), Rate(4e6)]);
+        let four = cake(&[("diffserv", "diffserv4")]);
+        assert_eq!(four.tin_rates(Rate(16e6)), [Rate(16e6), Rate(1e6), Rate(8e6), Rate(4e6)]);
         assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| four.tin_of(class)), [0, 1, 2, 2, 2, 3, 3, 3]);
-        let three = cake(&[("diffserv", "diffserv3"), ("bandwidth", "16 Mbit/s")]);
-        assert_eq!(three.tin_rates(Rate(99e6)), [Rate(16e6), Rate(1e6), Rate(4e6)]);
+        let three = cake(&[("diffserv", "diffserv3")]);
+        assert_eq!(three.tin_rates(Rate(16e6)), [Rate(16e6), Rate(1e6), Rate(4e6)]);
         assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| three.tin_of(class)), [0, 1, 0, 0, 0, 2, 2, 2]);
         assert_eq!(cake(&[]).tin_rates(Rate(99e6)), [Rate(99e6)]);
     }

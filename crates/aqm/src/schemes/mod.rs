@@ -64,6 +64,7 @@ schemes! {
 
 // Schemes of many queues.
 pub mod cake;
+pub mod cake_mq;
 pub mod fq;
 
 // What an agent acts on: known by its name, not listed.

@@ -2,7 +2,7 @@
 
 /// A set-associative hash: what hashes to a bucket may take any bucket of its set.
 #[derive(Clone)]
-pub(super) struct SetAssociativeHash {
+pub(in crate::disciplines) struct SetAssociativeHash {
     buckets: u32,
     /// 2^64 / `buckets`, rounded up.
     inverse: u64,
@@ -12,13 +12,13 @@ pub(super) struct SetAssociativeHash {
 
 impl SetAssociativeHash {
     /// A hash with so many buckets in sets of `ways`; 1 is a plain hash. `salt` chooses the hash.
-    pub(super) fn new(buckets: u32, ways: u32, salt: u64) -> Self {
+    pub(in crate::disciplines) fn new(buckets: u32, ways: u32, salt: u64) -> Self {
         Self { buckets, inverse: (u64::MAX / u64::from(buckets)).wrapping_add(1), ways, salt }
     }
 
     /// The bucket that a number is hashed to.
     #[inline(always)]
-    pub(super) fn home(&self, number: u32) -> u32 {
+    pub(in crate::disciplines) fn home(&self, number: u32) -> u32 {
         let scattered = (u64::from(number) ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.remainder((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32)
     }

@@ -94,6 +94,17 @@ fn leave_times(tins: &mut Tins<Cake, Packet>, from: u64) -> Vec<f64> {
 }
 
 #[test]
+fn what_the_link_has_held_up_is_made_up_for_but_not_what_was_idle() {
+    // One packet leaves at 0. The link comes back at 3 ms, when three more are due; at 20 ms nothing has waited.
+    let mut tins = tins();
+    join(&mut tins, 0, BEST_EFFORT, 5);
+    let asked = |tins: &mut Tins<Cake, Packet>, ms| (0..5).filter(|_| at(ms, |cx| tins.dequeue(cx)).is_some()).count();
+    assert_eq!([0, 3, 4].map(|ms| asked(&mut tins, ms)), [1, 3, 1]);
+    join(&mut tins, 20, BEST_EFFORT, 5);
+    assert_eq!([20, 21].map(|ms| asked(&mut tins, ms)), [1, 1]);
+}
+
+#[test]
 fn a_drop_counts_as_sent_behind_the_bottleneck() {
     // The 101st packet makes one drop, which has the shaper's first millisecond. The first to leave need not wait for
     // it, as none has left; the second may leave 1.5 ms later; then what was dropped has been made up for.

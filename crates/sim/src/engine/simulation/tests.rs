@@ -306,7 +306,7 @@ const ALL_CHANGES: [(f64, &str, &str); 15] = [
 
 #[test]
 fn what_was_done_by_hand_can_be_repeated_to_the_byte() {
-    for aqm in ["droptail", "red", "pie", "codel", "choke", "sfb", "fq-codel", "cake", "dualpi2"] {
+    for aqm in ["droptail", "red", "pie", "codel", "choke", "sfb", "fq-codel", "cake", "cake-mq", "dualpi2"] {
         let simulation = changed(aqm, &ALL_CHANGES).unwrap_or_else(|error| panic!("{aqm}: {error}"));
         let source = simulation.to_toml();
         let by_hand = text(simulation.finish().unwrap());
@@ -321,7 +321,7 @@ fn what_was_done_by_hand_can_be_repeated_to_the_byte() {
 
 #[test]
 fn a_fork_goes_its_own_way_and_the_original_does_not_notice() {
-    for aqm in ["droptail", "ared", "fq-codel", "cake", "dualpi2"] {
+    for aqm in ["droptail", "ared", "fq-codel", "cake", "cake-mq:bandwidth=1 Mbit/s", "dualpi2"] {
         let plain = text(run(two_links(), options(aqm)).unwrap());
         let mut original = Simulation::new(two_links(), options(aqm)).unwrap();
         original.step_until(at(1.234)).unwrap();

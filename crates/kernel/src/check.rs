@@ -69,6 +69,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     if !link.classes.classes.is_empty() {
         found.push(refuse("classes", "are not set up on Linux here; expected a link without classes"));
     }
+    if link.shared.is_some() {
+        found.push(refuse("buffer", "is shared, which it is in no Linux; expected packets, bytes, a time or bdp"));
+    }
     if link.host {
         found.push(refuse("host", "is not set up on Linux here, where hosts have wires of any rate; leave it out"));
     }

@@ -16,6 +16,7 @@ mod parse;
 mod policer;
 mod repeat;
 mod set;
+mod shared_buffer;
 mod show;
 mod sizing;
 mod table_reader;
@@ -33,6 +34,7 @@ pub use location::locate;
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
 pub use parse::{of_table, parse, parse_file, read_toml};
 pub use policer::{PolicerAction, PolicerSpec};
+pub use shared_buffer::SharedBufferSpec;
 pub use sizing::buffer_packets;
 pub use tree::{AlikeLinks, Branch, Tree};
 
@@ -59,6 +61,8 @@ pub struct Scenario {
     pub sample: Span,
     /// Queueing links.
     pub links: Vec<LinkSpec>,
+    /// Buffers that several links share.
+    pub buffers: Vec<SharedBufferSpec>,
     /// Groups of flows.
     pub flows: Vec<FlowSpec>,
     /// Parameters given to a scheme whenever it is chosen: name, then parameter and text.
@@ -88,6 +92,8 @@ pub struct LinkSpec {
     pub delay: Span,
     /// Capacity of the queue.
     pub buffer: Limit,
+    /// Index of the buffer that it shares with others, if it does; [`LinkSpec::buffer`] is then the most that it can hold of it.
+    pub shared: Option<usize>,
     /// The same in packets of mean size.
     pub buffer_packets: f64,
     /// Mean size on the wire of the packets that cross it, over flows, bytes.

@@ -24,6 +24,9 @@ impl Scenario {
             "changes": self.change_tables().map(|table| json!(table)).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
         });
+        if !self.buffers.is_empty() {
+            shown["buffers"] = json!(self.source.get("buffers"));
+        }
         if self.tree.is_some() {
             for key in ["sites", "plans", "lines"] {
                 shown[key] = json!(self.source.get(key));
@@ -93,6 +96,9 @@ impl LinkSpec {
             "ecn_mangling": of.ecn_mangling.map(Mangling::name),
             "aggregation": of.aggregation.as_ref().map(Aggregation::text),
         });
+        if let Some(shared) = self.shared {
+            shown["shared"] = json!(shared);
+        }
         if self.host {
             shown["host"] = json!(true);
         }

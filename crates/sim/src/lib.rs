@@ -9,6 +9,7 @@
 //!               watch        progress and cancellation of a run
 //!   net/        route        a flow's path, compiled to delays and queues
 //!               link         a queue, its scheme, and the transmitter behind it
+//!               shared_buffer  a buffer that several links share
 //!               flow         a sender, a receiver and the delays between them
 //!               direction    a line's link and propagation in time alone, for packets from elsewhere
 //!               lines        the link of a scenario for each direction of a line

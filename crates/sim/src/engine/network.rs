@@ -20,6 +20,7 @@ use crate::net::flow::{Ahead, Connection, Flow, Group, Path, Schedule};
 use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::Packet;
 use crate::net::route::{Routes, Way};
+use crate::net::shared_buffer::SharedBuffer;
 use crate::traffic::client::Client;
 use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
@@ -43,6 +44,8 @@ pub struct NetworkState {
     /// Times within which metrics count: from the end of the warm-up to the end.
     pub measured: Range<Time>,
     pub links: Part<Link>,
+    /// Buffers that links share; all of a buffer's links are in one part.
+    pub buffers: Vec<SharedBuffer>,
     pub link_events: Part<LinkEvents>,
     /// The time series of links, if they are recorded: of each, or of the first of those that are alike.
     pub series: Part<LinkSeries>,
@@ -143,6 +146,7 @@ impl NetworkState {
             now: Time::ZERO,
             measured: Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration,
             links: Part::default(),
+            buffers: scenario.buffers.iter().map(SharedBuffer::new).collect(),
             link_events: Part::default(),
             series: Part::default(),
             flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()).into(),

@@ -31,6 +31,9 @@ pub fn problems(scenario: &Scenario) -> Vec<Problem> {
     if scenario.tree.is_some() {
         found.push(Problem::new("lines", "are not set up on Linux here; expected links and flows with paths"));
     }
+    if scenario.fabric.is_some() {
+        found.push(Problem::new("fabric", "is not set up on Linux here; expected links and flows with paths"));
+    }
     if count > MOST {
         found.push(Problem::new("flows", format!("{count} flows are too many for one Linux; at most {MOST}")));
     }

@@ -1,6 +1,7 @@
 //! Text -> scenario. All problems of a file are reported together, each with the path of its field.
 
 use crate::changes::read_changes;
+use crate::fabric::read_fabric;
 use crate::flows::{check_flows, read_flows};
 use crate::link_trace::read_traces;
 use crate::links::read_link;
@@ -75,14 +76,16 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     let title = top.text("title").unwrap_or(name).to_string();
     let (duration, warmup, sample) = read_times(&mut top);
     let has_tree = ["sites", "plans", "lines"].iter().any(|key| table.contains_key(*key));
-    let link_tables = if has_tree { top.tables("links") } else { top.some_tables("links") };
+    let has_fabric = table.contains_key("fabric");
+    let of_fabric = read_fabric(&mut top);
+    let link_tables = if has_tree || has_fabric { top.tables("links") } else { top.some_tables("links") };
     let flow_tables = top.some_tables("flows");
     let (mut link_tables, lists) = repeat_links(&link_tables, top.found());
     let shape = read_shape(&mut top, link_tables.len());
-    if has_tree && shape.is_none() {
+    if has_tree && shape.is_none() || has_fabric && of_fabric.is_none() {
         return None;
     }
-    let buffers = read_buffers(&mut top);
+    let mut buffers = read_buffers(&mut top);
     let change_tables = top.tables("changes");
     let schemes = read_schemes(&mut top);
     let traces = read_traces(&mut top);
@@ -97,7 +100,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         for own in repeat_flows((*table).clone(), &at, &lists, found) {
             for own in by_plan(&own.table, shape.as_ref(), found) {
                 let mut problems = Vec::new();
-                flows.extend(read_flows(&own, &at, &link_names, shape.as_ref(), &mut problems));
+                flows.extend(read_flows(&own, &at, &link_names, shape.as_ref(), of_fabric.as_ref(), &mut problems));
                 found.extend(problems.into_iter().filter(|_| found.len() == before).collect::<Vec<_>>());
             }
             if found.len() > before {
@@ -125,17 +128,21 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         found.extend(problems.into_iter().filter(|_| link.is_first)); // what is wrong with the next of a list is the same
     }
     let duration = duration?;
-    let tree = match &shape {
+    let (tree, mut alike) = match &shape {
         Some(_) if !found.is_empty() => return None, // what is wrong has been said
         Some(shape) => {
-            let tree = Some(shape.build(&mut links, &flows, &traces, found)?);
+            let (tree, alike) = shape.build(&mut links, &flows, &traces, found)?;
             refuse_twice("links", links.iter().map(|link| link.name.as_str()), found);
-            tree
+            (Some(tree), alike)
         }
-        None => None,
+        None => (None, Vec::new()),
     };
+    let fabric = of_fabric.as_ref().map(|shape| shape.fabric);
+    if let Some(shape) = &of_fabric {
+        (links, alike) = shape.build(&mut buffers, &flows, &traces, found)?;
+    }
     for (i, buffer) in buffers.iter().enumerate() {
-        if links.len() == link_tables.len() && links.iter().all(|link| link.shared != Some(i)) {
+        if links.len() >= link_tables.len() && links.iter().all(|link| link.shared != Some(i)) {
             let why = "no link shares it; write buffer = { shared = \"NAME\" } in some, or leave it out";
             found.push(Problem::new(format!("buffers.{}", buffer.name), why));
         }
@@ -158,6 +165,8 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         changes,
         awaited,
         tree,
+        fabric,
+        alike,
         source,
     };
     (scenario.changes, scenario.awaited) = read_changes(&change_tables, of_traces, &scenario, found);

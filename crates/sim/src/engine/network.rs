@@ -16,6 +16,7 @@ use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::link::LinkUsage;
 use crate::measure::result::{Series, TransferTable};
 use crate::memory;
+use crate::net::ecmp::Ecmp;
 use crate::net::flow::{Ahead, Connection, Flow, Group, Path, Schedule};
 use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::Packet;
@@ -57,6 +58,8 @@ pub struct NetworkState {
     pub clients: Part<Client>,
     pub connections: Vec<Connection>,
     pub routes: Routes,
+    /// Routes of a fabric.
+    pub ecmp: Option<Ecmp>,
     pub groups: Vec<Group>,
     pub group_meters: Vec<GroupMeter>,
     pub transfer_table: Option<TransferTable>,
@@ -156,6 +159,7 @@ impl NetworkState {
             clients: Part::default(),
             connections: Vec::new(),
             routes: Routes::new(scenario),
+            ecmp: None,
             groups: scenario.flows.iter().map(|spec| Group::new(spec, scenario.links[spec.path[0]].host)).collect(),
             group_meters: vec![meter; scenario.flows.len()],
             transfer_table: records.then(TransferTable::default),

@@ -38,7 +38,7 @@ pub struct Link<P = Packet> {
     /// Impairments of the wire behind the transmitter, if there are any.
     pub impairment: Option<Box<Impairment<P>>>,
     /// What it holds of a buffer that it shares with other links.
-    pub share: Option<BufferShare>,
+    share: Option<BufferShare>,
     /// The way in which departures are computed.
     pub departures: DepartureMode,
     /// End of the transmission in progress.
@@ -216,6 +216,12 @@ impl<P: WirePacket> Link<P> {
             self.start_service(now);
         }
         Admission::SentAt(self.clear_at)
+    }
+
+    /// It shares a buffer; its departures are events then, and of other links no more is looked at.
+    #[inline(always)]
+    pub fn shares_buffer(&self) -> bool {
+        self.departures == DepartureMode::Events && self.share.is_some()
     }
 
     /// As many bytes may wait as the buffers, of which it shares one, allow at present.

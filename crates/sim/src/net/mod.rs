@@ -3,6 +3,7 @@
 
 pub mod deliveries;
 pub mod direction;
+pub mod ecmp;
 pub mod flow;
 pub mod impairment;
 pub mod lines;

@@ -36,7 +36,7 @@ impl NetworkState {
         if packet.is_resent() {
             link.recall(&mut packet, now);
         }
-        if link.share.is_some() {
+        if link.shares_buffer() {
             return self.arrive_at_shared(packet, hop.link);
         }
         match (link.offer(&mut packet, now), link.is_impaired()) {
@@ -115,7 +115,7 @@ impl NetworkState {
     fn start_service(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         let (end, departures) = (link.start_service(self.now), link.departures);
-        if link.share.is_some() {
+        if link.shares_buffer() {
             link.report_to(&mut self.buffers);
         }
         if departures == DepartureMode::Events {

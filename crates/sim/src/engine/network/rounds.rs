@@ -293,6 +293,7 @@ impl NetworkState {
             scenario: self.scenario.clone(),
             specs: self.specs.clone(),
             routes: self.routes.clone(),
+            ecmp: self.ecmp.clone(),
             groups: self.groups.clone(),
             group_meters: vec![GroupMeter::default(); self.groups.len()],
             transfer_table: self.transfer_table.clone(),

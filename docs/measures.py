@@ -16,8 +16,11 @@ from dataclasses import dataclass
 
 from aqmlab.runs.metric import Measured
 '''
-PLACES = {"LinkResult": ("drops",), "FlowResult": (), "CallResult": (), "VideoResult": ()}
+PLACES = {"LinkResult": ("drops",), "FlowResult": (), "CallResult": (), "VideoResult": (), "SlowdownResult": ()}
 """The results that have a table, and those whose fields follow in it, with a name of the place before theirs."""
+
+PARTS = ("CallResult", "VideoResult", "SlowdownResult")
+"""Results within that of a group of flows, which only some groups have."""
 
 TYPES = {
     "f64": "float",
@@ -33,16 +36,14 @@ TYPES = {
 def classes() -> str:
     """Return the module with a class for each result."""
     declared = _core.measures()
-    order = ("CallResult", "VideoResult", "FlowResult", "LinkResult")
+    order = (*PARTS, "FlowResult", "LinkResult")
     return HEAD + "".join(f"\n\n{_class(name, declared[name])}" for name in order)
 
 
 def _class(name: str, result: dict[str, Any]) -> str:
     lines = ["@dataclass(frozen=True)", f"class {name}(Measured):", f'    """{_first(result["doc"])}"""', ""]
     for field in result["fields"]:
-        default = (
-            " = None" if _type(field["kind"]).startswith(("CallResult", "VideoResult", "Sequence[Sequence")) else ""
-        )
+        default = " = None" if _type(field["kind"]).startswith((*PARTS, "Sequence[Sequence")) else ""
         lines.append(f"    {field['name']}: {_type(field['kind'])}{default}")
         lines += _docstring(_first(field["doc"]), field["measure"])
     return "\n".join(lines) + "\n"

@@ -6,10 +6,12 @@ from time import process_time
 import pytest
 
 import aqmlab as package
+from aqmlab.runs.measures import every
 from aqmlab.runs.results import RunResult
 from conftest import Aqmlab
 
 ISP = "networks/isp-10k"
+FABRIC = "networks/leaf-spine-1k"
 SHORT: dict[str, str | float] = {"duration": "3 s", "warmup": "1 s"}
 
 
@@ -60,6 +62,42 @@ def test_flow_queueing_shares_a_parking_lot_max_min() -> None:
     half = 0.5 * 10e6 * 1448 / 1500
     assert goodputs.pop("long") == pytest.approx(half, rel=0.1)
     assert sum(goodputs.values()) / 32 == pytest.approx(half, rel=0.1)
+
+
+def test_a_thousand_hosts_are_read_at_once() -> None:
+    begun = process_time()
+    scenario = package.load(FABRIC)
+    assert process_time() - begun < 10  # a bound that only a square of the links exceeds
+    assert scenario.links == ["host-up", "host-down", "leaf-up", "leaf-down"]
+    assert repr(scenario) == "<Scenario networks/leaf-spine-1k: 6 flows, 2560 links, 0.05 s>"
+    # alone a port takes half of the 9 MB: alpha / (1 + alpha)
+    assert scenario.resolved()["links"][1]["buffer"] == "4500000 B"
+    assert "flows.web.slowdown.p99" in every(scenario)
+    assert not [name for name in every(package.load(ISP)) if "slowdown" in name]
+
+
+def test_slowdowns_are_one_where_nothing_is_in_the_way(aqmlab: Aqmlab) -> None:
+    alone: dict[str, str | float] = {
+        "fabric.leaves.count": 4,
+        "fabric.hosts.count": 16,
+        "fabric.spines": 2,
+        "duration": "400 ms",
+        "flows.web.load": 0.001,
+        "flows.web.size": "5 packets",
+        "flows.cubic.load": 0.001,
+        "flows.cubic.size": "10 packets",
+        "flows.incast.count": 0,
+    }
+    result = package.run(FABRIC, set=alone)
+    for name in ("web", "cubic"):
+        slowdown = result.flows[name].slowdown
+        assert slowdown is not None
+        assert slowdown.p50 == pytest.approx(1, abs=0.01)
+    assert result.spreads["leaf-up"]["count"] == 8
+    options = [part for key, value in alone.items() for part in ("--set", f"{key}={value}")]
+    shown = aqmlab("run", FABRIC, *options).stdout
+    assert "Slowdown" in shown
+    assert aqmlab("run", FABRIC, *options, "--engine", "linux").returncode == 2
 
 
 def test_the_accounts_of_a_satellite_line_balance() -> None:

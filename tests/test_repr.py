@@ -79,11 +79,19 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     for name in ("is sent", "waits", "finds no room"):
         path.up.push(0, 1000, name)
     [viewers, callers] = [aqmlab.run(name, "pie").flows for name in ("home/video", "home/call")]
+    small = {
+        "fabric.leaves.count": 2,
+        "fabric.hosts.count": 4,
+        "fabric.spines": 1,
+        "duration": "15 ms",
+        "warmup": "1 ms",
+    }
+    fabric = aqmlab.run("networks/leaf-spine-1k", set=small).flows
     compared = aqmlab.compare(file, "pi,droptail", seeds=2)
     [_, outcome] = path.pop(1_500_000) or (None, None)
     twice = EngineComparison({"sim": compared, "linux": compared})  # no kernel is needed to look at one
     objects = [
-        viewers["film"], viewers["film"].video, callers["call-up"].call,
+        viewers["film"], viewers["film"].video, callers["call-up"].call, fabric["web"].slowdown,
         scenario, run, run.total, run.engine, run.trace, *run.links.values(),
         compared, twice, twice.difference("pi", "link.queue_mean"), swept, swept.plan, swept.measured,
         simulation, simulation.probe(), Curious(gain=0.5), Curious.gain, aqmlab.PASS,

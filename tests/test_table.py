@@ -109,7 +109,10 @@ def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
         metrics.find("queue_mean")
 
 
-@pytest.mark.parametrize("result", [metrics.LinkResult, metrics.FlowResult, metrics.CallResult, metrics.VideoResult])
+@pytest.mark.parametrize(
+    "result",
+    [metrics.LinkResult, metrics.FlowResult, metrics.CallResult, metrics.VideoResult, metrics.SlowdownResult],
+)
 def test_the_classes_have_the_fields_that_the_engine_declares(result: type) -> None:
     declared = _core.measures()[result.__name__]["fields"]
     assert [field.name for field in fields(result)] == [field["name"] for field in declared]

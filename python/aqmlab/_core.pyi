@@ -364,6 +364,9 @@ class Group:
     def stops(self) -> bool:
         """Some of its flows stop before the end."""
     @property
+    def on_fabric(self) -> bool:
+        """Its flows go between hosts of a fabric."""
+    @property
     def acks_queue(self) -> bool:
         """Its ACKs queue on their way back."""
     @property

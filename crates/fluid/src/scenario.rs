@@ -221,6 +221,12 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
             "a queue that holds its senders back has no place in the fluid model; leave it out",
         );
     }
+    if link.shared.is_some() {
+        refuse(
+            format!("links.{}.buffer", link.name),
+            "a shared buffer has no place in the fluid model; write its size",
+        );
+    }
     for key in link.impairments.keys() {
         refuse(format!("links.{}.{key}", link.name), "impairments have no place in the fluid model; leave it out");
     }

@@ -31,6 +31,9 @@ pub fn problems(scenario: &Scenario) -> Vec<Problem> {
     if scenario.tree.is_some() {
         found.push(Problem::new("lines", "are not set up on Linux here; expected links and flows with paths"));
     }
+    if scenario.fabric.is_some() {
+        found.push(Problem::new("fabric", "is not set up on Linux here; expected links and flows with paths"));
+    }
     if count > MOST {
         found.push(Problem::new("flows", format!("{count} flows are too many for one Linux; at most {MOST}")));
     }
@@ -68,6 +71,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     }
     if !link.classes.classes.is_empty() {
         found.push(refuse("classes", "are not set up on Linux here; expected a link without classes"));
+    }
+    if link.shared.is_some() {
+        found.push(refuse("buffer", "is shared, which it is in no Linux; expected packets, bytes, a time or bdp"));
     }
     if link.host {
         found.push(refuse("host", "is not set up on Linux here, where hosts have wires of any rate; leave it out"));

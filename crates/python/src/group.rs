@@ -21,6 +21,8 @@ pub struct Group {
     is_tcp: bool,
     /// Some of its flows stop before the end.
     stops: bool,
+    /// Its flows go between hosts of a fabric.
+    on_fabric: bool,
     /// Its ACKs queue on their way back.
     acks_queue: bool,
     /// Its endpoints speak ECN.
@@ -54,6 +56,7 @@ impl From<&FlowSpec> for Group {
             kind: spec.traffic.kind(),
             is_tcp: spec.traffic.is_tcp(),
             stops: spec.batches.iter().any(|batch| batch.stop.is_some()),
+            on_fabric: spec.ends.is_some(),
             acks_queue: !spec.ack_path.is_empty(),
             ecn: spec.ecn.is_capable(),
             access_rate: spec.access_rate.map(|rate| rate.0),

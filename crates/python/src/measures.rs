@@ -1,7 +1,9 @@
 //! The measures of a run, as they are declared.
 
 use crate::object;
-use aqmlab_sim::{CallResult, Field, FlowResult, LinkResult, Measure, Preference, SHARED_DROPS, Unit, VideoResult};
+use aqmlab_sim::{
+    CallResult, Field, FlowResult, LinkResult, Measure, Preference, SHARED_DROPS, SlowdownResult, Unit, VideoResult,
+};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -14,6 +16,7 @@ pub fn measures(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         "drops": result("", &SHARED_DROPS),
         "CallResult": result(CallResult::DOC, CallResult::FIELDS),
         "VideoResult": result(VideoResult::DOC, VideoResult::FIELDS),
+        "SlowdownResult": result(SlowdownResult::DOC, SlowdownResult::FIELDS),
         "FlowResult": result(FlowResult::DOC, FlowResult::FIELDS),
     });
     object(py, &results)

@@ -126,6 +126,10 @@ impl Change {
                 let delay: Span = within(&text, "0 s", "1000 s")?;
                 Ok(Action::Delay(link, delay))
             }
+            ["buffer"] if spec.shared.is_some() => {
+                let name = spec.shared.map_or("", |shared| &scenario.buffers[shared].name);
+                Err(format!("is a share of buffers.{name}, which does not change during a run"))
+            }
             ["buffer"] => {
                 let buffer = limit(&text, Some(spec.usable_rate()), basis)?;
                 Ok(Action::Buffer(link, buffer, basis.packets(buffer)))

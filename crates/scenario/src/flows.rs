@@ -1,6 +1,7 @@
 //! Reads the flows of a scenario.
 
 use crate::distribution::Distribution;
+use crate::fabric::{FabricShape, read_hosts};
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::tcp::{Tcp, read_tcp};
 use crate::traffic::{read_distribution, read_traffic, required_distribution};
@@ -8,7 +9,7 @@ use crate::tree::TreeShape;
 use crate::{Batch, Branch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
-use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
+use aqmlab_core::{Bytes, Frequency, Problem, Quantity, Rate, Span};
 use aqmlab_tcp::{LawChoice, cc};
 use toml::{Table, Value};
 
@@ -21,12 +22,14 @@ const UDP_HEADER: Bytes = Bytes(28.0);
 /// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
 const QUIC_PAYLOAD: u32 = 1452;
 
-/// One `[[flows]]`, whose table stands at `at`; paths may name any of `links`, or the flows are on lines of the tree `shape`.
+/// One `[[flows]]`, whose table stands at `at`; paths may name any of `links`, or the flows are on lines of the tree `shape`, or between
+/// hosts of the `fabric`.
 pub fn read_flows(
     table: &Table,
     at: &str,
     links: &[String],
     shape: Option<&TreeShape>,
+    fabric: Option<&FabricShape>,
     found: &mut Vec<Problem>,
 ) -> Option<FlowSpec> {
     let mut flow = TableReader::new(table, at, found);
@@ -37,6 +40,7 @@ pub fn read_flows(
     let plan = flow.text("lines");
     let path = match flow.raw("path") {
         None if plan.is_some() => Some(Vec::new()),
+        None if fabric.is_some() => fabric.map(|shape| shape.fabric.longest(false)),
         None if links.is_empty() => {
             flow.miss("lines", "true");
             None
@@ -56,9 +60,11 @@ pub fn read_flows(
     let hosts = flow.within("hosts", hosts, "1", "1000000");
     let ack_path = if is_tcp || is_quic { flow.raw("ack_path") } else { None };
     let ack_path = match ack_path {
+        None if is_tcp && fabric.is_some() => fabric.map(|shape| shape.fabric.longest(true)),
         None => Some(Vec::new()),
         Some(value) => read_path(&mut flow, "ack_path", value, links),
     };
+    let ends = fabric.and_then(|shape| read_hosts(&mut flow, &shape.fabric));
     let branches = match (plan, shape) {
         (Some(plan), Some(shape)) => read_branches(&mut flow, plan, shape, is_tcp),
         _ => Some(Vec::new()),
@@ -73,6 +79,7 @@ pub fn read_flows(
         false if is_quic => Some(UDP_HEADER),
         false => read_udp_header(&mut flow),
     };
+    let load = read_load(&mut flow, traffic.as_ref(), fabric.is_some());
     let phases = flow.optional("phases").unwrap_or(false);
     if phases && !traffic.as_ref().is_none_or(Traffic::has_lasting_senders) {
         flow.refuse("phases", "\"true\" needs senders that last; expected kind = \"ftp\" or \"app-limited\"");
@@ -91,17 +98,30 @@ pub fn read_flows(
         let first = branches.first()?; // a plan may have no line at all
         (path, ack_path) = (first.path.clone(), first.ack_path.clone());
     }
+    let (payload, header) =
+        (payload.unwrap_or(if is_quic { QUIC_PAYLOAD } else { profile.default_payload() }), header?);
+    let mut traffic = traffic?;
+    if fabric.is_some() != ends.is_some() {
+        return None; // what is wrong with the hosts has been said
+    }
+    if let (Some(load), Some(fabric), Some(ends), Traffic::Short { arrivals, size }) =
+        (load?, fabric, &ends, &mut traffic)
+    {
+        let bits = 8.0 * (f64::from(payload) + header.0) * size.mean();
+        *arrivals = Frequency(load * fabric.host_rate.0 * ends.from.len() as f64 / bits);
+    }
     Some(FlowSpec {
         name,
-        traffic: traffic?,
+        traffic,
         path,
         ack_path,
         branches,
+        ends,
         rtt: rtt?,
         batches: batches?,
         start_spread,
-        payload: payload.unwrap_or(if is_quic { QUIC_PAYLOAD } else { profile.default_payload() }),
-        header: header?.0.round() as u32,
+        payload,
+        header: header.0.round() as u32,
         access_rate,
         ecn: ecn?,
         class: class? as u8,
@@ -114,6 +134,22 @@ pub fn read_flows(
         tcp: params,
         control,
     })
+}
+
+/// The load of transfers on a fabric, in place of their arrivals: the share that they take of the links of the hosts that send. `None` if
+/// it is wrong.
+fn read_load(flow: &mut TableReader, traffic: Option<&Traffic>, is_on_fabric: bool) -> Option<Option<f64>> {
+    if !matches!(traffic, Some(Traffic::Short { .. })) || flow.raw("load").is_none() {
+        return Some(None);
+    }
+    if !is_on_fabric {
+        flow.refuse("load", "is that of hosts of a [fabric]; expected arrivals, as in \"50 Hz\"");
+    }
+    if flow.raw("arrivals").is_some() {
+        flow.refuse("load", "stands beside arrivals; leave one of them out");
+    }
+    let load: Option<f64> = flow.optional("load");
+    flow.within("load", load, "0.000001", "10").map(Some)
 }
 
 /// The way of the flows on each line of a plan.

@@ -6,6 +6,7 @@ mod changes;
 mod classes;
 mod condition_trace;
 mod distribution;
+mod fabric;
 mod flows;
 mod impairments;
 mod link_trace;
@@ -16,6 +17,7 @@ mod parse;
 mod policer;
 mod repeat;
 mod set;
+mod shared_buffer;
 mod show;
 mod sizing;
 mod table_reader;
@@ -28,11 +30,13 @@ pub use assignment::SchemeAssignment;
 pub use changes::{Action, AwaitedChange, Change};
 pub use classes::{ClassSpec, ClassTree};
 pub use distribution::Distribution;
+pub use fabric::{Fabric, HostRange};
 pub use impairments::{Impairments, Loss, Mangling};
 pub use location::locate;
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
 pub use parse::{of_table, parse, parse_file, read_toml};
 pub use policer::{PolicerAction, PolicerSpec};
+pub use shared_buffer::SharedBufferSpec;
 pub use sizing::buffer_packets;
 pub use tree::{AlikeLinks, Branch, Tree};
 
@@ -43,6 +47,7 @@ use aqmlab_core::params::split_choice;
 use aqmlab_core::{Bytes, Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 use std::fmt;
+use std::sync::Arc;
 
 /// A simulation's description: links, flows and the times between which they are measured.
 #[derive(Clone, Debug)]
@@ -59,6 +64,8 @@ pub struct Scenario {
     pub sample: Span,
     /// Queueing links.
     pub links: Vec<LinkSpec>,
+    /// Buffers that several links share.
+    pub buffers: Vec<SharedBufferSpec>,
     /// Groups of flows.
     pub flows: Vec<FlowSpec>,
     /// Parameters given to a scheme whenever it is chosen: name, then parameter and text.
@@ -69,6 +76,10 @@ pub struct Scenario {
     pub awaited: Vec<AwaitedChange>,
     /// The tree that the links beyond those of `[[links]]` are of, if there is one.
     pub tree: Option<Tree>,
+    /// The leaf-spine fabric that all links are of, if there is one.
+    pub fabric: Option<Fabric>,
+    /// Links of a tree or a fabric that differ by their place only.
+    pub alike: Vec<AlikeLinks>,
     /// The text that it was read from, overrides included.
     pub source: toml::Table,
 }
@@ -78,7 +89,7 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// Name that paths and results use.
     pub name: String,
-    /// Name of the links that it is like, which results take together; its own if it is of no tree.
+    /// Name of the links that it is like, which results take together; its own if it is of no tree and no fabric.
     pub list: String,
     /// Rate of the transmitter, at first; the mean of a trace.
     pub rate: Rate,
@@ -88,6 +99,8 @@ pub struct LinkSpec {
     pub delay: Span,
     /// Capacity of the queue.
     pub buffer: Limit,
+    /// Index of the buffer that it shares with others, if it does; [`LinkSpec::buffer`] is then the most that it can hold of it.
+    pub shared: Option<usize>,
     /// The same in packets of mean size.
     pub buffer_packets: f64,
     /// Mean size on the wire of the packets that cross it, over flows, bytes.
@@ -142,6 +155,8 @@ pub struct FlowSpec {
     pub ack_path: Vec<usize>,
     /// On lines: the way of the flows of each, in order; `path` and `ack_path` are those of the first. Empty elsewhere.
     pub branches: Vec<Branch>,
+    /// On a fabric: the hosts that the flows go between.
+    pub ends: Option<Arc<HostRange>>,
     /// Hosts that the flows are spread over, on lines those of each; one for each flow if `None`.
     pub hosts: Option<u32>,
     /// Round-trip propagation of the whole path, link delays included.
@@ -488,14 +503,14 @@ impl Scenario {
         })
     }
 
-    /// What results have of links, by name, each with the index of the link: every one of `[[links]]`, and of links of a tree that
-    /// are alike the first, or also each if that is wanted.
+    /// What results have of links, by name, each with the index of the link: every one of `[[links]]`, and of links of a tree or a
+    /// fabric that are alike the first, or also each if that is wanted.
     pub fn places(&self) -> Vec<(&str, usize)> {
-        let alike = self.tree.iter().flat_map(|tree| &tree.alike);
         let own =
             self.links.iter().enumerate().filter(|(_, link)| link.list == link.name).map(|(i, link)| (&*link.name, i));
-        let mut places: Vec<(&str, usize)> = own.filter(|(name, _)| alike.clone().all(|of| of.name != *name)).collect();
-        for AlikeLinks { name, links, each } in alike {
+        let mut places: Vec<(&str, usize)> =
+            own.filter(|(name, _)| self.alike.iter().all(|of| of.name != *name)).collect();
+        for AlikeLinks { name, links, each } in &self.alike {
             places.push((name, links[0]));
             places.extend(
                 links.iter().filter(|i| *each && self.links[**i].name != *name).map(|i| (&*self.links[*i].name, *i)),

@@ -62,6 +62,7 @@ pub fn read_link(
         changes,
         delay,
         buffer: buffer?,
+        shared: None,
         buffer_packets: buffer_packets?,
         packet: basis.packet,
         target: target?,

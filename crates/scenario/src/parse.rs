@@ -1,12 +1,14 @@
 //! Text -> scenario. All problems of a file are reported together, each with the path of its field.
 
 use crate::changes::read_changes;
+use crate::fabric::read_fabric;
 use crate::flows::{check_flows, read_flows};
 use crate::link_trace::read_traces;
 use crate::links::read_link;
 use crate::location::{locate, location};
 use crate::repeat::{repeat_flows, repeat_links};
 use crate::set::set;
+use crate::shared_buffer::{read_buffers, share};
 use crate::table_reader::{TableReader, default_name, kind, scalar};
 use crate::tree::{by_plan, read_shape};
 use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario};
@@ -74,13 +76,16 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     let title = top.text("title").unwrap_or(name).to_string();
     let (duration, warmup, sample) = read_times(&mut top);
     let has_tree = ["sites", "plans", "lines"].iter().any(|key| table.contains_key(*key));
-    let link_tables = if has_tree { top.tables("links") } else { top.some_tables("links") };
+    let has_fabric = table.contains_key("fabric");
+    let of_fabric = read_fabric(&mut top);
+    let link_tables = if has_tree || has_fabric { top.tables("links") } else { top.some_tables("links") };
     let flow_tables = top.some_tables("flows");
-    let (link_tables, lists) = repeat_links(&link_tables, top.found());
+    let (mut link_tables, lists) = repeat_links(&link_tables, top.found());
     let shape = read_shape(&mut top, link_tables.len());
-    if has_tree && shape.is_none() {
+    if has_tree && shape.is_none() || has_fabric && of_fabric.is_none() {
         return None;
     }
+    let mut buffers = read_buffers(&mut top);
     let change_tables = top.tables("changes");
     let schemes = read_schemes(&mut top);
     let traces = read_traces(&mut top);
@@ -95,7 +100,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         for own in repeat_flows((*table).clone(), &at, &lists, found) {
             for own in by_plan(&own.table, shape.as_ref(), found) {
                 let mut problems = Vec::new();
-                flows.extend(read_flows(&own, &at, &link_names, shape.as_ref(), &mut problems));
+                flows.extend(read_flows(&own, &at, &link_names, shape.as_ref(), of_fabric.as_ref(), &mut problems));
                 found.extend(problems.into_iter().filter(|_| found.len() == before).collect::<Vec<_>>());
             }
             if found.len() > before {
@@ -113,31 +118,57 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         found.push(Problem::new(path, "0: a group may be empty at first, but not all of them"));
     }
     let (mut links, mut of_traces): (Vec<LinkSpec>, Vec<Change>) = (Vec::new(), Vec::new());
-    for (i, link) in link_tables.iter().enumerate() {
+    for (i, link) in link_tables.iter_mut().enumerate() {
         let mut problems = Vec::new();
+        let shared = share(&mut link.table, &link.at, &buffers, &mut problems);
         if let Some((spec, changes)) = read_link(&link.table, &link.at, i, &flows, &traces, &mut problems) {
-            links.push(spec);
+            links.push(LinkSpec { shared, ..spec });
             of_traces.extend(changes);
         }
         found.extend(problems.into_iter().filter(|_| link.is_first)); // what is wrong with the next of a list is the same
     }
     let duration = duration?;
-    let tree = match &shape {
+    let (tree, mut alike) = match &shape {
         Some(_) if !found.is_empty() => return None, // what is wrong has been said
         Some(shape) => {
-            let tree = Some(shape.build(&mut links, &flows, &traces, found)?);
+            let (tree, alike) = shape.build(&mut links, &flows, &traces, found)?;
             refuse_twice("links", links.iter().map(|link| link.name.as_str()), found);
-            tree
+            (Some(tree), alike)
         }
-        None => None,
+        None => (None, Vec::new()),
     };
+    let fabric = of_fabric.as_ref().map(|shape| shape.fabric);
+    if let Some(shape) = &of_fabric {
+        (links, alike) = shape.build(&mut buffers, &flows, &traces, found)?;
+    }
+    for (i, buffer) in buffers.iter().enumerate() {
+        if links.len() >= link_tables.len() && links.iter().all(|link| link.shared != Some(i)) {
+            let why = "no link shares it; write buffer = { shared = \"NAME\" } in some, or leave it out";
+            found.push(Problem::new(format!("buffers.{}", buffer.name), why));
+        }
+    }
     if are_read && links.len() >= link_tables.len() {
         check_flows(&links, &flows, duration, found);
     }
     let (name, source) = (name.to_string(), table.clone());
     let (changes, awaited) = (Vec::new(), Vec::new());
-    let mut scenario =
-        Scenario { name, title, duration, warmup, sample, links, flows, schemes, changes, awaited, tree, source };
+    let mut scenario = Scenario {
+        name,
+        title,
+        duration,
+        warmup,
+        sample,
+        links,
+        buffers,
+        flows,
+        schemes,
+        changes,
+        awaited,
+        tree,
+        fabric,
+        alike,
+        source,
+    };
     (scenario.changes, scenario.awaited) = read_changes(&change_tables, of_traces, &scenario, found);
     Some(scenario)
 }

@@ -24,9 +24,13 @@ impl Scenario {
             "changes": self.change_tables().map(|table| json!(table)).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
         });
-        if self.tree.is_some() {
-            for key in ["sites", "plans", "lines"] {
-                shown[key] = json!(self.source.get(key));
+        if self.source.contains_key("buffers") {
+            shown["buffers"] = json!(self.source.get("buffers"));
+        }
+        let keys: &[&str] = if self.tree.is_some() { &["sites", "plans", "lines"] } else { &["fabric"] };
+        if !self.alike.is_empty() {
+            for key in keys {
+                shown[*key] = json!(self.source.get(*key));
             }
             // The links of a path go by where those that are like them stand among `links`.
             let place = |link: &usize| places.iter().position(|(name, _)| *name == self.links[*link].list);
@@ -44,6 +48,16 @@ impl Scenario {
 
 fn object<K: ToString, V: ToString>(pairs: &[(K, V)]) -> Value {
     pairs.iter().map(|(key, value)| (key.to_string(), Value::from(value.to_string()))).collect()
+}
+
+/// Ascending numbers in short: `0-3, 7`.
+fn ranges(numbers: &[u32]) -> String {
+    let rows = numbers.chunk_by(|a, b| a + 1 == *b).map(|row| match row {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    rows.collect::<Vec<_>>().join(", ")
 }
 
 /// A capacity as a scenario writes it.
@@ -93,6 +107,9 @@ impl LinkSpec {
             "ecn_mangling": of.ecn_mangling.map(Mangling::name),
             "aggregation": of.aggregation.as_ref().map(Aggregation::text),
         });
+        if self.shared.is_some() {
+            shown["shared"] = json!(true);
+        }
         if self.host {
             shown["host"] = json!(true);
         }
@@ -131,6 +148,9 @@ impl FlowSpec {
             "hosts": self.hosts,
             "phases": self.phases,
         });
+        if let Some(ends) = &self.ends {
+            (shown["from"], shown["to"]) = (ranges(&ends.from).into(), ranges(&ends.to).into());
+        }
         let more = self.traffic.resolved().into_iter().chain(self.resolved_tcp());
         shown.as_object_mut().expect("made as an object above").extend(more);
         shown

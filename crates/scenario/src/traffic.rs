@@ -158,7 +158,10 @@ fn read_bitrates(flow: &mut TableReader) -> Option<Vec<Rate>> {
 }
 
 fn read_short(flow: &mut TableReader) -> Option<Traffic> {
-    let arrivals: Option<Frequency> = flow.required("arrivals", "\"50 Hz\"");
+    let arrivals: Option<Frequency> = match flow.raw("load") {
+        Some(_) => Some(Frequency(1.0)), // follows from the load and the size of packets, which is not known yet
+        None => flow.required("arrivals", "\"50 Hz\""),
+    };
     let arrivals = flow.within("arrivals", arrivals, "0.000001 Hz", "1000000 Hz");
     let size = read_size(flow);
     Some(Traffic::Short { arrivals: arrivals?, size: size? })

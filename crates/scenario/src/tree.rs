@@ -18,8 +18,6 @@ const DIRECTIONS: [&str; 2] = ["down", "up"];
 /// A tree of links, two for each line and each site: one from the root down and one up, which sites may lack.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// Links that differ by their place only.
-    pub alike: Vec<AlikeLinks>,
     /// Of each link of the scenario, the part of the tree that it is in: 0 for what all share, and for links that are not of the tree.
     pub regions: Vec<u16>,
     /// Number of regions.
@@ -30,7 +28,7 @@ pub struct Tree {
     overbooked: Vec<(String, Rate, Rate)>,
 }
 
-/// Links that differ by their place only: of a list of sites, or of the lines of a plan, in one direction.
+/// Links that differ by their place only: of a list of sites, of the lines of a plan, or of a tier of a fabric, in one direction.
 #[derive(Clone, Debug)]
 pub struct AlikeLinks {
     /// That of list or plan with the direction, as in `fast-down`.
@@ -373,14 +371,15 @@ impl TreeShape<'_> {
         (down, up)
     }
 
-    /// The tree, whose links follow those of `links`.
+    /// The tree, whose links follow those of `links`, and lists of those that are alike.
     pub fn build(
         &self,
         links: &mut Vec<LinkSpec>,
         flows: &[FlowSpec],
         traces: &LinkTraces,
         found: &mut Vec<Problem>,
-    ) -> Option<Tree> {
+    ) -> Option<(Tree, Vec<AlikeLinks>)> {
+        let mut alike = Vec::new();
         let mut tree = Tree { regions: self.regions.clone(), region_count: self.region_count, ..Tree::default() };
         let mut specs: Vec<Option<LinkSpec>> = vec![None; self.regions.len() - self.first];
         let of_sites = self.sites.iter().zip(&self.down).map(|(sites, down)| {
@@ -405,13 +404,13 @@ impl TreeShape<'_> {
                     specs[down + i - self.first] = Some(LinkSpec { name, list: of.clone(), ..spec.clone() });
                 }
                 let links = places.iter().map(|(_, down)| down + i).collect();
-                tree.alike.push(AlikeLinks { name: of, links, each: list.each });
+                alike.push(AlikeLinks { name: of, links, each: list.each });
             }
         }
         links.extend(specs.into_iter().collect::<Option<Vec<_>>>()?);
         tree.overbooked = self.overbooked(links);
         tree.sites = self.lines_of_sites();
-        Some(tree)
+        Some((tree, alike))
     }
 
     /// Sites of the first list that has several, each with the links down to its lines.
@@ -587,7 +586,7 @@ rtt = "20 ms"
         let (slow, fast) = (&scenario.links[5], &scenario.links[7]);
         assert_eq!((slow.rate.0, &*slow.aqm.name, fast.rate.0, &*fast.aqm.name), (2e7, "cake", 1e8, "droptail"));
         assert_eq!(tree.sites[1], ("site-1".to_string(), vec![16, 18]));
-        assert!(tree.alike.iter().any(|alike| alike.name == "fast-up" && alike.links == [8, 17] && alike.each));
+        assert!(scenario.alike.iter().any(|alike| alike.name == "fast-up" && alike.links == [8, 17] && alike.each));
         assert_eq!(scenario.notice().unwrap().matches("town").count(), 0, "two sites of 500 Mbit/s fit into 1 Gbit/s");
     }
 

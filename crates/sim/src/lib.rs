@@ -9,11 +9,14 @@
 //!               watch        progress and cancellation of a run
 //!   net/        route        a flow's path, compiled to delays and queues
 //!               link         a queue, its scheme, and the transmitter behind it
+//!               ecmp         routes of a leaf-spine fabric
+//!               shared_buffer  a buffer that several links share
 //!               flow         a sender, a receiver and the delays between them
 //!               direction    a line's link and propagation in time alone, for packets from elsewhere
 //!               lines        the link of a scenario for each direction of a line
 //!   traffic/    udp          sources of datagrams
 //!               client       requests of web sessions, short transfers and players
+//!               ends         the hosts of a fabric between which transfers go
 //!               video        a player of adaptive video: bitrate, stalls
 //!   environment/             a link as an agent sees it: observations, actions, many links side by side
 //!   measure/    histogram    percentiles at a nanosecond a sample
@@ -23,6 +26,7 @@
 //!               settling     settling time of a queue
 //!               group        measures of a group of flows
 //!               call         measures of a call
+//!               slowdown     slowdown of transfers by size
 //!               result       metrics and time series of a run
 //!               trace        the events of each packet at a link
 //!               pcap         the packets that left it, as a capture file
@@ -70,6 +74,7 @@ pub use measure::group::{FlowResult, jain};
 pub use measure::link::{LinkMeter, LinkResult, LinkUsage, SHARED_DROPS};
 pub use measure::result::{Delays, EngineStats, FlowTable, Output, RunResult, Series, TransferTable};
 pub use measure::settling::Stage;
+pub use measure::slowdown::SlowdownResult;
 pub use measure::spans::Spans;
 pub use measure::trace::{PacketTrace, TraceTable};
 pub use net::WirePacket;

@@ -17,10 +17,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A built-in scenario, cut to a few seconds; `None` if it is another one by another name, or of ten thousand lines.
+/// A built-in scenario, cut to a few seconds; `None` if it is another one by another name, or of a thousand hosts or lines.
 fn built_in(path: &Path) -> Option<Arc<Scenario>> {
     let text = fs::read_to_string(path).unwrap();
-    if text.contains("same_as = ") || text.contains("[lines]") {
+    if ["same_as = ", "[lines]", "[fabric]"].iter().any(|key| text.contains(key)) {
         return None;
     }
     let mut scenario = parse(&text, "built in", &[]).unwrap_or_else(|why| panic!("{}: {why}", path.display()));

@@ -40,6 +40,26 @@ class VideoResult(Measured):
 
 
 @dataclass(frozen=True)
+class SlowdownResult(Measured):
+    """Completion times of transfers over a fabric after the warm-up, over those in an empty network."""
+
+    p50: float | None
+    """Half of the transfers take at most so many times their time in an empty network."""
+    p95: float | None
+    """95 % of the transfers take at most so many times their time in an empty network."""
+    p99: float | None
+    """99 % of the transfers take at most so many times their time in an empty network."""
+    p50_by_size: Sequence[tuple[float, float | None]]
+    """The median by size: greatest size of a class, bytes, and slowdown."""
+    p95_by_size: Sequence[tuple[float, float | None]]
+    """The same of 95 %."""
+    p99_by_size: Sequence[tuple[float, float | None]]
+    """The same of 99 %."""
+    count_by_size: Sequence[tuple[float, float | None]]
+    """Transfers of each class."""
+
+
+@dataclass(frozen=True)
 class FlowResult(Measured):
     """A group of flows after the warm-up, or all of them."""
 
@@ -109,6 +129,8 @@ class FlowResult(Measured):
     """The datagrams of the group, if it sends any."""
     video: VideoResult | None = None
     """Adaptive video, if that is its kind."""
+    slowdown: SlowdownResult | None = None
+    """Completion times over those in an empty network, on a fabric."""
 
 
 @dataclass(frozen=True)

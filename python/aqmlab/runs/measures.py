@@ -8,7 +8,12 @@ from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.metrics import DROPS, FIRST_LINK, OF_FLOWS, OF_LINK, Metric, at, find, split
 
-ONLY_OF = {"call.": ("udp-cbr", "udp-onoff"), "video.": ("video",)}
+SLOWDOWN = "slowdown."
+ONLY_OF = {
+    "call.": ("udp-cbr", "udp-onoff"),
+    "video.": ("video",),
+    SLOWDOWN: ("short", "http", "video"),
+}
 """The kinds of traffic that alone have the metrics with these names."""
 
 USUAL = {
@@ -38,6 +43,8 @@ def every(scenario: Scenario) -> list[str]:
 
 
 def _has(group: Group, metric: Metric) -> bool:
+    if metric.name.startswith(SLOWDOWN) and not group.on_fabric:
+        return False
     return all(not metric.name.startswith(of) or group.kind in kinds for of, kinds in ONLY_OF.items())
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from aqmlab.names import unknown
-from aqmlab.runs.declared import CallResult, FlowResult, LinkResult, VideoResult
+from aqmlab.runs.declared import CallResult, FlowResult, LinkResult, SlowdownResult, VideoResult
 from aqmlab.runs.metric import Metric, Shown, of
 
-__all__ = ["CallResult", "FlowResult", "LinkResult", "Metric", "Shown", "VideoResult"]
+__all__ = ["CallResult", "FlowResult", "LinkResult", "Metric", "Shown", "SlowdownResult", "VideoResult"]
 
 PERCENT = Shown(100, "%", 2)
 COUNT = Shown(1, "1", 0)
@@ -37,7 +37,12 @@ DROPS = "drops."
 OF_LINK = (*of("LinkResult"), *_within("drops", DROPS))
 """Everything that is measured of a link."""
 
-OF_FLOWS = (*of("FlowResult"), *_within("CallResult", "call."), *_within("VideoResult", "video."))
+OF_FLOWS = (
+    *of("FlowResult"),
+    *_within("CallResult", "call."),
+    *_within("VideoResult", "video."),
+    *_within("SlowdownResult", "slowdown."),
+)
 """Everything that is measured of a group of flows, and of all together."""
 
 _OF_LINK = {metric.name: metric for metric in OF_LINK}

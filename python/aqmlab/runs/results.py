@@ -10,7 +10,16 @@ from aqmlab._core import Run, Trace
 from aqmlab.names import Named
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.columns import measures
-from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult, find
+from aqmlab.runs.metrics import (
+    LINK_METRICS,
+    CallResult,
+    FlowResult,
+    LinkResult,
+    Metric,
+    SlowdownResult,
+    VideoResult,
+    find,
+)
 from aqmlab.traces import Capture
 
 if TYPE_CHECKING:
@@ -63,7 +72,11 @@ def of_links(links: Mapping[str, LinkResult]) -> Sheet:
     return Sheet("", ["Link", *(metric.heading for metric in shown)], rows)
 
 
-PARTS: Mapping[str, type[CallResult] | type[VideoResult]] = {"call": CallResult, "video": VideoResult}
+PARTS: Mapping[str, type[CallResult] | type[VideoResult] | type[SlowdownResult]] = {
+    "call": CallResult,
+    "video": VideoResult,
+    "slowdown": SlowdownResult,
+}
 """The parts of a group of flows that only some kinds have."""
 
 

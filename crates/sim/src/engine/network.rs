@@ -16,10 +16,12 @@ use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::link::LinkUsage;
 use crate::measure::result::{Series, TransferTable};
 use crate::memory;
+use crate::net::ecmp::Ecmp;
 use crate::net::flow::{Ahead, Connection, Flow, Group, Path, Schedule};
 use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::Packet;
 use crate::net::route::{Routes, Way};
+use crate::net::shared_buffer::SharedBuffer;
 use crate::traffic::client::Client;
 use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
@@ -43,6 +45,8 @@ pub struct NetworkState {
     /// Times within which metrics count: from the end of the warm-up to the end.
     pub measured: Range<Time>,
     pub links: Part<Link>,
+    /// Buffers that links share; all of a buffer's links are in one part.
+    pub buffers: Vec<SharedBuffer>,
     pub link_events: Part<LinkEvents>,
     /// The time series of links, if they are recorded: of each, or of the first of those that are alike.
     pub series: Part<LinkSeries>,
@@ -54,6 +58,8 @@ pub struct NetworkState {
     pub clients: Part<Client>,
     pub connections: Vec<Connection>,
     pub routes: Routes,
+    /// Routes of a fabric.
+    pub ecmp: Option<Ecmp>,
     pub groups: Vec<Group>,
     pub group_meters: Vec<GroupMeter>,
     pub transfer_table: Option<TransferTable>,
@@ -143,6 +149,7 @@ impl NetworkState {
             now: Time::ZERO,
             measured: Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration,
             links: Part::default(),
+            buffers: scenario.buffers.iter().map(SharedBuffer::new).collect(),
             link_events: Part::default(),
             series: Part::default(),
             flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()).into(),
@@ -152,6 +159,7 @@ impl NetworkState {
             clients: Part::default(),
             connections: Vec::new(),
             routes: Routes::new(scenario),
+            ecmp: None,
             groups: scenario.flows.iter().map(|spec| Group::new(spec, scenario.links[spec.path[0]].host)).collect(),
             group_meters: vec![meter; scenario.flows.len()],
             transfer_table: records.then(TransferTable::default),

@@ -2,6 +2,7 @@
 
 use super::call::CallResult;
 use super::declared::measures;
+use super::slowdown::{SlowdownResult, Slowdowns};
 use super::spans::Spans;
 use crate::engine::phases::PhaseEntry;
 use crate::traffic::video::VideoResult;
@@ -111,6 +112,9 @@ measures! {
         /// Adaptive video, if that is its kind.
         #[serde(skip_serializing_if = "Option::is_none")]
         video: Option<VideoResult> = group.video.clone();
+        /// Completion times over those in an empty network, on a fabric.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        slowdown: Option<SlowdownResult> = group.meter.slowdowns.result();
     }
 }
 
@@ -293,6 +297,8 @@ pub struct GroupMeter {
     pub marked: u64,
     /// From the request of a transfer to its last ACK.
     pub completion: Spans,
+    /// The same over what it would be in an empty network, on a fabric.
+    pub slowdowns: Slowdowns,
     /// Transfers completed, warm-up included.
     pub ever_completed: u64,
     /// Of senders whose transfer has ended.
@@ -404,6 +410,7 @@ impl GroupMeter {
         self.resent.merge(&other.resent);
         self.marked += other.marked;
         self.completion.merge(&other.completion);
+        self.slowdowns.merge(&other.slowdowns);
     }
 
     /// From the first transmission of a segment to its arrival.

@@ -12,6 +12,7 @@ mod pcap;
 pub mod result;
 pub mod settling;
 mod shape;
+pub mod slowdown;
 pub mod spans;
 pub mod spread;
 pub mod trace;

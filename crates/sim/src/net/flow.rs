@@ -169,6 +169,11 @@ impl Group {
         sender
     }
 
+    /// Sizes of a SYN, of a data packet and of an ACK, bytes.
+    pub fn sizes(&self) -> [u16; 3] {
+        [self.syn_size, self.data_size, self.ack_size]
+    }
+
     /// The name of its law, if that comes from elsewhere and may break down.
     pub fn law_from_elsewhere(&self) -> Option<&'static str> {
         self.control.is_checked().then(|| self.control.name())

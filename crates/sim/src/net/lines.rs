@@ -45,6 +45,10 @@ impl Lines {
             let why = "is for senders of a simulation; leave it out";
             return Err(Problems::one(format!("links.{}.host", link.name), why));
         }
+        if let Some(link) = scenario.links.iter().find(|link| link.shared.is_some()) {
+            let why = "is shared, as in a switch, and a line has no other links; write its size";
+            return Err(Problems::one(format!("links.{}.buffer", link.name), why));
+        }
         let changes = changes(scenario)?;
         let rtt = scenario.flows.iter().map(|flows| flows.rtt.typical_largest()).max().unwrap_or_default();
         let own = |link: Option<&LinkSpec>| link.map_or(Span::ZERO, |link| link.delay);

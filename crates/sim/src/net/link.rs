@@ -8,8 +8,9 @@ use crate::net::deliveries::Deliveries;
 use crate::net::direction::PacketOutcome;
 use crate::net::impairment::Impairment;
 use crate::net::packet::Packet;
+use crate::net::shared_buffer::{BufferShare, SharedBuffer};
 use aqmlab_aqm::link_layer::LinkLayer;
-use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Reason};
+use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Limit, Reason};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use aqmlab_scenario::{Distribution, Impairments, LinkSpec, Loss, RateChanges};
 
@@ -36,6 +37,8 @@ pub struct Link<P = Packet> {
     pub meter: LinkMeter,
     /// Impairments of the wire behind the transmitter, if there are any.
     pub impairment: Option<Box<Impairment<P>>>,
+    /// What it holds of a buffer that it shares with other links.
+    share: Option<BufferShare>,
     /// The way in which departures are computed.
     pub departures: DepartureMode,
     /// End of the transmission in progress.
@@ -148,12 +151,17 @@ impl<P: WirePacket> Link<P> {
         let impairment: Option<Box<Impairment<P>>> =
             (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed)));
         let gathers = impairment.as_ref().is_some_and(|wire| wire.gathers());
-        let are_known = queue.departures_known() && !spec.host && spec.changes == RateChanges::None && !gathers;
+        let are_known = queue.departures_known()
+            && !spec.host
+            && spec.changes == RateChanges::None
+            && !gathers
+            && spec.shared.is_none();
         let mut changes = RateSchedule::new(spec, seed);
         Self {
             departures: if are_known { departures } else { DepartureMode::Events },
             upcoming: changes.next(spec.rate, Time::ZERO),
             queue,
+            share: spec.shared.map(BufferShare::of),
             meter: LinkMeter::new(spec.buffer),
             impairment,
             in_service: None,
@@ -208,6 +216,27 @@ impl<P: WirePacket> Link<P> {
             self.start_service(now);
         }
         Admission::SentAt(self.clear_at)
+    }
+
+    /// It shares a buffer; its departures are events then, and of other links no more is looked at.
+    #[inline(always)]
+    pub fn shares_buffer(&self) -> bool {
+        self.departures == DepartureMode::Events && self.share.is_some()
+    }
+
+    /// As many bytes may wait as the buffers, of which it shares one, allow at present.
+    pub fn limit_by(&mut self, buffers: &[SharedBuffer]) {
+        if let Some(share) = &self.share {
+            let (limit, shown) = (buffers[share.buffer].limit(share), self.queue.shelf().view.limit);
+            self.queue.set_limit(Limit::Bytes(limit), shown);
+        }
+    }
+
+    /// Tells the buffer that it shares how much waits.
+    pub fn report_to(&mut self, buffers: &mut [SharedBuffer]) {
+        if let Some(share) = &mut self.share {
+            buffers[share.buffer].follow(share, self.queue.shelf().view.bytes);
+        }
     }
 
     /// Nothing is being sent.

@@ -3,12 +3,14 @@
 
 pub mod deliveries;
 pub mod direction;
+pub mod ecmp;
 pub mod flow;
 pub mod impairment;
 pub mod lines;
 pub mod link;
 pub mod packet;
 pub mod route;
+pub mod shared_buffer;
 pub mod token_bucket;
 
 use aqmlab_aqm::{Carried, Ecn};

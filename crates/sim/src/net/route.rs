@@ -120,7 +120,7 @@ impl Lanes {
 }
 
 impl Way {
-    fn new(links: &[LinkSpec], spec: &FlowSpec, group: usize, branch: Option<&Branch>) -> Self {
+    pub fn new(links: &[LinkSpec], spec: &FlowSpec, group: usize, branch: Option<&Branch>) -> Self {
         let (there, back) = branch.map_or((&spec.path, &spec.ack_path), |branch| (&branch.path, &branch.ack_path));
         let crossed = || there.iter().chain(back);
         let (there, end) = (there.len(), crossed().count());
@@ -144,7 +144,7 @@ impl Way {
             region: branch.map_or(0, |branch| branch.region),
             first: path[0] as u32,
             first_on_way_back: back.first().map_or(Leg::NO_LINK, |link| *link as u32),
-            own: spec.own_delay(|link| links[link].delay), // alike on all lines
+            own: spec.own_delay(|link| links[link].delay), // alike on all lines; on a fabric that of the longest way
             begins_at_host: links[path[0]].host,
             back: Span::ZERO,
             home: Span::ZERO,
@@ -212,6 +212,26 @@ impl Way {
         Leg { delay: self.home + Span(access - access / 2), lane: route.lanes.home(), to: Leg::NO_LINK }
     }
 
+    /// Time from the request of a transfer of so many segments to its last ACK where nothing else is sent, and no window holds it back: the
+    /// handshake, then all segments at the slowest link, and the ACK of the last. ACKs queue on the way back.
+    pub fn ideal(&self, route: Route, links: &[LinkSpec], [syn, data, ack]: [u16; 3], segments: u32) -> Span {
+        let (there, back) = self.hops.split_at(usize::from(self.first_back));
+        let send = |hop: &Hop, size: u16| {
+            let link = &links[hop.link];
+            link.rate.transmission(link.layer.bytes(size.into())).0
+        };
+        let along = |hops: &[Hop], size| hops.iter().map(|hop| send(hop, size)).sum::<u64>();
+        let delays = |hops: &[Hop]| hops.iter().map(|hop| hop.onward.delay.0).sum::<u64>();
+        let last = back.len().saturating_sub(1);
+        let there_delay = self.entry(route).delay.0 + delays(there) + self.egress(route).0;
+        let back_takes = self.back(route).delay.0 + delays(&back[..last]) + self.home(route).delay.0 + along(back, ack);
+        let slowest = there.iter().map(|hop| send(hop, data)).max().unwrap_or(0);
+        let handshake = there_delay + along(there, syn) + back_takes;
+        Span(
+            handshake + there_delay + along(there, data) + u64::from(segments.saturating_sub(1)) * slowest + back_takes,
+        )
+    }
+
     pub fn crosses(&self, link: usize) -> bool {
         self.hops.iter().any(|hop| hop.link == link)
     }
@@ -224,6 +244,8 @@ pub struct Routes {
     pub ways: Arc<[Way]>,
     /// The first way of each group, and the end.
     first: Arc<[u32]>,
+    /// How many ways there are; behind them is room for more.
+    count: usize,
     /// The lanes of a group's flows with a round-trip propagation that many have.
     lanes: BTreeMap<(usize, Span), Lanes>,
 }
@@ -236,12 +258,23 @@ impl Routes {
             ways.extend(branches.map(|branch| Way::new(&scenario.links, spec, group, branch)));
             first.push(ways.len() as u32);
         }
-        Self { ways: ways.into(), first: first.into(), lanes: BTreeMap::new() }
+        Self { count: ways.len(), ways: ways.into(), first: first.into(), lanes: BTreeMap::new() }
     }
 
     /// Index of the way of a group's flows, on the `branch`-th of its lines if it is on lines.
     pub fn way(&self, group: usize, branch: usize) -> u32 {
         self.first[group] + branch as u32
+    }
+
+    /// One more way; returns its index.
+    pub fn add(&mut self, way: Way) -> u32 {
+        if self.count == self.ways.len() {
+            let room = std::iter::repeat_n(&way, self.count.max(1 << 10));
+            self.ways = self.ways.iter().chain(room).cloned().collect();
+        }
+        Arc::make_mut(&mut self.ways)[self.count] = way;
+        self.count += 1;
+        self.count as u32 - 1
     }
 
     /// The group of a way.

@@ -1,5 +1,6 @@
 //! Clients: they ask for objects, and each object is a transfer: web sessions, short transfers, players of video.
 
+use crate::traffic::ends::TransferEnds;
 use crate::traffic::video::Player;
 use aqmlab_core::{Span, Stream, Time};
 use aqmlab_scenario::{Distribution, FlowSpec, Pages, Traffic};
@@ -26,6 +27,8 @@ pub struct Client {
     pub idle: Vec<u32>,
     /// Connections opened so far.
     pub opened: u32,
+    /// The hosts that its transfers go between, on a fabric.
+    pub ends: Option<TransferEnds>,
     workload: Workload,
     stop: Time,
 }
@@ -69,7 +72,7 @@ impl Client {
             Traffic::Video(video) => Workload::Video(Player::new(video.clone(), spec.payload, stop, warmup)),
             _ => Workload::Pages(Session::new(laws_of(spec)?, i, rng)),
         };
-        Some(Self { peer, idle: Vec::new(), opened: 0, workload, stop })
+        Some(Self { peer, idle: Vec::new(), opened: 0, ends: None, workload, stop })
     }
 
     /// Time of its first request.
@@ -223,7 +226,7 @@ mod tests {
             request_round_trips: 2.0,
         };
         let workload = Workload::Pages(Session::new(laws, 0, Stream::new(1, "client", 0)));
-        Client { peer: Peer::default(), idle: Vec::new(), opened: 0, workload, stop: Time::NEVER }
+        Client { peer: Peer::default(), idle: Vec::new(), opened: 0, ends: None, workload, stop: Time::NEVER }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The members of a group: flows, sources, clients, as they are drawn from the group's distributions.
 
 use crate::traffic::client::{Client, Peer};
+use crate::traffic::ends::TransferEnds;
 use crate::traffic::timed::TimedSource;
 use aqmlab_core::{Span, Streams, Time};
 use aqmlab_scenario::{Distribution, FlowSpec};
@@ -61,6 +62,7 @@ pub struct MemberStreams {
     tuple: Streams,
     client: Streams,
     source: Streams,
+    ends: Streams,
 }
 
 impl MemberStreams {
@@ -69,7 +71,7 @@ impl MemberStreams {
         let streams = |what: &str| Streams::new(seed, &format!("flows.{}.{what}", spec.name));
         let [start, stop, spread, rtt] = ["start", "stop", "spread", "rtt"].map(streams);
         let [clock, tuple, client, source] = ["clock", "tuple", "client", "source"].map(streams);
-        Self { start, stop, spread, rtt, clock, tuple, client, source }
+        Self { start, stop, spread, rtt, clock, tuple, client, source, ends: streams("ends") }
     }
 }
 
@@ -134,7 +136,15 @@ impl<'a> MemberDraft<'a> {
 
     /// It, if it asks for transfers; players count from `warmup` on.
     pub fn client(&self, warmup: Time) -> Option<Client> {
-        Client::new(self.spec, self.i, self.peer(), self.stops_at(), warmup, self.streams.client.of(self.i as u64))
+        let rng = self.streams.client.of(self.i as u64);
+        let mut client = Client::new(self.spec, self.i, self.peer(), self.stops_at(), warmup, rng)?;
+        client.ends = self.ends();
+        Some(client)
+    }
+
+    /// The hosts that it is between, on a fabric.
+    pub fn ends(&self) -> Option<TransferEnds> {
+        TransferEnds::new(self.spec, self.streams.ends.of(self.i as u64))
     }
 
     /// The source of the datagrams, or of the data, of `flow`, if it has one.

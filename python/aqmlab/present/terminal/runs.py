@@ -15,6 +15,7 @@ from aqmlab.runs.metrics import FlowResult, definitions, find
 from aqmlab.runs.results import EngineResult, RunResult, columns
 
 BITRATE = find("total.video.bitrate_mean")
+SLOWDOWN = find("total.slowdown.p99")
 
 
 def run(result: RunResult, scenario: Scenario) -> None:
@@ -109,6 +110,9 @@ def _flows(result: RunResult) -> Table:
         shown["Transfers"] = lambda group: f"{group.transfers:,}"
         shown["FCT p50 (ms)"] = lambda group: _milliseconds(group.fct_p50)
         shown["FCT p95 (ms)"] = lambda group: _milliseconds(group.fct_p95)
+    if result.total.slowdown:
+        shown["Slowdown p50"] = lambda group: SLOWDOWN.show(group.slowdown.p50 if group.slowdown else None)
+        shown["Slowdown p99"] = lambda group: SLOWDOWN.show(group.slowdown.p99 if group.slowdown else None)
     if result.total.failed:
         shown["Failed"] = lambda group: f"{group.failed:,}"
     if any(group.video for group in groups.values()):

@@ -6,6 +6,7 @@ use crate::engine::event::Event;
 use crate::net::flow::{Connection, Flow};
 use crate::net::route::Way;
 use crate::traffic::client::Peer;
+use crate::traffic::ends::TransferEnds;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Time;
 
@@ -23,8 +24,13 @@ impl NetworkState {
         if idle.is_none() || !self.groups[self.routes.group(client.peer.way)].keeps_connection {
             client.opened += 1;
         }
-        let peer = client.peer.other_ports(client.opened);
+        let mut peer = client.peer.other_ports(client.opened);
         let takes = client.request_takes(peer.rtt);
+        if let (Some(ends), None) = (&mut client.ends, idle) {
+            let (from, to) = ends.draw();
+            peer.tuple = TransferEnds::tuple(from, peer.tuple);
+            peer.way = self.add_way(self.routes.group(peer.way), from, to, peer.tuple);
+        }
         let flow = match idle {
             Some(flow) => {
                 self.renew(flow, peer);
@@ -39,6 +45,16 @@ impl NetworkState {
         (connection.asked_at, connection.size) = (self.now, size);
         self.schedule_request(index, next);
         self.agenda.push(Lane::ANY, self.now + takes, Place::application(flow), Event::Open { flow });
+    }
+
+    /// One more way, of a group's flow between hosts of a fabric.
+    pub fn add_way(&mut self, group: usize, from: u32, to: u32, tuple: u32) -> u32 {
+        let ecmp = self.ecmp.as_ref().expect("hosts are of a fabric");
+        let spec = &self.scenario.flows[group];
+        let branch = ecmp.branch(from, to, tuple, !spec.ack_path.is_empty());
+        let mut way = Way::new(&self.specs, spec, group, Some(&branch));
+        ecmp.lay(&mut way, &self.specs);
+        self.routes.add(way)
     }
 
     /// One more flow, before its start.
@@ -96,6 +112,12 @@ impl NetworkState {
         if asked_at >= self.measured.start {
             let taken = self.now.since(asked_at);
             meter.completion.add(taken);
+            if self.ecmp.is_some() {
+                let (way, of) = (&self.routes.ways[flow.way as usize], &self.groups[group]);
+                let ideal = way.ideal(flow.route(), &self.specs, of.sizes(), size);
+                let bytes = f64::from(size) * f64::from(self.scenario.flows[group].payload);
+                meter.slowdowns.add(bytes, taken.seconds() / ideal.seconds());
+            }
             if let Some(table) = &mut self.transfer_table {
                 table.group.push(group as f64);
                 table.start.push(asked_at.seconds());
@@ -104,7 +126,9 @@ impl NetworkState {
             }
         }
         let asking = &mut self.clients[client as usize];
-        asking.idle.push(index);
+        if asking.ends.is_none() || self.groups[group].keeps_connection {
+            asking.idle.push(index); // else the next has another way
+        }
         let next = asking.transfer_ended(self.now);
         self.schedule_request(client, next);
     }
@@ -119,7 +143,9 @@ impl NetworkState {
         self.group_meters[group].ended.add(&flow.sender);
         flow.restart(self.groups[group].sender(client.peer.phase), client.peer.tuple);
         connection.ended_at = self.now;
-        client.idle.push(index);
+        if client.ends.is_none() {
+            client.idle.push(index);
+        }
         let (client, next) = (connection.client, client.transfer_failed(self.now));
         self.schedule_request(client, next);
     }

@@ -36,11 +36,27 @@ impl NetworkState {
         if packet.is_resent() {
             link.recall(&mut packet, now);
         }
+        if link.shares_buffer() {
+            return self.arrive_at_shared(packet, hop.link);
+        }
         match (link.offer(&mut packet, now), link.is_impaired()) {
             (Admission::Dropped(why), _) => self.lose(hop.link, packet, why),
             (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
             (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
             (Admission::Joined, _) => self.join(hop.link),
+        }
+    }
+
+    /// A packet reaches a queue whose buffer other links share.
+    #[inline(never)]
+    fn arrive_at_shared(&mut self, mut packet: Packet, index: usize) {
+        let link = &mut self.links[index];
+        link.limit_by(&self.buffers);
+        let admission = link.offer(&mut packet, self.now);
+        link.report_to(&mut self.buffers);
+        match admission {
+            Admission::Dropped(why) => self.lose(index, packet, why),
+            _ => self.join(index), // its departures are not foreseen
         }
     }
 
@@ -99,6 +115,9 @@ impl NetworkState {
     fn start_service(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         let (end, departures) = (link.start_service(self.now), link.departures);
+        if link.shares_buffer() {
+            link.report_to(&mut self.buffers);
+        }
         if departures == DepartureMode::Events {
             self.book_removed(index as usize);
         }

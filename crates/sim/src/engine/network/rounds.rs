@@ -104,13 +104,14 @@ fn by_region(network: &NetworkState, tree: &Tree) -> Division {
 }
 
 /// Neighbouring links in each part, with the flows that they meet first; `None` if there are too few, or if flows do not come
-/// in the order of their first links.
+/// in the order of their first links, or if links share a buffer.
 fn by_queue(network: &NetworkState, threads: usize) -> Option<Division> {
     let entry = |flow: &Flow| network.routes.ways[flow.way as usize].entry(flow.route()).to as usize;
     let mut weights = vec![0; network.links.len()];
     network.flows.iter().for_each(|flow| weights[entry(flow)] += 1);
     let all = network.flows.len();
-    if weights.iter().any(|weight| weight * threads > all) || !network.flows.iter().is_sorted_by_key(entry) {
+    let shares = !network.buffers.is_empty();
+    if shares || weights.iter().any(|weight| weight * threads > all) || !network.flows.iter().is_sorted_by_key(entry) {
         return None;
     }
     let parts = (PARTS_A_THREAD * threads).min(network.links.len());
@@ -280,6 +281,7 @@ impl NetworkState {
         let is_tree = region.is_some();
         let mut part = Self {
             links: self.links.split_off(first.link),
+            buffers: self.buffers.clone(),
             link_events: self.link_events.split_off(first.link),
             series: self.series.split_off(first.link),
             flows: region.unwrap_or_else(|| self.flows.split_off(first.flow)),
@@ -291,6 +293,7 @@ impl NetworkState {
             scenario: self.scenario.clone(),
             specs: self.specs.clone(),
             routes: self.routes.clone(),
+            ecmp: self.ecmp.clone(),
             groups: self.groups.clone(),
             group_meters: vec![GroupMeter::default(); self.groups.len()],
             transfer_table: self.transfer_table.clone(),

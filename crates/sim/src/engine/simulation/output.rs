@@ -85,7 +85,7 @@ impl Simulation {
         self.scenario.places().into_iter().map(of).collect()
     }
 
-    /// What results have of links; those of a tree that are alike are taken together.
+    /// What results have of links; those of a tree or a fabric that are alike are taken together.
     fn link_results(&self, changes: &[Span]) -> Vec<(String, LinkResult)> {
         let result = |(name, link): (&str, usize)| match self.alike(name) {
             None => (name.to_string(), self.link_result(link, changes)),
@@ -97,21 +97,21 @@ impl Simulation {
         self.scenario.places().into_iter().map(result).collect()
     }
 
-    /// The links of a tree that this name stands for.
+    /// The links of a tree or a fabric that this name stands for.
     fn alike(&self, name: &str) -> Option<&AlikeLinks> {
-        self.scenario.tree.as_ref()?.alike.iter().find(|alike| alike.name == name)
+        self.scenario.alike.iter().find(|alike| alike.name == name)
     }
 
     fn links_of(&self, indices: &[usize]) -> Vec<&Link> {
         indices.iter().map(|i| &self.network.links[*i]).collect()
     }
 
-    /// Percentiles over links of a tree that are alike, and over the lines of each site.
+    /// Percentiles over links that are alike, and over the lines of each site of a tree.
     fn spreads(&self) -> Vec<(String, LinkSpread)> {
-        let Some(tree) = &self.scenario.tree else { return Vec::new() };
-        let lists = tree.alike.iter().map(|alike| (&alike.name, &alike.links));
-        let all =
-            lists.chain(tree.sites.iter().map(|(name, links)| (name, links))).filter(|(_, links)| links.len() > 1);
+        let lists = self.scenario.alike.iter().map(|alike| (&alike.name, &alike.links));
+        let all = lists
+            .chain(self.scenario.tree.iter().flat_map(|tree| &tree.sites).map(|(name, links)| (name, links)))
+            .filter(|(_, links)| links.len() > 1);
         all.map(|(name, links)| (name.clone(), LinkSpread::of(&self.links_of(links), self.network.now))).collect()
     }
 

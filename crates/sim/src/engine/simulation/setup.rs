@@ -11,13 +11,16 @@ use crate::engine::network::{LinkEvents, LinkSeries, NetworkState};
 use crate::measure::link::LinkUsage;
 use crate::measure::losses::LossMeter;
 use crate::measure::result::Series;
+use crate::net::ecmp::Ecmp;
 use crate::net::flow::Flow;
 use crate::net::link::{DepartureMode, Link};
+use crate::traffic::ends::TransferEnds;
 use crate::traffic::member::{self, Member, MemberDraft, MemberKind, MemberStreams};
 use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problem, Problems, Span, Time};
 use aqmlab_scenario::{FlowSpec, Scenario, Traffic};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Simulation {
@@ -57,7 +60,11 @@ impl Simulation {
             scenario: scenario.clone(),
             options,
         };
+        simulation.network.ecmp = scenario.fabric.map(|fabric| Ecmp::new(fabric, simulation.options.seed));
         simulation.add_links(departures)?;
+        if let Some(ecmp) = &mut simulation.network.ecmp {
+            ecmp.assign_lanes(&scenario.links, || simulation.network.agenda.calendar.lane());
+        }
         if scenario.warmup > Span::ZERO {
             let warmup = simulation.network.measured.start;
             simulation.network.agenda.push(Lane::ANY, warmup, Place::WARM_UP, Event::WarmedUp);
@@ -87,6 +94,7 @@ impl Simulation {
         let choice = |spec| scenario.scheme_of(spec, named).clone();
         self.schemes = scenario.links.iter().map(choice).collect();
         let changing = changing_links(&scenario, &self.schemes)?;
+        let mut of_ports: BTreeMap<u64, Lane> = BTreeMap::new();
         for (i, spec) in scenario.links.iter().enumerate() {
             let choice = &self.schemes[i];
             let plan = scenario.build_scheme(spec, choice)?;
@@ -95,7 +103,14 @@ impl Simulation {
             let departures = if changing[i] { DepartureMode::AtService } else { departures };
             let mut link = Link::new(spec, plan, marks, departures, seed);
             let period = link.queue.tick_every();
-            let events = LinkEvents::new(&link, || self.network.agenda.calendar.lane());
+            let mut new_lane = || self.network.agenda.calendar.lane();
+            let events = match scenario.fabric {
+                // Too many for a lane each; what takes as long ends in order, wherever it is.
+                Some(_) => {
+                    LinkEvents::new(&link, || *of_ports.entry(spec.rate.0.to_bits()).or_insert_with(&mut new_lane))
+                }
+                None => LinkEvents::new(&link, new_lane),
+            };
             self.network.link_events.push(events);
             if self.options.trace == Some(i) {
                 link = link.traced();
@@ -139,6 +154,11 @@ impl Simulation {
             .network
             .routes
             .way(group, if spec.branches.is_empty() { 0 } else { i / spec.count_of_line() as usize });
+        if let (Some(mut ends), false) = (draft.ends(), spec.traffic.has_clients()) {
+            let (from, to) = ends.draw();
+            draft.tuple = TransferEnds::tuple(from, draft.tuple);
+            draft.way = self.network.add_way(group, from, to, draft.tuple);
+        }
         let kind = self.add_sender(&draft);
         self.members[group].push(Member { kind, start, stop: draft.stops_at() });
     }
@@ -210,7 +230,7 @@ impl Simulation {
         }
         for (long, link) in long.iter().zip(&mut self.network.links) {
             let losses = LossMeter::new(long);
-            link.count_losses(if self.scenario.tree.is_some() { losses.of_few() } else { losses });
+            link.count_losses(if !self.scenario.alike.is_empty() { losses.of_few() } else { losses });
         }
     }
 

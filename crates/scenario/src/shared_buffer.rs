@@ -1,0 +1,133 @@
+//! Buffers that several links share, as those of a switch do.
+
+use crate::table_reader::{TableReader, kind};
+use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::{Bytes, Problem};
+use toml::{Table, Value};
+
+/// A buffer that several links share under dynamic thresholds (Choudhury and Hahne 1998).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedBufferSpec {
+    /// Its name.
+    pub name: String,
+    /// What may wait at all of its links together, bytes.
+    pub size: u64,
+    /// A queue may hold so many times what is free.
+    pub alpha: f64,
+}
+
+impl SharedBufferSpec {
+    /// The most that a queue can hold, bytes: while all others are empty, alpha * size / (1 + alpha).
+    pub fn most(&self) -> u64 {
+        (self.size as f64 * self.alpha / (1.0 + self.alpha)) as u64
+    }
+
+    /// `size` and `alpha` of a table.
+    pub(super) fn read(name: String, key: &'static str, table: &mut TableReader) -> Option<Self> {
+        let size: Option<Bytes> = table.required(key, "\"4 MB\"");
+        let size = table.within(key, size, "1 kB", "1000000 MB");
+        let alpha: Option<f64> = if table.raw("alpha").is_some() { table.optional("alpha") } else { Some(1.0) };
+        let alpha = table.within("alpha", alpha, "0.001", "1000");
+        Some(Self { name, size: size?.0 as u64, alpha: alpha? })
+    }
+}
+
+/// `[[buffers]]`.
+pub fn read_buffers(top: &mut TableReader) -> Vec<SharedBufferSpec> {
+    let mut buffers: Vec<SharedBufferSpec> = Vec::new();
+    for table in top.tables("buffers") {
+        let shown = table.get("name").and_then(Value::as_str).unwrap_or("0");
+        let mut buffer = TableReader::new(table, format!("buffers.{}", clip(shown)), top.found());
+        if buffer.raw("name").is_none() {
+            buffer.miss("name", "\"switch\"");
+        }
+        let name = buffer.name("0");
+        if buffers.iter().any(|known| known.name == name) {
+            buffer.refuse("name", "this name is used twice");
+        }
+        buffers.extend(SharedBufferSpec::read(name, "size", &mut buffer));
+        buffer.finish();
+    }
+    buffers
+}
+
+/// The buffer that a link shares, by its index, if its `buffer` names one; then the most that the link can hold of it takes its place.
+pub fn share(table: &mut Table, at: &str, buffers: &[SharedBufferSpec], found: &mut Vec<Problem>) -> Option<usize> {
+    let Some(Value::Table(of)) = table.get("buffer") else { return None };
+    let refused = |why: String| Problem::new(format!("{at}.buffer"), why);
+    let known: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
+    let shared = match (of.get("shared"), of.len()) {
+        (Some(Value::String(name)), 1) => known
+            .iter()
+            .position(|known| known == name)
+            .ok_or_else(|| refused(format!("shared: {}", unknown("buffer of [[buffers]]", name, &known)))),
+        (Some(other), 1) => Err(refused(format!("shared: expected the name of a buffer, found {}", kind(other)))),
+        _ => Err(refused("a table has one key here, as in { shared = \"switch\" }".into())),
+    };
+    let index = shared.map_err(|problem| found.push(problem)).ok();
+    let most = index.map_or(1_000_000, |index| buffers[index].most());
+    table.insert("buffer".into(), format!("{most} B").into());
+    if index.is_some() && table.contains_key("classes") {
+        let why = "have buffers of their own, and the link shares one; leave one of them out";
+        found.push(Problem::new(format!("{at}.classes"), why));
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse;
+
+    const SWITCH: &str = r#"
+schema = 1
+duration = "1 s"
+[[buffers]]
+name = "switch"
+size = "300 kB"
+alpha = 2
+[[links]]
+name = "port"
+count = 2
+rate = "1 Gbit/s"
+buffer = { shared = "switch" }
+[[links]]
+name = "other"
+rate = "1 Gbit/s"
+buffer = "9 packets"
+[[flows]]
+rtt = "1 ms"
+tcp = "linux"
+"#;
+
+    #[test]
+    fn links_share_a_buffer_by_its_name() {
+        let scenario = parse(SWITCH, "switch", &[]).unwrap();
+        let shared: Vec<_> = scenario.links.iter().map(|link| (link.shared, link.buffer_bytes())).collect();
+        // alone a queue gets 2 * 300 / (1 + 2) kB
+        assert_eq!(shared, [(Some(0), Some(200_000)), (Some(0), Some(200_000)), (None, None)]);
+        assert_eq!((scenario.buffers[0].size, scenario.buffers[0].alpha), (300_000, 2.0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (from, to, told) in [
+            ("alpha = 2", "alpha = 0", "buffers.switch.alpha: \"0\" is out of range: must lie in 0.001 ..= 1000"),
+            ("size = \"300 kB\"", "", "buffers.switch.size: missing"),
+            (
+                "shared = \"switch\"",
+                "shared = \"swich\"",
+                "links.port.buffer: shared: unknown buffer of [[buffers]] \"swich\"",
+            ),
+            ("shared = \"switch\"", "share = \"switch\"", "links.port.buffer: a table has one key here"),
+            ("buffer = { shared = \"switch\" }", "buffer = \"9 packets\"", "buffers.switch: no link shares it"),
+            (
+                "tcp = \"linux\"",
+                "tcp = \"linux\"\n[[changes]]\nat = \"1 ms\"\npath = \"links.port-0.buffer\"\nvalue = \"9 kB\"",
+                "is a share of buffers.switch",
+            ),
+        ] {
+            let found = parse(&SWITCH.replacen(from, to, 1), "switch", &[]).unwrap_err().to_string();
+            assert_eq!(found.matches(told).count(), 1, "{told}: {found}");
+        }
+    }
+}

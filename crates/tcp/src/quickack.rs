@@ -279,7 +279,8 @@ impl QuickAcks {
         self.compressed > 0
     }
 
-    /// An ACK is sent. What has been offered is not taken back (`tcp_select_window`). With the last of those that are sent at once the wait is the least again (`tcp_dec_quickack_mode`).
+    /// An ACK is sent: what has been offered is not taken back (`tcp_select_window`). With the last of those that are sent at once the
+    /// wait is the least again (`tcp_dec_quickack_mode`).
     pub fn on_ack(&mut self, next: u32, now: Time, params: &TcpParams) {
         let left = self.offered.saturating_sub((next - self.offered_at).saturating_mul(MSS));
         if self.rtt > Span::ZERO {
@@ -527,6 +528,28 @@ mod tests {
         assert_eq!([18, 19, 20, 21].map(|seq| beyond(seq, 17, 5)), [AckTime::Now, AckTime::Now, AckTime::Now, late]);
     }
 
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn a_compressed_ack_leaves_with_the_timer_of_an_earlier_delayed_one() {
+        let acks = QuickAcks { delayed: ms(64), ..QuickAcks::default() };
+        let sent = [62, 63, 64, 70].map(|now| acks.compressed(ms(now + 1), ms(now)));
+        assert_eq!(sent, [ms(63), ms(64), ms(65), ms(71)], "that of 64 ms is over at 64 ms");
+        assert_eq!(acks.compressed(ms(66), ms(63)), ms(64));
+    }
+
+    #[test]
+    fn what_was_offered_is_kept_in_whole_units() {
+        // As Linux 7.3: 524,288 bytes from segment 1482 on leave 524,288 - 21 * 1448 = 493,880 at 1503; in units of 16,384 that is 31.
+        let params = linux();
+        let rtt = Span::from_millis(40);
+        let mut acks = QuickAcks { rtt, offered: 524_288, offered_at: 1482, window: 400_000, ..QuickAcks::default() };
+        acks.on_ack(1503, ms(0), &params);
+        assert_eq!((unit(&params), acks.offered), (16_384, 31 * 16_384));
+    }
+
     /// The first segment is lost. The window of 64,088 bytes may grow to 162/256 of what 128 KiB have room for beside those held: the
     /// first takes 2280 bytes, when the window has grown, each other one 1448. So it grows by 2896 with four, to 77,835 with the
     /// fifth, beside 8072 bytes, and then no more. Three more are duplicates.
@@ -557,7 +580,6 @@ mod tests {
 
     #[test]
     fn the_round_trip_time_is_that_of_the_ack_that_the_sender_has_seen_last() {
-        let ms = |ms| Time::ZERO + Span::from_millis(ms);
         let smoothed = Span::from_millis(41);
         let mut acks = QuickAcks { back: Span::from_millis(20), answered: ms(100), smoothed, ..QuickAcks::default() };
         let mut measure = |sent, now, answered| {
@@ -574,7 +596,6 @@ mod tests {
     #[test]
     fn what_waits_to_be_read_behind_the_first_segment_counts_in_the_next_round_trip() {
         let params = linux();
-        let ms = |ms| Time::ZERO + Span::from_millis(ms);
         let mut acks =
             QuickAcks { smoothed: Span::from_millis(40), share: 162, round: (ms(0), 1), ..QuickAcks::default() };
         acks.adjust_space(2, 12, 12, ms(50), &params); // segment 1 has come, and with it ten that were held

@@ -66,7 +66,7 @@ impl LinuxState {
     pub fn grow(&mut self, cwnd: f64, w_max: f64, c: f64, ack: &Facts) -> f64 {
         let acked = ack.credit() as u64;
         let delay = self.delay_min.unwrap_or(ack.srtt);
-        let scale = 10 * (102.4 * c).round() as u64; // `bic_scale`: 41 for 0.4
+        let scale = 10 * (102.4 * c).round().max(1.0) as u64; // `bic_scale`: 41 for 0.4
         self.epoch.count(cwnd as u64, w_max as u64, scale, acked, ticks(ack.now), delay);
         cwnd + self.epoch.collect(acked) as f64
     }
@@ -136,9 +136,9 @@ fn ticks(time: Time) -> u64 {
 /// One step of Newton's method, its third taken as 341/1024, from the root of the leading bits, 3.6 % up (`cubic_root`, which has
 /// these from a table).
 fn cubic_root(of: u64) -> u64 {
-    let bits = (u64::from(of.ilog2() + 1) * 84 >> 8) - 1; // a third of them
+    let bits = ((u64::from(of.ilog2() + 1) * 84) >> 8) - 1; // a third of them
     let leading = of >> (3 * bits);
-    let guess = ((66.3 * libm::cbrt(leading as f64)) as u64) << bits >> 6;
+    let guess = (((66.3 * libm::cbrt(leading as f64)) as u64) << bits) >> 6;
     ((2 * guess + of / (guess * (guess - 1))) * 341) >> 10
 }
 

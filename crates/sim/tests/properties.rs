@@ -193,12 +193,14 @@ fn result(scenario: &Arc<Scenario>, aqm: &SchemeAssignment, seed: u64) -> RunRes
     result
 }
 
-/// Most packets of 40 B or more, the least size on the wire, that may wait.
-fn room(link: &LinkSpec) -> f64 {
-    match link.buffer {
+/// Most packets of 40 B or more, the least size on the wire, that may wait: each of the four queues of cake-mq has the buffer.
+fn room(scenario: &Scenario, link: &LinkSpec, aqm: &SchemeAssignment) -> f64 {
+    let queues = if scenario.scheme_of(link, Some(aqm)).name == "cake-mq" { 4.0 } else { 1.0 };
+    let of_one = match link.buffer {
         Limit::Packets(packets) => f64::from(packets),
         Limit::Bytes(bytes) => (bytes / 40) as f64,
-    }
+    };
+    queues * of_one
 }
 
 /// The least rate a link ever has.
@@ -211,9 +213,14 @@ fn least_rate(link: &LinkSpec) -> f64 {
     rates.into_iter().fold(link.rate.0, f64::min)
 }
 
-/// `longest`: what a packet may wait at most, s.
-fn check_link(spec: &LinkSpec, longest: f64, warmed_up: bool, link: &LinkResult) -> Result<(), TestCaseError> {
-    let room = room(spec);
+/// `room`: packets that may wait at most; `longest`: what one may wait, s.
+fn check_link(
+    spec: &LinkSpec,
+    room: f64,
+    longest: f64,
+    warmed_up: bool,
+    link: &LinkResult,
+) -> Result<(), TestCaseError> {
     let waiting = link.arrived as f64 - link.departed as f64 - link.dropped as f64;
     let least = if warmed_up { -room } else { 0.0 };
     prop_assert!((least..=room).contains(&waiting), "{waiting} packets more wait than at the start");
@@ -324,7 +331,8 @@ proptest! {
         let result = result(&scenario, &aqm, seed);
         for (spec, (name, link)) in scenario.links.iter().zip(&result.links) {
             prop_assert_eq!(&spec.name, name);
-            check_link(spec, longest_delay(&scenario, spec, &aqm), scenario.warmup.0 > 0, link)?;
+            let (room, longest) = (room(&scenario, spec, &aqm), longest_delay(&scenario, spec, &aqm));
+            check_link(spec, room, longest, scenario.warmup.0 > 0, link)?;
         }
         for (spec, (name, flows)) in scenario.flows.iter().zip(&result.flows) {
             prop_assert_eq!(&spec.name, name);

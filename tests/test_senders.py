@@ -109,13 +109,12 @@ def test_a_misspelt_name_is_compared_with_schemes_laws_and_scenarios() -> None:
         assert f'did you mean "{meant}"?' in command("show", given).stderr
 
 
-def test_no_two_things_have_the_same_name_but_a_law_and_its_study() -> None:
-    laws = [law.name for law in catalogue.laws()]
+def test_no_two_things_have_the_same_name_but_a_law_or_a_scheme_and_its_study() -> None:
+    studied = [law.name for law in catalogue.laws()] + [scheme.name for scheme in catalogue.schemes()]
     names = [
-        *laws,
-        *(scheme.name for scheme in catalogue.schemes()),
+        *studied,
         *study.studies(),
-        *(name for name in study.suites() if name not in laws),
+        *(name for name in study.suites() if name not in studied),
         *aqmlab.scenarios(),
         "tcp",
     ]

@@ -36,8 +36,7 @@ start = "{start}"
 FIRST = (1000, 0.001, "7 ns")
 ALONE = [FIRST, (1000, 12.8, "100.001 us")]
 FLOWS = [FIRST, (1000, 4.0, "100.001 us"), (500, 3.2, "130.002 us"), (700, 5.6, "270.003 us")]
-SCHEMES = [scheme.name for scheme in aqmlab.schemes() if scheme.name != "cake-mq"]
-"""To the queues of cake-mq a run steers by addresses and ports, which a line is not told of (docs/roadmap.md)."""
+SCHEMES = [scheme.name for scheme in aqmlab.schemes()]
 
 Packet = tuple[int, int, int]
 """Arrival (ns), flow and bytes."""
@@ -45,7 +44,7 @@ Packet = tuple[int, int, int]
 
 def scenario(aqm: str) -> str:
     """The scenario of a scheme: with one flow where flows are told apart by a hash, as that of a line is another."""
-    flows = ALONE if aqm.startswith("fq-") or aqm == "cake" else FLOWS
+    flows = ALONE if aqm.startswith(("fq-", "cake")) else FLOWS
     groups = (
         GROUP.format(number=number, packet=packet, rate=rate, start=start)
         for number, (packet, rate, start) in enumerate(flows)

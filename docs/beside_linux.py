@@ -30,6 +30,16 @@ SCHEMES, LAWS = DOCS / "schemes" / "linux", DOCS / "tcp" / "linux"
 MARKED = {"dctcp": ("codel:ce_threshold=1ms", {"flows.bulk.ecn": "true", f"links.{LINK}.ecn": "true"})}
 """The scheme, and what is set, for laws that need marks; all others are shown with DropTail."""
 
+BOUNDS = {"ared": ["bottom=0.01"]}
+"""What Linux has no parameter for."""
+
+
+def as_linux(scheme: catalogue.Scheme) -> str:
+    """Return the scheme with the rules of Linux, where its own are others."""
+    has_flavour = any(each.name == "flavour" and each.default != "linux" for each in scheme.parameters)
+    values = (["flavour=linux"] if has_flavour else []) + BOUNDS.get(scheme.name, [])
+    return f"{scheme.name}:{','.join(values)}" if values else scheme.name
+
 
 class Subject(NamedTuple):
     """What a picture is about: a scenario with a scheme, and where the picture goes."""
@@ -42,7 +52,9 @@ class Subject(NamedTuple):
 def subjects() -> Iterator[Subject]:
     """Yield the schemes and laws that Linux has. InputError if no kernel is built."""
     newest()
-    every = [Subject(load(SCENARIO), scheme.name, SCHEMES / f"{scheme.name}.png") for scheme in catalogue.schemes()]
+    every = [
+        Subject(load(SCENARIO), as_linux(scheme), SCHEMES / f"{scheme.name}.png") for scheme in catalogue.schemes()
+    ]
     for law in catalogue.laws():
         aqm, values = MARKED.get(law.name, ("droptail", {}))
         tcp = f'{{ profile = "linux", congestion_control = "{law.name}" }}'

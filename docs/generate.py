@@ -12,6 +12,7 @@ from shlex import quote
 
 import api
 import measures
+from beside_linux import as_linux
 
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
@@ -68,7 +69,7 @@ def scheme_page(scheme: Scheme) -> str:
         "*30 flows, 120 from 20 s to 40 s, then 30 again, through 30 Mbit/s; the dashed line is the target:*\n"
         f"`aqmlab run catalogue/load-step --aqm {scheme.name} --out DIR`.",
         scheme.page,
-        *beside_linux(DOCS / "schemes" / "linux" / f"{scheme.name}.png", scheme.title, f" --aqms {scheme.name}"),
+        *beside_linux(DOCS / "schemes" / "linux" / f"{scheme.name}.png", scheme.title, f" --aqms {as_linux(scheme)}"),
         "## Parameters",
         parameters(scheme.parameters) if scheme.parameters else "None.",
         "## State shown",

@@ -140,7 +140,7 @@ impl CongestionControl for Cubic {
             && let Some(linux) = &mut self.linux
         {
             if is_used {
-                window.cwnd = linux.grow(cwnd, self.w_max, self.params.c, ack);
+                window.cwnd = linux.grow(cwnd, self.w_max, &self.params, ack);
             }
             return;
         }

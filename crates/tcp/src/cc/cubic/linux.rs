@@ -1,6 +1,6 @@
 //! Growth in whole segments and whole ticks, as `tcp_cubic.c` has it (Linux 7.3, net/ipv4, `bictcp_update` and `tcp_cong_avoid_ai`).
 
-use super::{Facts, Window};
+use super::{CubicParams, Facts, Window};
 use crate::cc::slow_start::SlowStart;
 use aqmlab_core::{Span, Time};
 
@@ -9,12 +9,26 @@ const TICK: Span = Span::from_millis(1);
 const HZ: u64 = 1000;
 /// For how long a count holds while the window stays, in ticks.
 const HOLDS: u64 = HZ / 32;
-/// ACKs that Reno's window takes for a segment, over the window, in eighths: 8*(1 + beta)/(3*(1 - beta)), rounded down.
-const RENO: u64 = 15;
 /// The cubic's time is counted in units of 2^-10 s (`BICTCP_HZ`).
 const TIME_BITS: u32 = 10;
 /// One segment, in units of C times the cube of such a time.
 const SEGMENT: u64 = 1 << (10 + 3 * TIME_BITS);
+
+/// What the module makes of its parameters.
+#[derive(Clone, Copy, Debug)]
+struct Constants {
+    /// C, of 1024 (`cube_rtt_scale`): ten times `bic_scale`, which is 41 for 0.4.
+    c: u64,
+    /// ACKs that Reno's window takes for a segment, over the window, in eighths (`beta_scale`): 15 for 717/1024.
+    reno: u64,
+}
+
+impl Constants {
+    fn of(params: &CubicParams) -> Self {
+        let beta = (1024.0 * params.beta) as u64;
+        Self { c: 10 * (102.4 * params.c).round().max(1.0) as u64, reno: 8 * (1024 + beta) / 3 / (1024 - beta) }
+    }
+}
 
 /// Linux's state beyond RFC 9438, and the slow start.
 #[derive(Clone, Debug)]
@@ -62,55 +76,57 @@ impl LinuxState {
         (self.epoch.start, self.epoch.acked) = (None, 0);
     }
 
-    /// The window after an ACK, `w_max` and `c` as [`super::Cubic`] has them.
-    pub fn grow(&mut self, cwnd: f64, w_max: f64, c: f64, ack: &Facts) -> f64 {
-        let acked = ack.credit() as u64;
-        let delay = self.delay_min.unwrap_or(ack.srtt);
-        let scale = 10 * (102.4 * c).round().max(1.0) as u64; // `bic_scale`: 41 for 0.4
-        self.epoch.count(cwnd as u64, w_max as u64, scale, acked, ticks(ack.now), delay);
+    /// The window after an ACK, `w_max` as [`super::Cubic`] has it.
+    pub fn grow(&mut self, cwnd: f64, w_max: f64, params: &CubicParams, ack: &Facts) -> f64 {
+        let (acked, now) = (ack.credit() as u64, ticks(ack.now));
+        if !self.epoch.holds(cwnd as u64, acked, now) {
+            let delay = self.delay_min.unwrap_or(ack.srtt);
+            self.epoch.count(cwnd as u64, w_max as u64, Constants::of(params), acked, now, delay);
+        }
         cwnd + self.epoch.collect(acked) as f64
     }
 }
 
 impl Epoch {
-    /// Computes the number of segments to be acknowledged for one more in the window (`bictcp_update`).
-    fn count(&mut self, cwnd: u64, w_max: u64, scale: u64, acked: u64, now: u64, delay: Span) {
+    /// Takes in what an ACK tells of. True while the last count holds.
+    fn holds(&mut self, cwnd: u64, acked: u64, now: u64) -> bool {
         self.reno_acked += acked;
-        if self.last.0 == cwnd && now - self.last.1 <= HOLDS {
-            return;
-        }
+        self.last.0 == cwnd && now - self.last.1 <= HOLDS
+    }
+
+    /// Computes the number of segments to be acknowledged for one more in the window (`bictcp_update`).
+    fn count(&mut self, cwnd: u64, w_max: u64, constants: Constants, acked: u64, now: u64, delay: Span) {
         if self.start.is_none() || now != self.last.1 {
             self.last = (cwnd, now);
-            let start = self.start.unwrap_or_else(|| self.begin(cwnd, w_max, scale, acked, now));
-            let target = self.target(now - start + delay.0.div_ceil(TICK.0), scale);
+            let start = self.start.unwrap_or_else(|| self.begin(cwnd, w_max, constants.c, acked, now));
+            let target = self.target(now - start + delay.0.div_ceil(TICK.0), constants.c);
             self.per_segment = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
             if w_max == 0 {
                 self.per_segment = self.per_segment.min(20); // the bandwidth is still unknown
             }
         }
-        self.keep_up_with_reno(cwnd);
+        self.keep_up_with_reno(cwnd, cwnd * constants.reno / 8);
         self.per_segment = self.per_segment.max(2);
     }
 
     /// The stage begins: where the window was reduced is its plateau, if that is above it. Returns the time.
-    fn begin(&mut self, cwnd: u64, w_max: u64, scale: u64, acked: u64, now: u64) -> u64 {
+    fn begin(&mut self, cwnd: u64, w_max: u64, c: u64, acked: u64, now: u64) -> u64 {
         (self.reno, self.reno_acked) = (cwnd, acked);
         self.origin = w_max.max(cwnd);
-        self.k = if w_max > cwnd { cubic_root(SEGMENT / scale * (w_max - cwnd)) } else { 0 };
+        self.k = if w_max > cwnd { cubic_root(SEGMENT / c * (w_max - cwnd)) } else { 0 };
         *self.start.insert(now)
     }
 
     /// The cubic, some ticks after its start.
-    fn target(&self, after: u64, scale: u64) -> u64 {
+    fn target(&self, after: u64, c: u64) -> u64 {
         let time = (after << TIME_BITS) / HZ;
         let from_plateau = time.abs_diff(self.k);
-        let by = (u128::from(scale) * u128::from(from_plateau).pow(3) / u128::from(SEGMENT)) as u64;
+        let by = (u128::from(c) * u128::from(from_plateau).pow(3) / u128::from(SEGMENT)) as u64;
         if time < self.k { self.origin.saturating_sub(by) } else { self.origin + by }
     }
 
-    /// Grows no slower than Reno would have.
-    fn keep_up_with_reno(&mut self, cwnd: u64) {
-        let per_reno = cwnd * RENO / 8;
+    /// Grows no slower than Reno would have, with one more for so many acknowledged.
+    fn keep_up_with_reno(&mut self, cwnd: u64, per_reno: u64) {
         let grown = self.reno_acked.div_ceil(per_reno).saturating_sub(1);
         self.reno += grown;
         self.reno_acked -= grown * per_reno;
@@ -145,9 +161,29 @@ fn cubic_root(of: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aqmlab_core::ParamSet;
 
     /// C = 0.4 is 41/1024 of ten segments; 2^40/410 = 2,681,735,677 units are a segment.
     const SCALE: u64 = 410;
+    const LINUX: Constants = Constants { c: SCALE, reno: 15 };
+
+    /// As `bictcp_update`: the ACK is taken in, then counted unless the last count holds.
+    fn count(epoch: &mut Epoch, cwnd: u64, w_max: u64, acked: u64, now: u64, delay: Span) -> u64 {
+        if !epoch.holds(cwnd, acked, now) {
+            epoch.count(cwnd, w_max, LINUX, acked, now, delay);
+        }
+        epoch.per_segment
+    }
+
+    #[test]
+    fn constants_are_those_of_the_module() {
+        let of = |beta, c| {
+            let Constants { c, reno } = Constants::of(&CubicParams { beta, c, ..CubicParams::defaults() });
+            (c, reno)
+        };
+        // 8 * 1741 / 3 = 4642, over 307: 15. Of one half 8 * 1536 / 3 = 4096, over 512: 8. C of 0.001 would be 0, and is one.
+        assert_eq!([of(717.0 / 1024.0, 0.4), of(0.5, 0.8), of(0.5, 0.001)], [(410, 15), (820, 8), (10, 8)]);
+    }
 
     #[test]
     fn the_time_to_the_plateau_is_that_of_the_kernel() {
@@ -169,10 +205,7 @@ mod tests {
     #[test]
     fn a_count_holds_for_31_ticks_while_the_window_stays_and_then_follows_the_cubic() {
         let mut epoch = Epoch::default();
-        let mut count = |cwnd, acked, now| {
-            epoch.count(cwnd, 90, SCALE, acked, now, Span::from_millis(100));
-            epoch.per_segment
-        };
+        let mut count = |cwnd, acked, now| count(&mut epoch, cwnd, 90, acked, now, Span::from_millis(100));
         // 100 ms after the start are 102 units: 90 - (410 * 4061^3 >> 40) = 90 - 24 = 66, three above 63: one for 21.
         assert_eq!(count(63, 1, 5000), 21);
         assert_eq!([5001, 5031].map(|now| count(63, 1, now)), [21, 21]);
@@ -183,13 +216,12 @@ mod tests {
     #[test]
     fn another_window_within_a_tick_is_compared_with_renos_alone() {
         let mut epoch = Epoch::default();
-        epoch.count(10, 0, SCALE, 1, 5000, Span::ZERO);
+        count(&mut epoch, 10, 0, 1, 5000, Span::ZERO);
         assert_eq!((epoch.per_segment, epoch.reno), (20, 10), "the bandwidth is unknown");
-        // Reno takes 10*15/8 = 18 for a segment: with 38 it has two more, 20 for each of them is more than 10/2.
-        epoch.count(11, 0, SCALE, 37, 5000, Span::ZERO);
-        // 11*15/8 = 20: one and 18 left; 11 is not above 11.
+        // Reno takes 11*15/8 = 20 of 38 for one segment, and 18 are left; 11 is not above 11, and 20 stays.
+        count(&mut epoch, 11, 0, 37, 5000, Span::ZERO);
         assert_eq!((epoch.per_segment, epoch.reno, epoch.reno_acked), (20, 11, 18));
-        epoch.count(12, 0, SCALE, 60, 5000, Span::ZERO);
+        count(&mut epoch, 12, 0, 60, 5000, Span::ZERO);
         // 12*15/8 = 22: 78 are three and 12 left; 14 is two above 12: one for six.
         assert_eq!((epoch.per_segment, epoch.reno, epoch.reno_acked), (6, 14, 12));
     }

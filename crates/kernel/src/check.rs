@@ -31,6 +31,9 @@ pub fn problems(scenario: &Scenario) -> Vec<Problem> {
     if scenario.tree.is_some() {
         found.push(Problem::new("lines", "are not set up on Linux here; expected links and flows with paths"));
     }
+    if scenario.wifi.is_some() {
+        found.push(Problem::new("wifi", "has no radio on Linux here; expected links and flows with paths"));
+    }
     if scenario.fabric.is_some() {
         found.push(Problem::new("fabric", "is not set up on Linux here; expected links and flows with paths"));
     }

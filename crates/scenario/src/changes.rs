@@ -121,6 +121,9 @@ impl Change {
             ["rate"] if matches!(spec.changes, RateChanges::Trace(_)) => {
                 Err("the link follows a trace, which has no rate to change".into())
             }
+            ["rate"] if scenario.wifi.as_ref().is_some_and(|wifi| wifi.first() <= link) => {
+                Err("the rate of a station's radio does not change during a run".into())
+            }
             ["rate"] => within(&text, "1 bit/s", "10 Tbit/s").map(|rate| Action::Rate(link, rate)),
             ["delay"] => {
                 let delay: Span = within(&text, "0 s", "1000 s")?;
@@ -150,9 +153,10 @@ impl Change {
 
     fn of_flows(&self, scenario: &Scenario, links: &[LinkSpec], group: usize, key: &str) -> Result<Action, String> {
         match key {
-            "count" if !scenario.flows[group].branches.is_empty() => {
-                Err("the number of flows on lines does not change during a run; expected rtt, rate or stop".into())
-            }
+            "count" if !scenario.flows[group].branches.is_empty() => Err(
+                "the number of flows on lines or at stations does not change during a run; expected rtt, rate or stop"
+                    .into(),
+            ),
             "count" => match u32::parse(&self.text()?)? {
                 count if count <= MOST_FLOWS => Ok(Action::Count(group, count)),
                 count => Err(format!("\"{count}\" is out of range: must lie in 0 ..= {MOST_FLOWS}")),

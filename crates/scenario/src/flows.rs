@@ -6,6 +6,7 @@ use crate::table_reader::{TableReader, kind, scalar};
 use crate::tcp::{Tcp, read_tcp};
 use crate::traffic::{read_distribution, read_traffic, required_distribution};
 use crate::tree::TreeShape;
+use crate::wifi::CellShape;
 use crate::{Batch, Branch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
@@ -22,27 +23,29 @@ const UDP_HEADER: Bytes = Bytes(28.0);
 /// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
 const QUIC_PAYLOAD: u32 = 1452;
 
-/// One `[[flows]]`, whose table stands at `at`; paths may name any of `links`, or the flows are on lines of the tree `shape`, or between
-/// hosts of the `fabric`.
-pub fn read_flows(
-    table: &Table,
-    at: &str,
-    links: &[String],
-    shape: Option<&TreeShape>,
-    fabric: Option<&FabricShape>,
-    found: &mut Vec<Problem>,
-) -> Option<FlowSpec> {
+/// Where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
+pub struct FlowPlaces<'a> {
+    pub links: &'a [String],
+    pub tree: Option<&'a TreeShape<'a>>,
+    pub fabric: Option<&'a FabricShape<'a>>,
+    pub cell: Option<&'a CellShape<'a>>,
+}
+
+/// One `[[flows]]`, whose table stands at `at`.
+pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<Problem>) -> Option<FlowSpec> {
+    let FlowPlaces { links, tree: shape, fabric, cell } = *places;
     let mut flow = TableReader::new(table, at, found);
     let name = flow.name("flows");
     let traffic = read_traffic(&mut flow);
     let is_tcp = traffic.as_ref().is_none_or(Traffic::is_tcp);
     let is_quic = traffic.as_ref().is_some_and(Traffic::is_foreign);
     let plan = flow.text("lines");
+    let stations = flow.text("stations");
     let path = match flow.raw("path") {
-        None if plan.is_some() => Some(Vec::new()),
+        None if plan.is_some() || stations.is_some() => Some(Vec::new()),
         None if fabric.is_some() => fabric.map(|shape| shape.fabric.longest(false)),
         None if links.is_empty() => {
-            flow.miss("lines", "true");
+            flow.miss(if cell.is_some() { "stations" } else { "lines" }, "true");
             None
         }
         None => Some((0..links.len()).collect()),
@@ -65,8 +68,12 @@ pub fn read_flows(
         Some(value) => read_path(&mut flow, "ack_path", value, links),
     };
     let ends = fabric.and_then(|shape| read_hosts(&mut flow, &shape.fabric));
-    let branches = match (plan, shape) {
-        (Some(plan), Some(shape)) => read_branches(&mut flow, plan, shape, is_tcp),
+    let branches = match (plan, shape, stations, cell) {
+        (Some(plan), Some(shape), ..) => read_branches(&mut flow, plan, shape, is_tcp),
+        (_, _, Some(list), Some(cell)) => {
+            let wired = [&path, &ack_path].map(|path| path.as_deref().unwrap_or_default());
+            read_direction(&mut flow).map(|is_up| cell.branches(list, is_up, is_tcp, wired))
+        }
         _ => Some(Vec::new()),
     };
     let (rtt_notification, tcp) = match is_tcp {
@@ -94,7 +101,7 @@ pub fn read_flows(
     flow.finish();
     let Tcp { profile, is_default, variant, params, control } = tcp?;
     let (branches, mut path, mut ack_path) = (branches?, path?, ack_path?);
-    if plan.is_some() {
+    if plan.is_some() || stations.is_some() {
         let first = branches.first()?; // a plan may have no line at all
         (path, ack_path) = (first.path.clone(), first.ack_path.clone());
     }
@@ -159,9 +166,14 @@ fn read_branches(flow: &mut TableReader, plan: &str, shape: &TreeShape, has_acks
             flow.refuse(key, "stands beside lines, which have their own; leave one of them out");
         }
     }
-    let direction = flow.text("direction").unwrap_or("down");
-    match direction {
-        "down" | "up" => Some(shape.branches(plan, direction == "up", has_acks)),
+    read_direction(flow).map(|is_up| shape.branches(plan, is_up, has_acks))
+}
+
+/// Whether data go up.
+fn read_direction(flow: &mut TableReader) -> Option<bool> {
+    match flow.text("direction").unwrap_or("down") {
+        "down" => Some(false),
+        "up" => Some(true),
         other => {
             flow.refuse("direction", unknown("direction", other, &["down", "up"]));
             None

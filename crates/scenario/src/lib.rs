@@ -24,6 +24,7 @@ mod table_reader;
 mod tcp;
 mod traffic;
 mod tree;
+mod wifi;
 
 pub use aggregation::Aggregation;
 pub use assignment::SchemeAssignment;
@@ -39,6 +40,7 @@ pub use policer::{PolicerAction, PolicerSpec};
 pub use shared_buffer::SharedBufferSpec;
 pub use sizing::buffer_packets;
 pub use tree::{AlikeLinks, Branch, Tree};
+pub use wifi::{Ampdu, CellQueues, RadioChannel, Station, Wifi};
 
 use aqmlab_aqm::catalogue::HtbPlan;
 use aqmlab_aqm::link_layer::LinkLayer;
@@ -78,7 +80,9 @@ pub struct Scenario {
     pub tree: Option<Tree>,
     /// The leaf-spine fabric that all links are of, if there is one.
     pub fabric: Option<Fabric>,
-    /// Links of a tree or a fabric that differ by their place only.
+    /// The Wi-Fi cell, if there is one.
+    pub wifi: Option<Wifi>,
+    /// Links of a tree, a fabric or a cell that differ by their place only.
     pub alike: Vec<AlikeLinks>,
     /// The text that it was read from, overrides included.
     pub source: toml::Table,
@@ -89,7 +93,7 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// Name that paths and results use.
     pub name: String,
-    /// Name of the links that it is like, which results take together; its own if it is of no tree and no fabric.
+    /// Name of the links that it is like, which results take together; its own if it is of none.
     pub list: String,
     /// Rate of the transmitter, at first; the mean of a trace.
     pub rate: Rate,
@@ -153,11 +157,11 @@ pub struct FlowSpec {
     pub path: Vec<usize>,
     /// Indices of the links that ACKs queue at on their way back, in order; none: they return without queueing.
     pub ack_path: Vec<usize>,
-    /// On lines: the way of the flows of each, in order; `path` and `ack_path` are those of the first. Empty elsewhere.
+    /// On lines, or at stations: the way of the flows of each, in order; `path` and `ack_path` are those of the first. Empty elsewhere.
     pub branches: Vec<Branch>,
     /// On a fabric: the hosts that the flows go between.
     pub ends: Option<Arc<HostRange>>,
-    /// Hosts that the flows are spread over, on lines those of each; one for each flow if `None`.
+    /// Hosts that the flows are spread over, on lines and at stations those of each; one for each flow if `None`.
     pub hosts: Option<u32>,
     /// Round-trip propagation of the whole path, link delays included.
     pub rtt: Distribution<Span>,

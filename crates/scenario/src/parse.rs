@@ -2,7 +2,7 @@
 
 use crate::changes::read_changes;
 use crate::fabric::read_fabric;
-use crate::flows::{check_flows, read_flows};
+use crate::flows::{FlowPlaces, check_flows, read_flows};
 use crate::link_trace::read_traces;
 use crate::links::read_link;
 use crate::location::{locate, location};
@@ -11,6 +11,7 @@ use crate::set::set;
 use crate::shared_buffer::{read_buffers, share};
 use crate::table_reader::{TableReader, default_name, kind, scalar};
 use crate::tree::{by_plan, read_shape};
+use crate::wifi::{by_station, read_cell};
 use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario};
 use aqmlab_core::problem::{ProblemKind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
@@ -78,11 +79,13 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     let has_tree = ["sites", "plans", "lines"].iter().any(|key| table.contains_key(*key));
     let has_fabric = table.contains_key("fabric");
     let of_fabric = read_fabric(&mut top);
-    let link_tables = if has_tree || has_fabric { top.tables("links") } else { top.some_tables("links") };
+    let has_cell = ["wifi", "stations"].iter().any(|key| table.contains_key(*key));
+    let link_tables = if has_tree || has_fabric || has_cell { top.tables("links") } else { top.some_tables("links") };
     let flow_tables = top.some_tables("flows");
     let (mut link_tables, lists) = repeat_links(&link_tables, top.found());
     let shape = read_shape(&mut top, link_tables.len());
-    if has_tree && shape.is_none() || has_fabric && of_fabric.is_none() {
+    let cell = read_cell(&mut top, link_tables.len());
+    if has_tree && shape.is_none() || has_fabric && of_fabric.is_none() || has_cell && cell.is_none() {
         return None;
     }
     let mut buffers = read_buffers(&mut top);
@@ -98,9 +101,16 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         let at = format!("flows.{}", clip(shown));
         let before = found.len();
         for own in repeat_flows((*table).clone(), &at, &lists, found) {
-            for own in by_plan(&own.table, shape.as_ref(), found) {
+            let of_plans = by_plan(&own.table, shape.as_ref(), found).into_iter();
+            for own in of_plans.flat_map(|own| by_station(&own, cell.as_ref(), found)).collect::<Vec<_>>() {
                 let mut problems = Vec::new();
-                flows.extend(read_flows(&own, &at, &link_names, shape.as_ref(), of_fabric.as_ref(), &mut problems));
+                let places = FlowPlaces {
+                    links: &link_names,
+                    tree: shape.as_ref(),
+                    fabric: of_fabric.as_ref(),
+                    cell: cell.as_ref(),
+                };
+                flows.extend(read_flows(&own, &at, &places, &mut problems));
                 found.extend(problems.into_iter().filter(|_| found.len() == before).collect::<Vec<_>>());
             }
             if found.len() > before {
@@ -141,6 +151,16 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     if let Some(shape) = &of_fabric {
         (links, alike) = shape.build(&mut buffers, &flows, &traces, found)?;
     }
+    let wifi = match cell {
+        Some(_) if !found.is_empty() => return None, // what is wrong has been said
+        Some(cell) => {
+            let (wifi, of_stations) = cell.build(&mut links, &flows, &traces, found)?;
+            refuse_twice("links", links.iter().map(|link| link.name.as_str()), found);
+            alike = of_stations;
+            Some(wifi)
+        }
+        None => None,
+    };
     for (i, buffer) in buffers.iter().enumerate() {
         if links.len() >= link_tables.len() && links.iter().all(|link| link.shared != Some(i)) {
             let why = "no link shares it; write buffer = { shared = \"NAME\" } in some, or leave it out";
@@ -166,6 +186,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         awaited,
         tree,
         fabric,
+        wifi,
         alike,
         source,
     };

@@ -27,8 +27,12 @@ impl Scenario {
         if self.source.contains_key("buffers") {
             shown["buffers"] = json!(self.source.get("buffers"));
         }
-        let keys: &[&str] = if self.tree.is_some() { &["sites", "plans", "lines"] } else { &["fabric"] };
-        if !self.alike.is_empty() {
+        let keys: &[&str] = match () {
+            () if self.tree.is_some() => &["sites", "plans", "lines"],
+            () if self.wifi.is_some() => &["wifi", "stations"],
+            () => &["fabric"],
+        };
+        if !self.alike.is_empty() || self.wifi.is_some() {
             for key in keys {
                 shown[*key] = json!(self.source.get(*key));
             }

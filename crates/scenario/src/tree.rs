@@ -39,10 +39,10 @@ pub struct AlikeLinks {
     pub each: bool,
 }
 
-/// The way of a member of a group of flows on a tree.
+/// The way of a member of a group of flows on a tree or in a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
-    /// Number of its line among those of the plan, whether all of them are built or not.
+    /// Number of its line among those of the plan, whether all of them are built or not, or of its station in the cell.
     pub number: u32,
     /// Indices of the links crossed, in order.
     pub path: Vec<usize>,

@@ -76,6 +76,7 @@ pub use measure::result::{Delays, EngineStats, FlowTable, Output, RunResult, Ser
 pub use measure::settling::Stage;
 pub use measure::slowdown::SlowdownResult;
 pub use measure::spans::Spans;
+pub use measure::station::StationResult;
 pub use measure::trace::{PacketTrace, TraceTable};
 pub use net::WirePacket;
 pub use net::direction::{Decision, Direction, PacketInFlight, PacketOutcome};

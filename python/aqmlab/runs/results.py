@@ -191,6 +191,16 @@ class RunResult(Result):
         """
         return self.measured.get("spreads", {})  # type: ignore[no-any-return]
 
+    @property
+    def stations(self) -> Mapping[str, Mapping[str, Any]]:
+        """In a Wi-Fi cell, what each station has of the air with what is sent to it, those that are alike on average.
+
+        By name: "count" stations, "airtime" (share of the time that one is on the air), "airtime_share" (the same over
+        the sum of all stations), "ampdu_mean" (MPDUs of an aggregate) and "mpdu_loss_ratio" (MPDUs that did not arrive
+        over those sent), the last two None where nothing was sent. Empty without a cell.
+        """
+        return self.measured.get("stations", {})  # type: ignore[no-any-return]
+
     @cached_property
     def engine(self) -> EngineResult:
         """The cost of the run."""

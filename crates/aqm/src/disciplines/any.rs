@@ -112,6 +112,9 @@ impl<A: Aqm + Tune + Clone, C: Coupled + Clone, T: TinPolicy + Clone, P: Carried
             others => others.len_of_others(),
         }
     }
+    fn drop_from_fattest(&mut self, cx: &mut Ctx) {
+        any!(self, queue => queue.drop_from_fattest(cx));
+    }
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
         any!(self, queue => queue.fetch_notes(notes))
     }

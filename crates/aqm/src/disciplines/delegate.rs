@@ -12,6 +12,9 @@ macro_rules! delegate {
         fn assign(&mut self, flow: u32, class: usize) {
             $dispatch!(self, queue => queue.assign(flow, class))
         }
+        fn fattest(&self) -> u64 {
+            $dispatch!(self, queue => queue.fattest())
+        }
         fn for_each(&self, act: &mut dyn FnMut(&P)) {
             $dispatch!(self, queue => queue.for_each(act))
         }

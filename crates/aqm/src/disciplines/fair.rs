@@ -274,6 +274,14 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
         }
     }
 
+    fn fattest(&self) -> u64 {
+        self.longest().0
+    }
+
+    fn drop_from_fattest(&mut self, cx: &mut Ctx) {
+        self.make_room(cx);
+    }
+
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
         self.store.packets().for_each(act);
     }

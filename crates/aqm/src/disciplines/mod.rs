@@ -233,6 +233,12 @@ pub trait Discipline<P: Carried> {
     }
     /// As [`Discipline::dequeue`], for a host that needs no more of the packet than `keep` returns: it is not moved.
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R>;
+    /// Bytes of the longest queue of a flow, where flows have queues.
+    fn fattest(&self) -> u64 {
+        0
+    }
+    /// That queue loses packets, as if the limit were reached: the link shares what may wait with others.
+    fn drop_from_fattest(&mut self, _cx: &mut Ctx) {}
     /// Time of the next possible departure, if packets wait and none may go yet.
     fn ready_at(&self) -> Option<Time> {
         None

@@ -114,6 +114,11 @@ impl<Q: Discipline<P>, P: Carried> Discipline<P> for TracedQueue<Q, P> {
         Some(keep(packet, since))
     }
 
+    fn drop_from_fattest(&mut self, cx: &mut Ctx) {
+        self.queue.drop_from_fattest(cx);
+        self.write_notes(cx.now);
+    }
+
     fn ready_at(&self) -> Option<Time> {
         self.queue.ready_at()
     }

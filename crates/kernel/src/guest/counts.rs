@@ -216,6 +216,7 @@ impl<'a> Counts<'a> {
             aqm: self.order.aqm.clone(),
             seed: self.order.seed,
             spreads: Vec::new(),
+            stations: Vec::new(),
             flows,
             total,
             links,

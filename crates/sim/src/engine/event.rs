@@ -11,8 +11,10 @@ pub enum Event {
     Arrive(Packet),
     /// A link has sent a packet.
     Sent { link: u32 },
-    /// Packets may have waited long enough on a link's wire for others.
+    /// Packets may have waited long enough on a link's wire for others, or in the queue of a radio's link.
     Release { link: u32 },
+    /// A frame of the Wi-Fi cell may begin or end.
+    Frame,
     /// A sender's retransmission timer may be due.
     Timer { flow: u32 },
     /// A receiver's delayed ACK may be due.

@@ -2,6 +2,7 @@
 //!
 //! Rare paths are not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
+mod cell;
 mod clients;
 mod ends;
 mod queues;
@@ -22,6 +23,7 @@ use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::Packet;
 use crate::net::route::{Routes, Way};
 use crate::net::shared_buffer::SharedBuffer;
+use crate::net::wifi::Cell;
 use crate::traffic::client::Client;
 use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
@@ -47,6 +49,8 @@ pub struct NetworkState {
     pub links: Part<Link>,
     /// Buffers that links share; all of a buffer's links are in one part.
     pub buffers: Vec<SharedBuffer>,
+    /// The Wi-Fi cell, if there is one; all of its links are in one part.
+    pub cell: Option<Box<Cell>>,
     pub link_events: Part<LinkEvents>,
     /// The time series of links, if they are recorded: of each, or of the first of those that are alike.
     pub series: Part<LinkSeries>,
@@ -113,7 +117,7 @@ impl LinkEvents {
     /// Of a link at rest: lanes of its own for events that come one by one, where there are many.
     pub fn new(link: &Link, mut new_lane: impl FnMut() -> Lane) -> Self {
         let mut lane = |is_wanted| if is_wanted { new_lane() } else { Lane::ANY };
-        let sent = lane(link.departures != DepartureMode::Foreseen);
+        let sent = lane(link.departures != DepartureMode::Foreseen && !link.is_on_air);
         let tick = lane(link.queue.tick_every().is_some_and(|period| period < RARE_TICK));
         Self { sent, tick, joined: VecDeque::new(), ticks: 0 }
     }
@@ -150,6 +154,7 @@ impl NetworkState {
             measured: Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration,
             links: Part::default(),
             buffers: scenario.buffers.iter().map(SharedBuffer::new).collect(),
+            cell: None,
             link_events: Part::default(),
             series: Part::default(),
             flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()).into(),
@@ -214,6 +219,7 @@ impl NetworkState {
             Event::Arrive(_) => unreachable!("the loop takes packets itself"),
             Event::Sent { link } => self.sent(link),
             Event::Release { link } => self.release_late(link),
+            Event::Frame => self.frame(),
             Event::Timer { flow } => self.timer(flow),
             Event::AckDue { flow } => self.delayed_ack(flow),
             Event::Open { flow } => self.open(flow),
@@ -296,6 +302,7 @@ impl NetworkState {
     /// The warm-up is over.
     fn restart_meters(&mut self) {
         self.links.iter_mut().for_each(|link| link.restart_meters(self.now));
+        self.cell.iter_mut().for_each(|cell| cell.restart_meters(self.now));
         for meter in &mut self.group_meters {
             meter.before = meter.before.plus(meter.ended);
             meter.sent = 0;

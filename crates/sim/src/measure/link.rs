@@ -269,10 +269,22 @@ impl LinkMeter {
     /// A packet of `bytes` that waited `sojourn` goes into service until `end`.
     #[inline]
     pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time, bytes: u16) {
+        self.on_start(sojourn, bytes);
+        self.occupy(now, end);
+    }
+
+    /// A packet of `bytes` that waited `sojourn` goes into service, perhaps with others.
+    #[inline]
+    pub fn on_start(&mut self, sojourn: Span, bytes: u16) {
         self.sojourn.add(sojourn);
         if let Some(service) = &mut self.service {
             service.add(sojourn, bytes);
         }
+    }
+
+    /// The transmitter is busy until `end`.
+    #[inline]
+    pub fn occupy(&mut self, now: Time, end: Time) {
         self.busy = self.busy + end.since(now);
         self.busy_until = end;
     }

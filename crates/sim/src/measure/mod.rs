@@ -15,4 +15,5 @@ mod shape;
 pub mod slowdown;
 pub mod spans;
 pub mod spread;
+pub mod station;
 pub mod trace;

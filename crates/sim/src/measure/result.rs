@@ -4,6 +4,7 @@ use super::flows::GroupOutcome;
 use super::group::FlowResult;
 use super::link::LinkResult;
 use super::spread::LinkSpread;
+use super::station::StationResult;
 use super::trace::PacketTrace;
 use serde::Serialize;
 
@@ -24,6 +25,9 @@ pub struct RunResult {
     /// On a tree, how links differ that are alike: by list of sites or plan with the direction, and of the lines of each site.
     #[serde(serialize_with = "in_order", skip_serializing_if = "Vec::is_empty")]
     pub spreads: Vec<(String, LinkSpread)>,
+    /// The stations of a Wi-Fi cell by name, those that are alike together.
+    #[serde(serialize_with = "in_order", skip_serializing_if = "Vec::is_empty")]
+    pub stations: Vec<(String, StationResult)>,
     /// By name, in the order of the scenario.
     #[serde(serialize_with = "in_order")]
     pub flows: Vec<(String, FlowResult)>,

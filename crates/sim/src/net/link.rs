@@ -71,6 +71,10 @@ pub struct Link<P = Packet> {
     has_removed: bool,
     /// It is the interface of the host that sends its packets.
     pub is_host: bool,
+    /// A radio sends its packets, when it may.
+    pub is_on_air: bool,
+    /// Packets that the radio has given up.
+    given_up: u64,
     /// Packets that the queue of a host has dropped after they had joined; empty between two calls.
     pub removed: Vec<Packet>,
 }
@@ -182,6 +186,8 @@ impl<P: WirePacket> Link<P> {
             losses: None,
             has_removed: false,
             is_host: spec.host,
+            is_on_air: false,
+            given_up: 0,
             removed: Vec::new(),
         }
     }
@@ -189,6 +195,43 @@ impl<P: WirePacket> Link<P> {
     /// The link at rest, with what happens to its packets written down.
     pub fn traced(self) -> Self {
         Self { queue: self.queue.traced(), ..self }
+    }
+
+    /// The link at rest, with a radio in place of its transmitter.
+    pub fn on_air(self) -> Self {
+        Self { is_on_air: true, departures: DepartureMode::Events, in_service: Some(Time::NEVER), ..self }
+    }
+
+    /// Its queue has packets, and holds them back no longer.
+    pub fn has_packets(&self, now: Time) -> bool {
+        !self.queue.is_empty() && self.queue.ready_at().is_none_or(|time| time <= now)
+    }
+
+    /// Time at which to ask a queue again that holds its packets back from a radio, unless that is arranged.
+    pub fn held_until(&mut self, now: Time) -> Option<Time> {
+        if self.queue.is_empty() { None } else { self.ask_again(now) }
+    }
+
+    /// A radio takes the next packet: with the time since when it has waited.
+    pub fn hand_over(&mut self, now: Time) -> Option<(P, Time)> {
+        let next = self.queue.dequeue(&mut Ctx { now, rng: &mut self.rng });
+        let waiting = self.queue.len();
+        self.has_removed |= waiting + u32::from(next.is_some()) != self.meter.queue;
+        self.meter.on_queue(waiting, now);
+        next
+    }
+
+    /// The longest queue of a flow loses packets, for links that share what may wait.
+    pub fn make_room(&mut self, now: Time) {
+        self.queue.drop_from_fattest(&mut Ctx { now, rng: &mut self.rng });
+        let waiting = self.queue.len();
+        self.has_removed |= waiting != self.meter.queue;
+        self.meter.on_queue(waiting, now);
+    }
+
+    /// A radio has given up a packet.
+    pub fn give_up(&mut self) {
+        self.given_up += 1;
     }
 
     /// A packet arrives at the queue, which may mark it.
@@ -381,6 +424,7 @@ impl<P: WirePacket> Link<P> {
         self.queue.restart_accounts();
         self.meter.restart(self.queue.len(), now);
         self.losses.iter_mut().for_each(|losses| losses.restart());
+        self.given_up = 0;
         self.usage_before = self.usage(now);
     }
 
@@ -425,8 +469,7 @@ impl<P: WirePacket> Link<P> {
             meter.merge(&link.meter);
             accounts.merge(&link.queue.accounts());
         }
-        let on_wire = links.iter().filter_map(|link| link.impairment.as_ref());
-        let (lost, policed) = on_wire.fold((0, 0), |(lost, policed), wire| (lost + wire.lost, policed + wire.policed));
+        let (lost, policed) = links.iter().map(|link| link.lost()).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         let used: f64 = links.iter().map(|link| link.utilisation(now)).sum();
         let facts = LinkFacts::new(&meter, &accounts, used / links.len() as f64, lost, std::slice::from_ref(&stage));
         LinkResult::of(&facts.with(None, policed))
@@ -437,9 +480,15 @@ impl<P: WirePacket> Link<P> {
         self.usage(now).share_since(self.usage_before)
     }
 
+    /// Packets lost behind its queue, and those that did not conform to a policer.
+    fn lost(&self) -> (u64, u64) {
+        let (lost, policed) = self.impairment.as_ref().map_or((0, 0), |wire| (wire.lost, wire.policed));
+        (lost + self.given_up, policed)
+    }
+
     /// Result after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
-        let (lost, policed) = self.impairment.as_ref().map_or((0, 0), |wire| (wire.lost, wire.policed));
+        let (lost, policed) = self.lost();
         let utilisation = self.utilisation(now);
         let synchronisation = self.losses.as_ref().and_then(|losses| losses.synchronisation());
         let accounts = self.queue.accounts();

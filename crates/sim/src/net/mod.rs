@@ -12,6 +12,7 @@ pub mod packet;
 pub mod route;
 pub mod shared_buffer;
 pub mod token_bucket;
+pub mod wifi;
 
 use aqmlab_aqm::{Carried, Ecn};
 

@@ -30,6 +30,8 @@ def run(result: RunResult, scenario: Scenario) -> None:
     out.print(links)
     if result.spreads:
         out.print(_spreads(result))
+    if result.stations:
+        out.print(_stations(result))
     out.print(_flows(result))
     out.print(aside(_engine(result.engine)))
 
@@ -48,6 +50,17 @@ def _spreads(result: RunResult) -> Table:
         ]
         over.add_row(name, str(spread["count"]), *cells)
     return over
+
+
+def _stations(result: RunResult) -> Table:
+    """Shares of the air that stations of a Wi-Fi cell have."""
+    of = table("Stations", "Station", numbers=["Count", "Airtime", "Airtime share", "A-MPDU", "MPDUs lost"])
+    for name, station in result.stations.items():
+        shares = [f"{100 * station[key]:.1f} %" for key in ("airtime", "airtime_share")]
+        sent = station["ampdu_mean"] is not None
+        frames = [f"{station['ampdu_mean']:.1f}", f"{100 * station['mpdu_loss_ratio']:.1f} %"] if sent else ["-", "-"]
+        of.add_row(name, str(station["count"]), *shares, *frames)
+    return of
 
 
 def _engine(engine: EngineResult) -> str:

@@ -61,15 +61,20 @@ impl NetworkState {
     pub fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
         let Peer { way, rtt, tuple, phase } = peer;
         let Way { group, region, hops, .. } = &self.routes.ways[way as usize];
-        let of = &self.groups[*group as usize];
+        let of = &self.groups[usize::from(*group)];
         let route = self.routes.of((*group).into(), rtt);
-        let number = self.numbers.next(*region);
+        let (number, group) = (self.numbers.next(*region), usize::from(*group));
         let flow = |connection| Flow::new(of, way, phase, route, connection, tuple);
         self.flows.put(number as usize, flow(connection), || flow(Flow::NO_CONNECTION));
         for link in hops.iter().map(|hop| hop.link) {
-            if let Some(Some(class)) = self.specs[link].classes.of_group.get(usize::from(*group)) {
+            if let Some(Some(class)) = self.specs[link].classes.of_group.get(group) {
                 self.links[link].queue.assign(number, *class);
             }
+        }
+        if let Some(cell) = &mut self.cell
+            && let Some(branch) = self.scenario.flows[group].branches.get((way - self.routes.way(group, 0)) as usize)
+        {
+            cell.assign(number, branch.number as u16);
         }
         if let Some(abroad) = &mut self.agenda.abroad {
             abroad.begin(number, way);

@@ -79,7 +79,7 @@ impl NetworkState {
 
     /// A queue may have dropped packets that had joined.
     #[inline]
-    fn book_removed(&mut self, index: usize) {
+    pub(super) fn book_removed(&mut self, index: usize) {
         if self.links[index].book_removed(self.now) {
             self.leave_host_dropped(index);
         }
@@ -101,6 +101,9 @@ impl NetworkState {
         let (is_free, departures) = (link.is_free(), link.departures);
         if departures == DepartureMode::Events {
             self.book_removed(index);
+            if self.links[index].is_on_air {
+                return self.wait_for_air(index);
+            }
         }
         if departures == DepartureMode::AtService {
             self.link_events[index].joined.push_back(self.agenda.calendar.present);
@@ -163,14 +166,14 @@ impl NetworkState {
 
     /// The link that a packet is at, and what follows it.
     #[inline]
-    fn hop(&self, packet: &Packet) -> Hop {
+    pub(super) fn hop(&self, packet: &Packet) -> Hop {
         self.routes.ways[self.way(packet.flow) as usize].hops[packet.hop as usize]
     }
 
     /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the
     /// sender.
     #[inline(always)]
-    fn forward(&mut self, packet: &Packet, Hop { link, onward, next }: Hop, sent: Time) {
+    pub(super) fn forward(&mut self, packet: &Packet, Hop { link, onward, next }: Hop, sent: Time) {
         match next {
             NextHop::Receiver => self.receive(packet, sent + onward.delay),
             NextHop::Sender => self.send_home(*packet, Place::wire(link as u32), sent),
@@ -184,7 +187,7 @@ impl NetworkState {
 
     /// The same, out of line, over any wire.
     #[inline(never)]
-    fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
+    pub(super) fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
         let hop = self.hop(&packet);
         let (left, reorders, gathers) = match &mut self.links[hop.link].impairment {
             None => (Some(sent), false, false),
@@ -217,6 +220,9 @@ impl NetworkState {
         let release_at = self.links[link as usize].impairment.as_ref().and_then(|wire| wire.release_at);
         if release_at == Some(self.now) {
             self.release(link as usize, self.now);
+        }
+        if self.links[link as usize].is_on_air {
+            self.wait_for_air(link as usize); // its queue may have held packets back
         }
     }
 
@@ -254,7 +260,7 @@ impl NetworkState {
     }
 
     /// A link loses a packet on its wire, which has been sent onto it at `sent`.
-    fn lose_on_wire(&mut self, index: usize, packet: &Packet, sent: Time) {
+    pub(super) fn lose_on_wire(&mut self, index: usize, packet: &Packet, sent: Time) {
         if let Some(losses) = &mut self.links[index].losses {
             losses.lose(packet, sent);
         }

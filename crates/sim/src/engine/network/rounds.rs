@@ -104,13 +104,13 @@ fn by_region(network: &NetworkState, tree: &Tree) -> Division {
 }
 
 /// Neighbouring links in each part, with the flows that they meet first; `None` if there are too few, or if flows do not come
-/// in the order of their first links, or if links share a buffer.
+/// in the order of their first links, or if links share a buffer or the air.
 fn by_queue(network: &NetworkState, threads: usize) -> Option<Division> {
     let entry = |flow: &Flow| network.routes.ways[flow.way as usize].entry(flow.route()).to as usize;
     let mut weights = vec![0; network.links.len()];
     network.flows.iter().for_each(|flow| weights[entry(flow)] += 1);
     let all = network.flows.len();
-    let shares = !network.buffers.is_empty();
+    let shares = !network.buffers.is_empty() || network.cell.is_some();
     if shares || weights.iter().any(|weight| weight * threads > all) || !network.flows.iter().is_sorted_by_key(entry) {
         return None;
     }
@@ -282,6 +282,7 @@ impl NetworkState {
         let mut part = Self {
             links: self.links.split_off(first.link),
             buffers: self.buffers.clone(),
+            cell: self.cell.take_if(|_| first.link == 0), // where there is one, all links are in the first part
             link_events: self.link_events.split_off(first.link),
             series: self.series.split_off(first.link),
             flows: region.unwrap_or_else(|| self.flows.split_off(first.flow)),

@@ -10,6 +10,7 @@ use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
 use crate::measure::spans::Spans;
 use crate::measure::spread::LinkSpread;
+use crate::measure::station::StationResult;
 use crate::measure::trace::{PacketTrace, TraceRecord};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
@@ -42,6 +43,7 @@ impl Simulation {
             seed: options.seed,
             links: self.link_results(&changes),
             spreads: self.spreads(),
+            stations: self.stations(),
             flows,
             total,
             engine: EngineStats { events: self.network.events, wall: 0.0 },
@@ -113,6 +115,20 @@ impl Simulation {
             .chain(self.scenario.tree.iter().flat_map(|tree| &tree.sites).map(|(name, links)| (name, links)))
             .filter(|(_, links)| links.len() > 1);
         all.map(|(name, links)| (name.clone(), LinkSpread::of(&self.links_of(links), self.network.now))).collect()
+    }
+
+    /// What the stations of a cell have of the air.
+    fn stations(&self) -> Vec<(String, StationResult)> {
+        let (Some(cell), Some(wifi)) = (&self.network.cell, &self.scenario.wifi) else { return Vec::new() };
+        let (meters, time) = cell.air(self.network.now);
+        let all = meters.iter().fold(Span::ZERO, |sum, meter| sum + meter.airtime);
+        let mut first = 0;
+        let lists = wifi.stations.chunk_by(|one, next| one.list == next.list).map(|list| {
+            let of = &meters[first..first + list.len()];
+            first += list.len();
+            (list[0].list.clone(), StationResult::of(of, all, time))
+        });
+        lists.collect()
     }
 
     fn link_result(&self, index: usize, changes: &[Span]) -> LinkResult {

@@ -14,6 +14,7 @@ use crate::measure::result::Series;
 use crate::net::ecmp::Ecmp;
 use crate::net::flow::Flow;
 use crate::net::link::{DepartureMode, Link};
+use crate::net::wifi::Cell;
 use crate::traffic::ends::TransferEnds;
 use crate::traffic::member::{self, Member, MemberDraft, MemberKind, MemberStreams};
 use crate::traffic::timed::TimedSource;
@@ -61,6 +62,10 @@ impl Simulation {
             options,
         };
         simulation.network.ecmp = scenario.fabric.map(|fabric| Ecmp::new(fabric, simulation.options.seed));
+        simulation.network.cell = scenario
+            .wifi
+            .as_ref()
+            .map(|wifi| Box::new(Cell::new(wifi, scenario.links[wifi.first()].buffer, simulation.options.seed)));
         simulation.add_links(departures)?;
         if let Some(ecmp) = &mut simulation.network.ecmp {
             ecmp.assign_lanes(&scenario.links, || simulation.network.agenda.calendar.lane());
@@ -102,6 +107,9 @@ impl Simulation {
             self.shown.push(observables(choice));
             let departures = if changing[i] { DepartureMode::AtService } else { departures };
             let mut link = Link::new(spec, plan, marks, departures, seed);
+            if scenario.wifi.as_ref().is_some_and(|wifi| wifi.first() <= i) {
+                link = link.on_air(); // its links are the last
+            }
             let period = link.queue.tick_every();
             let mut new_lane = || self.network.agenda.calendar.lane();
             let events = match scenario.fabric {

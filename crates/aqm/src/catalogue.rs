@@ -393,6 +393,9 @@ macro_rules! built_in {
             fn is_at_rest(&self, now: Time) -> bool {
                 any_aqm!($($variant)*; self, aqm => aqm.is_at_rest(now))
             }
+            fn is_as_new(&self, now: Time) -> bool {
+                any_aqm!($($variant)*; self, aqm => aqm.is_as_new(now))
+            }
             fn tick_every(&self) -> Option<Span> {
                 any_aqm!($($variant)*; self, aqm => aqm.tick_every())
             }

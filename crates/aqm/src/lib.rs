@@ -230,6 +230,11 @@ pub trait Aqm {
     fn is_at_rest(&self, now: Time) -> bool {
         true
     }
+    /// True if from now on it does what it would do had it met nothing. Asked while its queue is empty, which is forgotten then.
+    #[inline]
+    fn is_as_new(&self, now: Time) -> bool {
+        false
+    }
     /// So many queues have more than a quantum to send, this one among them; told before each departure where drops count
     /// as sent.
     #[inline]

@@ -97,6 +97,11 @@ pub struct Cobalt {
 /// Counts up to which 1 / sqrt(count) is exact (`REC_INV_SQRT_CACHE`).
 const CACHED: u32 = 16;
 
+/// 1 / sqrt(count) before the first count.
+fn first_inv_sqrt(params: &CobaltParams) -> f64 {
+    if params.first_signal == FirstSignal::NextPacket { 0.0 } else { 1.0 }
+}
+
 impl Cobalt {
     fn is_over(&self, packet: &PacketView, queue: &QueueView, now: Time) -> bool {
         let sojourn = now.since(packet.enqueued_at);
@@ -167,11 +172,10 @@ impl Scheme for Cobalt {
     ];
 
     fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
-        let inv_sqrt = if params.first_signal == FirstSignal::NextPacket { 0.0 } else { 1.0 };
         Ok(Self {
-            params,
             count: 0,
-            inv_sqrt,
+            inv_sqrt: first_inv_sqrt(&params),
+            params,
             drop_next: Time::ZERO,
             dropping: false,
             p: 0.0,
@@ -242,6 +246,11 @@ impl Aqm for Cobalt {
 
     fn is_at_rest(&self, now: Time) -> bool {
         self.p == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
+    fn is_as_new(&self, now: Time) -> bool {
+        let has_counted = self.inv_sqrt != first_inv_sqrt(&self.params);
+        self.is_at_rest(now) && !has_counted && now.since(self.p_changed) > self.params.target
     }
 
     fn observe(&self, i: usize) -> f64 {

@@ -1,5 +1,7 @@
 //! Buckets that flows and hosts are hashed to.
 
+use super::sparse::SparseTable;
+
 /// A set-associative hash: what hashes to a bucket may take any bucket of its set.
 #[derive(Clone)]
 pub(in crate::disciplines) struct SetAssociativeHash {
@@ -60,7 +62,7 @@ struct Host {
 #[derive(Clone)]
 pub(super) struct Hosts {
     hash: SetAssociativeHash,
-    hosts: Vec<Host>,
+    hosts: SparseTable<Host>,
 }
 
 impl Hosts {
@@ -70,35 +72,35 @@ impl Hosts {
     pub(super) fn new(salt: u64) -> Self {
         Self {
             hash: SetAssociativeHash::new(Self::BUCKETS, Self::WAYS, salt),
-            hosts: vec![Host::default(); Self::BUCKETS as usize],
+            hosts: SparseTable::new(Self::BUCKETS, Host::default()),
         }
     }
 
     /// True if the bucket is still this host's. A host has one at most, so [`Hosts::bucket`] then finds it.
     #[inline(always)]
     pub(super) fn has(&self, bucket: u32, tag: u32) -> bool {
-        self.hosts[bucket as usize].tag == tag
+        self.hosts[bucket].tag == tag
     }
 
     /// The bucket of a host: in its set the one that was its last, or else one without load, or else its home.
     pub(super) fn bucket(&mut self, tag: u32) -> u32 {
-        let host = |bucket: u32| &self.hosts[bucket as usize];
+        let host = |bucket: u32| &self.hosts[bucket];
         let bucket = self.hash.bucket(tag, |bucket| host(bucket).tag == tag, |bucket| host(bucket).bulk == 0);
-        self.hosts[bucket as usize].tag = tag;
+        self.hosts[bucket].tag = tag;
         bucket
     }
 
     /// Queues that count as load of the host at this bucket.
     pub(super) fn bulk(&self, bucket: u32) -> i64 {
-        self.hosts[bucket as usize].bulk.into()
+        self.hosts[bucket].bulk.into()
     }
 
     pub(super) fn gain_bulk(&mut self, bucket: u32) {
-        self.hosts[bucket as usize].bulk += 1;
+        self.hosts[bucket].bulk += 1;
     }
 
     pub(super) fn lose_bulk(&mut self, bucket: u32) {
-        self.hosts[bucket as usize].bulk -= 1;
+        self.hosts[bucket].bulk -= 1;
     }
 }
 

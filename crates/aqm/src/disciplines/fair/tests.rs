@@ -43,7 +43,7 @@ fn leave(tin: &mut Fair<Cobalt, Packet>, ms: u64) -> Option<u32> {
 
 /// Bucket of a flow's queue.
 fn bucket(tin: &mut Fair<Cobalt, Packet>, flow: u32) -> u32 {
-    let index = tin.claim(flow, 1);
+    let index = tin.claim(flow, 1, Time::ZERO);
     tin.queues[index as usize].bucket
 }
 
@@ -84,7 +84,7 @@ fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
     join(&mut tin, 0, Packet(1, 1, 1000), 1);
     assert_eq!([leave(&mut tin, 1), leave(&mut tin, 1)], [Some(1), None]);
     // COBALT is at rest an interval after the last packet. Until then another flow takes another queue.
-    let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1));
+    let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1, Time::ZERO));
     assert_ne!(one, two);
     for (ms, state) in [(50, QueueState::Decaying), (100, QueueState::Decaying), (101, QueueState::Idle)] {
         join(&mut tin, ms, Packet(2, 1, 1000), 1);
@@ -111,7 +111,7 @@ fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
     assert!(
         [first, second]
             .iter()
-            .all(|bucket| tin.queues[tin.buckets[*bucket as usize].queue as usize].state == QueueState::Idle)
+            .all(|bucket| tin.queues[tin.buckets[*bucket].queue as usize].state == QueueState::Idle)
     );
     assert_eq!(bucket(&mut tin, alike), second);
 }

@@ -5,7 +5,6 @@ mod hashed;
 mod packets;
 mod queue;
 mod round_robin;
-mod sparse;
 mod store;
 
 use self::hashed::Hosts;
@@ -13,7 +12,6 @@ pub(super) use self::hashed::SetAssociativeHash;
 use self::queue::FlowQueue;
 use self::round_robin::QueueState;
 pub(super) use self::round_robin::RoundRobin;
-use self::sparse::SparseTable;
 use self::store::PacketStore;
 use super::drawn::FlowTags;
 use super::shelf::Shelf;
@@ -21,7 +19,7 @@ use super::{Carried, Discipline, Fate, Limit, view};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
 use aqmlab_core::params::ParamInput;
-use aqmlab_core::{Bytes, ParamSet, Span, Time, choice, params};
+use aqmlab_core::{Bytes, ParamSet, Span, SparseTable, Time, choice, params};
 use std::collections::VecDeque;
 
 choice! {
@@ -115,7 +113,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             acts_on_dequeue: scheme.acts_on_dequeue() || cfg!(debug_assertions),
             draws: scheme.draws_packets() || cfg!(debug_assertions),
             scheme,
-            buckets: SparseTable::new(params.flows, Bucket { queue: NONE, flow: 0 }),
+            buckets: SparseTable::new(params.flows as usize, Bucket { queue: NONE, flow: 0 }),
             queues: Vec::new(),
             store: PacketStore::new(),
             hash: SetAssociativeHash::new(params.flows, params.ways, salt),

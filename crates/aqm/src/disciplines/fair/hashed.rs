@@ -1,6 +1,6 @@
 //! Buckets that flows and hosts are hashed to.
 
-use super::sparse::SparseTable;
+use aqmlab_core::SparseTable;
 
 /// A set-associative hash: what hashes to a bucket may take any bucket of its set.
 #[derive(Clone)]
@@ -72,7 +72,7 @@ impl Hosts {
     pub(super) fn new(salt: u64) -> Self {
         Self {
             hash: SetAssociativeHash::new(Self::BUCKETS, Self::WAYS, salt),
-            hosts: SparseTable::new(Self::BUCKETS, Host::default()),
+            hosts: SparseTable::new(Self::BUCKETS as usize, Host::default()),
         }
     }
 

@@ -109,9 +109,7 @@ fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
         leave(&mut tin, ms);
     }
     assert!(
-        [first, second]
-            .iter()
-            .all(|bucket| tin.queues[tin.buckets[*bucket].queue as usize].state == QueueState::Idle)
+        [first, second].iter().all(|bucket| tin.queues[tin.buckets[*bucket].queue as usize].state == QueueState::Idle)
     );
     assert_eq!(bucket(&mut tin, alike), second);
 }
@@ -129,4 +127,18 @@ fn a_flow_finds_its_own_queue_again_and_no_state_of_another() {
     assert_eq!((1..9).rev().map(&mut joined).collect::<Vec<_>>(), buckets.into_iter().rev().collect::<Vec<_>>());
     // A ninth shares the one that it hashes to.
     assert_eq!([joined(9), joined(9)], [tin.hash.home(9); 2]);
+}
+
+#[test]
+fn a_queue_that_is_as_good_as_new_is_used_again_and_one_that_has_counted_is_not() {
+    let mut tin = tin(1024, 8);
+    let mut pass = |ms: u64, flow: u32, waited: u64| {
+        join(&mut tin, ms, Packet(flow, 1, 1000), 2);
+        while leave(&mut tin, ms + waited).is_some() {}
+        leave(&mut tin, ms + waited + 500); // told that it is empty; it is idle then
+        tin.queues.len()
+    };
+    // Flow 3 finds the queue of flow 1, flow 1 on its return that of flow 3. Flow 4 has waited and counted.
+    assert_eq!([pass(0, 1, 1), pass(1000, 3, 1), pass(2000, 1, 1), pass(3000, 4, 200)], [1, 1, 1, 1]);
+    assert_eq!([pass(5000, 5, 1), pass(6000, 6, 1)], [2, 2], "flow 4 keeps its own");
 }

@@ -316,6 +316,9 @@ class Link:
     def rates(self) -> list[float]:
         """Every rate that it has or may have, bit/s."""
     @property
+    def typical_rates(self) -> list[float]:
+        """The rates that it does not exceed in 5, 50 and 95 % of the seconds, bit/s."""
+    @property
     def delay(self) -> float:
         """Propagation delay, one way, s."""
     @property

@@ -6,6 +6,7 @@ use crate::flows::{check_flows, read_flows};
 use crate::link_trace::read_traces;
 use crate::links::read_link;
 use crate::location::{locate, location};
+use crate::presets;
 use crate::repeat::{repeat_flows, repeat_links};
 use crate::set::set;
 use crate::shared_buffer::{read_buffers, share};
@@ -120,6 +121,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     let (mut links, mut of_traces): (Vec<LinkSpec>, Vec<Change>) = (Vec::new(), Vec::new());
     for (i, link) in link_tables.iter_mut().enumerate() {
         let mut problems = Vec::new();
+        presets::expand(&mut link.table, &link.at, &mut problems);
         let shared = share(&mut link.table, &link.at, &buffers, &mut problems);
         if let Some((spec, changes)) = read_link(&link.table, &link.at, i, &flows, &traces, &mut problems) {
             links.push(LinkSpec { shared, ..spec });

@@ -67,7 +67,7 @@ def _unused(advice: Advice) -> list[str]:
     told = []
     for link, schemes in advice.unused().items():
         shares = ", ".join(f"{title(scheme)} {100 * share:.0f} %" for scheme, share in schemes.items())
-        told.append(f"Of the capacity of {link}, whose rate varies, is left unused under {shares}.")
+        told.append(f"Capacity of {link} that is left unused, as its rate varies: {shares}.")
     return told
 
 

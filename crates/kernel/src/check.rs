@@ -94,6 +94,10 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
 fn of_changes(scenario: &Scenario) -> Vec<Problem> {
     let mut links = scenario.links.clone();
     let mut found = Vec::new();
+    if let Some(controller) = scenario.controllers.first() {
+        let path = format!("controllers.{}", controller.name);
+        found.push(Problem::new(path, "is not run on Linux here; expected a scenario without controllers"));
+    }
     if !scenario.awaited.is_empty() {
         found.push(Problem::new("changes", "wait for a phase, which Linux does not tell of; expected at = TIME"));
     }

@@ -5,6 +5,7 @@ mod assignment;
 mod changes;
 mod classes;
 mod condition_trace;
+mod controllers;
 mod distribution;
 mod fabric;
 mod fading;
@@ -32,6 +33,7 @@ pub use aggregation::Aggregation;
 pub use assignment::SchemeAssignment;
 pub use changes::{Action, AwaitedChange, Change};
 pub use classes::{ClassSpec, ClassTree};
+pub use controllers::{ControllerSpec, ShaperSpec};
 pub use distribution::Distribution;
 pub use fabric::{Fabric, HostRange};
 pub use fading::Fading;
@@ -80,6 +82,8 @@ pub struct Scenario {
     pub changes: Vec<Change>,
     /// Changes that wait for a flow to enter a phase.
     pub awaited: Vec<AwaitedChange>,
+    /// Controllers of the rates of links.
+    pub controllers: Vec<ControllerSpec>,
     /// The tree that the links beyond those of `[[links]]` are of, if there is one.
     pub tree: Option<Tree>,
     /// The leaf-spine fabric that all links are of, if there is one.

@@ -1,6 +1,7 @@
 //! Text -> scenario. All problems of a file are reported together, each with the path of its field.
 
 use crate::changes::read_changes;
+use crate::controllers::read_controllers;
 use crate::fabric::read_fabric;
 use crate::flows::{check_flows, read_flows};
 use crate::link_trace::read_traces;
@@ -88,6 +89,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     }
     let mut buffers = read_buffers(&mut top);
     let change_tables = top.tables("changes");
+    let controller_tables = top.tables("controllers");
     let schemes = read_schemes(&mut top);
     let traces = read_traces(&mut top);
     top.finish();
@@ -166,12 +168,16 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         schemes,
         changes,
         awaited,
+        controllers: Vec::new(),
         tree,
         fabric,
         alike,
         source,
     };
     (scenario.changes, scenario.awaited) = read_changes(&change_tables, of_traces, &scenario, found);
+    if found.is_empty() {
+        scenario.controllers = read_controllers(&controller_tables, &scenario, found);
+    }
     Some(scenario)
 }
 

@@ -24,6 +24,9 @@ impl Scenario {
             "changes": self.change_tables().map(|table| json!(table)).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
         });
+        if !self.controllers.is_empty() {
+            shown["controllers"] = json!(self.source.get("controllers"));
+        }
         if self.source.contains_key("buffers") {
             shown["buffers"] = json!(self.source.get("buffers"));
         }

@@ -1,8 +1,8 @@
-"""cake-autorate: CAKE's bandwidth after pings and loads (github.com/lynxthecat/cake-autorate, cake-autorate.sh of 2026-08)."""
+"""cake-autorate: CAKE's bandwidth after pings and loads (github.com/lynxthecat/cake-autorate, script of 2026-08)."""
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from aqmlab.control.controller import RateController, Seen, Shaper
 from aqmlab.own import Param
@@ -23,7 +23,7 @@ class Direction:
     is_load_new: bool = False
     bufferbloat_at: float = 0.0
     decayed_at: float = 0.0
-    bits: float = field(default=0.0)
+    bits: float = 0.0
 
 
 class CakeAutorate(RateController):
@@ -77,18 +77,18 @@ class CakeAutorate(RateController):
                 thr + own for thr in (self.delay_thr, self.max_adjust_up_thr, self.max_adjust_down_thr)
             )
             direction.late.append(delta > delay_thr)
-            since_bufferbloat = seen.now - direction.bufferbloat_at
+            is_calm = _has_passed(self.bufferbloat_refractory, direction.bufferbloat_at, seen.now)
             if sum(direction.late) >= self.detection_thr:
-                if since_bufferbloat > self.bufferbloat_refractory:
+                if is_calm:
                     share = _share(average, delay_thr, down_thr)
                     shaper.rate *= self.min_adjust_down - share * (self.min_adjust_down - self.max_adjust_down)
                     direction.bufferbloat_at = direction.decayed_at = seen.now
             elif direction.load > self.high_load_thr:
-                if direction.is_load_new and since_bufferbloat > self.bufferbloat_refractory:
+                if direction.is_load_new and is_calm:
                     share = _share(average, delay_thr, up_thr)
                     shaper.rate *= self.min_adjust_up - share * (self.min_adjust_up - self.max_adjust_up)
                     direction.is_load_new, direction.decayed_at = False, seen.now
-            elif seen.now - direction.decayed_at > self.decay_refractory:
+            elif _has_passed(self.decay_refractory, direction.decayed_at, seen.now):
                 if shaper.rate > shaper.base:
                     shaper.rate = max(shaper.base, shaper.rate * self.decay_down)
                 elif shaper.rate < shaper.base:
@@ -99,12 +99,17 @@ class CakeAutorate(RateController):
         for shaper, direction in zip(shapers, self.directions, strict=True):
             direction.bits += shaper.achieved * seen.span
         span = seen.now - self.loaded_at
-        if span < self.load_interval * (1 - 1e-9):
+        if round(1e6 * span) < round(1e6 * self.load_interval):
             return
         self.loaded_at = seen.now
         for shaper, direction in zip(shapers, self.directions, strict=True):
             direction.load, direction.is_load_new = direction.bits / span / shaper.rate, True
             direction.bits = 0.0
+
+
+def _has_passed(period: float, since: float, now: float) -> bool:
+    """Return whether more than a period has passed, in whole microseconds as in the script."""
+    return round(1e6 * (now - since)) > round(1e6 * period)
 
 
 def _share(average: float, none: float, whole: float) -> float:

@@ -15,9 +15,10 @@ UNITS = {"s": "time", "bit/s": "rate", "B": "size"}
 
 @dataclass
 class Shaper:
-    """A rate that a controller sets; bit/s. `rate` is the present one: set it to another, which is held within the bounds.
+    """A rate that a controller sets; bit/s.
 
-    `achieved` is what the link has carried since the last decision, headers included.
+    `rate` is the present one: set it to another, which is held within the bounds. `achieved` is what the link has carried
+    since the last decision, headers included.
     """
 
     link: str
@@ -35,7 +36,10 @@ class Shaper:
 
 @dataclass(frozen=True)
 class Seen:
-    """What has happened since the last decision; s. `delay` is the mean of the pings that came back, None without one."""
+    """What has happened since the last decision; s.
+
+    `delay` is the mean of the pings that came back, None without one.
+    """
 
     now: float
     span: float
@@ -43,10 +47,11 @@ class Seen:
 
 
 class RateController:
-    """A controller of shapers. Declare parameters (`Param`), set `every` and override `decide`; each run has an instance.
+    """A controller of shapers. Declare parameters (`Param`), set `every` and override `decide`.
 
-    A class has a `name` (by default its own, in small letters: MyController is "my-controller"), which scenarios name
-    as `law`. `every` is the time between decisions, text or seconds. InputError if the class cannot be used.
+    Each run has an instance. A class has a `name` (by default its own, in small letters: MyController is
+    "my-controller"), which scenarios name as `law`. `every` is the time between decisions, text or seconds. InputError if
+    the class cannot be used.
     """
 
     name: ClassVar[str]
@@ -81,7 +86,9 @@ class RateController:
         """The time between decisions, s; InputError for one that is no time, or shorter than 1 ms."""
         found = _core.quantity(self.every) if isinstance(self.every, str) else (float(self.every), "s")
         if found is None or found[1] != "s" or found[0] < 1e-3:
-            raise InputError(f"{self.name}.every", f'"{self.every}": expected a time of at least 1 ms, such as "100 ms"')
+            raise InputError(
+                f"{self.name}.every", f'"{self.every}": expected a time of at least 1 ms, such as "100 ms"'
+            )
         return found[0]
 
     def start(self, shapers: Sequence[Shaper]) -> None:

@@ -18,7 +18,7 @@ class Delay(RateController):
     memory = Param("60 s", ("1 s", "10000 s"), doc="time for which the least round trip counts")
     busy = Param(0.75, (0, 1), doc="load from which a rate is raised")
 
-    def start(self, shapers: Sequence[Shaper]) -> None:
+    def start(self, shapers: Sequence[Shaper]) -> None:  # noqa: ARG002
         """Begin without a ping."""
         self.delays: deque[tuple[float, float]] = deque()
 

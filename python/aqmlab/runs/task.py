@@ -76,9 +76,7 @@ def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
         if quic.groups(task.scenario):
             return quic.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
         if task.scenario.controllers:
-            run = control.run(
-                task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch
-            )
+            run = control.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
             return RunResult.of(run)
         run = _core.run(
             task.scenario, scheme, task.seed, task.series, watch, task.trace, task.threads, task.most_events

@@ -15,7 +15,7 @@ from aqmlab.present.labels import label
 from aqmlab.present.text import some
 from aqmlab.problems import InputError
 
-IMPAIRMENTS = ("policer", "loss", "jitter", "reorder", "ecn_mangling", "aggregation")
+IMPAIRMENTS = ("policer", "loss", "jitter", "jitter_every", "reorder", "ecn_mangling", "aggregation", "interruptions")
 """What a wire does to packets, as scenarios write it."""
 
 

@@ -9,7 +9,7 @@ import pytest
 import aqmlab
 from aqmlab import control
 from aqmlab.control.cake_autorate import PACKET
-from aqmlab.control.controller import Seen, Shaper
+from aqmlab.control.controller import Observed, Shaper
 from aqmlab.problems import InputError
 from conftest import Aqmlab
 
@@ -32,7 +32,7 @@ class Pings:
         for _ in range(count):
             self.now += 0.05
             self.shaper.achieved = load * self.shaper.rate
-            self.law.decide(Seen(self.now, 0.05, None if above is None else 2 * (0.020 + above)), [self.shaper])
+            self.law.decide(Observed(self.now, 0.05, None if above is None else 2 * (0.020 + above)), [self.shaper])
         return self.shaper.rate
 
 
@@ -127,7 +127,7 @@ class Still(aqmlab.RateController):
     rate = aqmlab.Param("9 Mbit/s", ("1 kbit/s", "1 Tbit/s"))
     loads: ClassVar[list[float]] = []
 
-    def decide(self, seen: Seen, shapers: Sequence[Shaper]) -> None:
+    def decide(self, seen: Observed, shapers: Sequence[Shaper]) -> None:
         Still.loads.append(shapers[0].achieved)
         assert seen.span == pytest.approx(0.5)
         shapers[0].rate = self.rate

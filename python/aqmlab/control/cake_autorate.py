@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aqmlab.control.controller import RateController, Seen, Shaper
+from aqmlab.control.controller import Observed, RateController, Shaper
 from aqmlab.own import Param
 
 PACKET = 8 * 1514
@@ -16,7 +16,7 @@ FIRST_BASELINE = 0.100
 
 @dataclass
 class Direction:
-    """What is kept of a shaper: late pings of the window, when the rate last went down or decayed, the load."""
+    """State of a shaper: late pings of the window, times at which its rate last went down or decayed, its load."""
 
     late: deque[bool]
     load: float = 0.0
@@ -60,7 +60,7 @@ class CakeAutorate(RateController):
         self.directions = [Direction(deque([False] * int(self.window), maxlen=int(self.window))) for _ in shapers]
         self.loaded_at = 0.0
 
-    def decide(self, seen: Seen, shapers: Sequence[Shaper]) -> None:
+    def decide(self, seen: Observed, shapers: Sequence[Shaper]) -> None:
         """Take in loads each 200 ms, and decide for each direction when a ping has come back."""
         self._monitor_achieved_rates(seen, shapers)
         if seen.delay is None:
@@ -95,7 +95,7 @@ class CakeAutorate(RateController):
                     shaper.rate = min(shaper.base, shaper.rate * self.decay_up)
                 direction.decayed_at = seen.now
 
-    def _monitor_achieved_rates(self, seen: Seen, shapers: Sequence[Shaper]) -> None:
+    def _monitor_achieved_rates(self, seen: Observed, shapers: Sequence[Shaper]) -> None:
         for shaper, direction in zip(shapers, self.directions, strict=True):
             direction.bits += shaper.achieved * seen.span
         span = seen.now - self.loaded_at
@@ -113,5 +113,5 @@ def _has_passed(period: float, since: float, now: float) -> bool:
 
 
 def _share(average: float, none: float, whole: float) -> float:
-    """How far an average delay is on its way from where the adjustment is least to where it is whole, 0 to 1."""
+    """Return the share of an adjustment that an average delay brings: 0 at `none`, 1 from `whole` on."""
     return 1.0 if none == whole else min(1.0, max(0.0, (average - none) / (whole - none)))

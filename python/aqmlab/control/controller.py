@@ -1,4 +1,4 @@
-"""What a controller of shapers is: a class that sees pings and loads, and sets rates."""
+"""Controllers of shapers: a class that sees pings and loads, and sets rates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ UNITS = {"s": "time", "bit/s": "rate", "B": "size"}
 class Shaper:
     """A rate that a controller sets; bit/s.
 
-    `rate` is the present one: set it to another, which is held within the bounds. `achieved` is what the link has carried
-    since the last decision, headers included.
+    `rate` is the present one: set it to another, which is held within the bounds. `achieved` is what the link has
+    carried since the last decision, headers included.
     """
 
     link: str
@@ -30,13 +30,13 @@ class Shaper:
 
     @property
     def load(self) -> float:
-        """What it has carried over its rate."""
+        """The share of its rate that it has carried."""
         return self.achieved / self.rate
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What has happened since the last decision; s.
+class Observed:
+    """Pings and time since the last decision; s.
 
     `delay` is the mean of the pings that came back, None without one.
     """
@@ -50,8 +50,8 @@ class RateController:
     """A controller of shapers. Declare parameters (`Param`), set `every` and override `decide`.
 
     Each run has an instance. A class has a `name` (by default its own, in small letters: MyController is
-    "my-controller"), which scenarios name as `law`. `every` is the time between decisions, text or seconds. InputError if
-    the class cannot be used.
+    "my-controller"), which scenarios name as `law`. `every` is the time between decisions, text or seconds.
+    InputError if the class cannot be used.
     """
 
     name: ClassVar[str]
@@ -94,7 +94,7 @@ class RateController:
     def start(self, shapers: Sequence[Shaper]) -> None:
         """Prepare for these shapers, before anything has happened; they have their base rates."""
 
-    def decide(self, seen: Seen, shapers: Sequence[Shaper]) -> None:
+    def decide(self, seen: Observed, shapers: Sequence[Shaper]) -> None:
         """Set the rates of the shapers, each `every`."""
 
 

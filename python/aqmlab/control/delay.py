@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 
-from aqmlab.control.controller import RateController, Seen, Shaper
+from aqmlab.control.controller import Observed, RateController, Shaper
 from aqmlab.own import Param
 
 
@@ -22,7 +22,7 @@ class Delay(RateController):
         """Begin without a ping."""
         self.delays: deque[tuple[float, float]] = deque()
 
-    def decide(self, seen: Seen, shapers: Sequence[Shaper]) -> None:
+    def decide(self, seen: Observed, shapers: Sequence[Shaper]) -> None:
         """Change each rate by `gain` times how far the delay is from the target, as a share of it, 1 at most."""
         if seen.delay is None:
             return

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from aqmlab import _core
 from aqmlab._core import ControllerSpecs, Probe, Run, Scenario, Watch
-from aqmlab.control.controller import RateController, Seen, Shaper, build
+from aqmlab.control.controller import Observed, RateController, Shaper, build
 
 
 @dataclass
@@ -16,7 +16,7 @@ class Counts:
     sizes: dict[str, int] = field(default_factory=dict)
 
 
-class Loop:
+class ControlLoop:
     """A controller at work: the shapers that it sees, and what has happened since it decided last."""
 
     def __init__(self, spec: ControllerSpecs) -> None:
@@ -46,7 +46,7 @@ class Loop:
         for shaper in self.shapers:
             shaper.achieved = 8 * counts.sizes.get(shaper.link, 0) / span
         before = [shaper.rate for shaper in self.shapers]
-        self.law.decide(Seen(now, span, counts.delays / counts.pings if counts.pings else None), self.shapers)
+        self.law.decide(Observed(now, span, counts.delays / counts.pings if counts.pings else None), self.shapers)
         for shaper, spec, rate in zip(self.shapers, self.spec.shapers, before, strict=True):
             shaper.rate = min(shaper.max, max(shaper.min, shaper.rate))
             if shaper.rate != rate:
@@ -78,7 +78,7 @@ def run(
     watch: Watch | None = None,
 ) -> Run:
     """Simulate a scenario from start to end with its controllers. InputError for a law that is none."""
-    loops = [Loop(spec) for spec in scenario.controllers]
+    loops = [ControlLoop(spec) for spec in scenario.controllers]
     simulation = _core.Simulation(scenario, aqm, seed, series=series, trace=trace, watch=watch, controlled=True)
     for spec in scenario.controllers:
         for shaper in spec.shapers:

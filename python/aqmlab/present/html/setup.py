@@ -58,7 +58,7 @@ def _link(scenario: Scenario, link: Mapping[str, Any]) -> dict[str, str]:
     """Return what is said of a link, by what it is."""
     there = scenario.link(link["name"])
     room = f"{1e3 * 8 * there.buffer_bytes / there.rate:.4g} ms" if there.buffer_bytes else f"{there.buffer:g} packets"
-    wire = [f"{name} {link[name]}" for name in IMPAIRMENTS if link[name] is not None]
+    wire = [f"{name} {link[name]}" for name in IMPAIRMENTS if link.get(name) is not None]
     return {
         "rate": link["rate"] if isinstance(link["rate"], str) else f"{there.rate / 1e6:g} Mbit/s, changes",
         "delay": link["delay"],

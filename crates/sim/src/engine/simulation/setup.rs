@@ -262,7 +262,7 @@ fn refuse_uncontrolled(scenario: &Scenario, options: &Options) -> Result<(), Pro
     const WHY: &str =
         "is not run here: aqmlab run, compare and sweep run controllers, which no simulation does by itself";
     match scenario.controllers.first().filter(|_| !options.is_controlled) {
-        Some(controller) => Err(Problems::one(&format!("controllers.{}", controller.name), WHY)),
+        Some(controller) => Err(Problems::one(format!("controllers.{}", controller.name), WHY)),
         None => Ok(()),
     }
 }

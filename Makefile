@@ -1,7 +1,7 @@
 # Every verb there is; each needs nothing but Rust (cargo) and Python 3.10 or later.
 PYTHON ?= python3
 BIN := .venv/bin
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+RUST := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 GUEST ?= $(if $(filter Linux,$(shell uname -s)),python/aqmlab/kernel/guest)
 TEMPLATE := examples/own-scheme/Cargo.toml
 OLDEST := $(if $(filter Linux,$(shell uname -s)),--compatibility manylinux_2_28)  # RHEL 8, Debian 10, Ubuntu 20.04 and later

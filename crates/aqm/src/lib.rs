@@ -358,6 +358,8 @@ pub trait Scheme: ParamHolder + Sized + 'static {
     const INFO: SchemeInfo;
     /// The basis of its law and constants.
     const STANDING: Standing = Standing::Published;
+    /// Lists show it; what no one proposes is known by its name only.
+    const IS_LISTED: bool = true;
     /// The catalogue's entry for its use in the queues of flow queueing, if that was published on its own.
     const FAIR: Option<SchemeInfo> = None;
     /// Parameters with another default there.

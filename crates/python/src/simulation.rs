@@ -54,7 +54,7 @@ fn finished() -> PyErr {
 impl Simulation {
     /// A scenario before anything has happened.
     #[new]
-    #[pyo3(signature = (scenario, aqm=None, seed=1, *, series=false, trace=None, watch=None))]
+    #[pyo3(signature = (scenario, aqm=None, seed=1, *, series=false, trace=None, watch=None, controlled=false))]
     fn new(
         scenario: &Scenario,
         aqm: Option<&str>,
@@ -62,11 +62,13 @@ impl Simulation {
         series: bool,
         trace: Option<&str>,
         watch: Option<&Watch>,
+        controlled: bool,
     ) -> PyResult<Self> {
         let aqm = parse_choice(aqm)?;
         let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
         let watch = watch.map(|watch| watch.0.clone());
-        let options = Options { aqm, seed, series, trace, watch, threads: 1, most_events: None };
+        let options =
+            Options { aqm, seed, series, trace, watch, threads: 1, most_events: None, is_controlled: controlled };
         let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;
         Ok(Self::of(engine))
     }

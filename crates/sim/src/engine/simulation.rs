@@ -50,6 +50,8 @@ pub struct Options {
     pub watch: Option<Arc<Watch>>,
     /// Events after which the run is given up, at the next look; none by default. Such a run takes one thread.
     pub most_events: Option<u64>,
+    /// Whoever steps the simulation runs the scenario's controllers.
+    pub is_controlled: bool,
 }
 
 /// The run was told to stop.

@@ -14,7 +14,17 @@ measures! {
         ///
         /// That is the share of the time in which the transmitter was busy. On a link that follows a trace: bytes sent
         /// over those of the opportunities; the wait for one is not use.
-        utilisation: f64, "Utilisation" in SHARE, more = link.utilisation;
+        utilisation: f64, "Utilisation" in SHARE, more = link.used.utilisation;
+        /// Capacity: the mean rate at which the link could have sent.
+        ///
+        /// Of a trace: the opportunities that it had while metrics counted.
+        capacity: f64, "Capacity" in RATE = link.used.capacity;
+        /// Capacity left unused: the rate at which the link could have carried more.
+        ///
+        /// Bits that it could have sent at the rate of the moment while it sent nothing, over time. On a link whose rate varies this says what
+        /// a share of the time does not: an idle second counts by what it would have carried. Of a trace: opportunities that nobody took. What
+        /// a shaper held back, and what an [interruption](radio.md#keys) took, counts as unused.
+        capacity_unused: f64, "Unused" in RATE, less = link.used.unused;
         /// Packets dropped over packets that arrived.
         drop_ratio: f64, "Drop ratio" in SHARE, less = link.per_arrival(link.accounts.dropped);
         /// Packets marked over packets that arrived.
@@ -114,7 +124,7 @@ const fn drops(name: &'static str, title: &'static str, doc: &'static str) -> Fi
 pub struct LinkFacts<'a> {
     meter: &'a LinkMeter,
     accounts: &'a Accounts,
-    utilisation: f64,
+    used: CapacityUse,
     lost: u64,
     policed: u64,
     /// Share of the long flows that lose together.
@@ -129,7 +139,13 @@ pub struct LinkFacts<'a> {
 
 impl<'a> LinkFacts<'a> {
     /// `lost`: packets lost on the wire. The queue is judged in stages, the first from the start on.
-    pub fn new(meter: &'a LinkMeter, accounts: &'a Accounts, utilisation: f64, lost: u64, stages: &'a [Stage]) -> Self {
+    pub fn new(
+        meter: &'a LinkMeter,
+        accounts: &'a Accounts,
+        used: CapacityUse,
+        lost: u64,
+        stages: &'a [Stage],
+    ) -> Self {
         let means = meter.bin_means.as_deref().unwrap_or_default();
         Self {
             queue: meter.queue_mean_and_std(),
@@ -137,7 +153,7 @@ impl<'a> LinkFacts<'a> {
             transient: transient(means, stages),
             meter,
             accounts,
-            utilisation,
+            used,
             lost,
             policed: 0,
             synchronisation: None,
@@ -202,6 +218,29 @@ impl LinkUsage {
     /// Share of what it could have carried since `mark` that it has; 0 where that was nothing.
     pub fn share_since(self, mark: LinkUsage) -> f64 {
         (self.sent - mark.sent) as f64 / (self.capacity - mark.capacity).max(1) as f64
+    }
+}
+
+/// What a link has made of its capacity.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CapacityUse {
+    /// Share of it that was used.
+    pub utilisation: f64,
+    /// All of it, bit/s.
+    pub capacity: f64,
+    /// What was not used, bit/s.
+    pub unused: f64,
+}
+
+impl CapacityUse {
+    /// Of several links, of which there is one at least.
+    pub fn mean(links: impl ExactSizeIterator<Item = Self>) -> Self {
+        let count = links.len() as f64;
+        links.fold(Self::default(), |sum, Self { utilisation, capacity, unused }| Self {
+            utilisation: sum.utilisation + utilisation / count,
+            capacity: sum.capacity + capacity / count,
+            unused: sum.unused + unused / count,
+        })
     }
 }
 
@@ -334,6 +373,11 @@ impl LinkMeter {
     pub fn usage(&self, now: Time) -> LinkUsage {
         let busy = self.busy.0 - self.busy_until.since(now).0;
         LinkUsage { sent: busy, capacity: now.0 }
+    }
+
+    /// Time for which metrics have counted.
+    pub fn counted(&self, now: Time) -> Span {
+        now.since(self.counts_from)
     }
 
     /// Updates of the scheme a second, up to the time accounted for; `None` if there are none.

@@ -9,6 +9,7 @@ pub mod impairment;
 pub mod lines;
 pub mod link;
 pub mod packet;
+pub mod pauses;
 pub mod route;
 pub mod shared_buffer;
 pub mod token_bucket;

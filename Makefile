@@ -12,7 +12,7 @@ MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 .PHONY: help setup build wheel site engine-wasm c-library c-header demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 setup: .venv/.installed  ## Create the virtual environment and install the pinned packages
 

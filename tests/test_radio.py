@@ -84,7 +84,7 @@ def test_the_envelope_of_an_idle_starlink_link(tmp_path: Path) -> None:
     assert max(greatest) == pytest.approx(103, rel=0.2)
 
 
-def test_an_interruption_each_15_s_shows_in_the_queue(tmp_path: Path) -> None:
+def test_a_preset_is_shown_with_its_values(tmp_path: Path) -> None:
     shown = aqmlab.load(written(tmp_path)).resolved()["links"][0]
     assert shown["interruptions"] == "each 15 s for 40 ms, first at 12 s"
     assert shown["jitter_every"] == "50 ms"

@@ -227,7 +227,10 @@ class Scheme:
 
 @final
 class Parameters:
-    """The declared parameters of a user's scheme."""
+    """The declared parameters of a user's scheme, law or controller."""
+    def __init__(
+        self, name: str, params: list[tuple[str, str, tuple[str, str] | None, list[str], str, str]]
+    ) -> None: ...
     def read(self, pairs: list[tuple[str, str]]) -> dict[str, float | bool | str]: ...
 
 @final

@@ -66,20 +66,20 @@ impl<T: Copy> SparseTable<T> {
     }
 }
 
-impl<T: Copy> Index<u32> for SparseTable<T> {
+impl<T: Copy> Index<usize> for SparseTable<T> {
     type Output = T;
 
     #[inline(always)]
-    fn index(&self, row: u32) -> &T {
-        let page = self.pages[row as usize / ROWS];
-        &self.stored[usize::from(page)][row as usize % ROWS]
+    fn index(&self, row: usize) -> &T {
+        let page = self.pages[row / ROWS];
+        &self.stored[usize::from(page)][row % ROWS]
     }
 }
 
-impl<T: Copy> IndexMut<u32> for SparseTable<T> {
+impl<T: Copy> IndexMut<usize> for SparseTable<T> {
     #[inline(always)]
-    fn index_mut(&mut self, row: u32) -> &mut T {
-        self.get_mut(row as usize).expect("the table has this row")
+    fn index_mut(&mut self, row: usize) -> &mut T {
+        self.get_mut(row).expect("the table has this row")
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(table.stored.len(), 4, "the blank page and three that are used");
         let written = table.stored().filter(|(_, value)| *value != 7).collect::<Vec<_>>();
         assert_eq!(written, [(0, 9), (16, 24), (17, 25), (65_534, 65_542)]);
-        assert!(table.rows().enumerate().all(|(row, value)| value == table[row as u32]));
+        assert!(table.rows().enumerate().all(|(row, value)| value == table[row]));
         table.clear();
         assert!(table.rows().all(|value| value == 7));
     }

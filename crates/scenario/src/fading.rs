@@ -43,12 +43,12 @@ impl Fading {
 
     /// Standard deviation of the logarithm of the rate.
     fn sigma(&self) -> f64 {
-        (1.0 + self.deviation.0 * self.deviation.0).ln().sqrt()
+        libm::log(1.0 + self.deviation.0 * self.deviation.0).sqrt()
     }
 
     /// The logarithm of the rate over its median, a step later.
     pub fn step(&self, level: f64, rng: &mut Stream) -> f64 {
-        let kept = (-self.every.seconds() / self.memory.seconds()).exp();
+        let kept = libm::exp(-self.every.seconds() / self.memory.seconds());
         let normal: f64 = StandardNormal.sample(rng.generator());
         kept * level + (1.0 - kept * kept).sqrt() * self.sigma() * normal
     }
@@ -56,7 +56,7 @@ impl Fading {
     /// The rate at a level, where the mean is `mean`.
     pub fn rate(&self, mean: Rate, level: f64) -> Rate {
         let sigma = self.sigma();
-        Rate((mean.0 * (level - sigma * sigma / 2.0).exp()).clamp(1.0, 1e13))
+        Rate((mean.0 * libm::exp(level - sigma * sigma / 2.0)).clamp(1.0, 1e13))
     }
 
     /// The rates that are not exceeded in 5, 50 and 95 % of the time.

@@ -1,16 +1,13 @@
 """Controllers of shapers: a class that sees pings and loads, and sets rates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from aqmlab import _core
 from aqmlab.names import unknown
-from aqmlab.own import Param, as_text, dashed, spelled
+from aqmlab.own import as_text, dashed, declared, params_of, spelled
 from aqmlab.problems import InputError
-
-UNITS = {"s": "time", "bit/s": "rate", "B": "size"}
-"""What the units of parameters are called in messages."""
 
 
 @dataclass
@@ -56,23 +53,18 @@ class RateController:
 
     name: ClassVar[str]
     every: str | float = "100 ms"
+    _parameters: ClassVar[_core.Parameters]
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Add the class to those that a scenario may name, where it replaces an earlier one of the same name."""
         super().__init_subclass__(**kwargs)
         cls.name = str(cls.__dict__.get("name", dashed(cls.__name__)))
-        for name, param in _params(cls).items():
-            _value(cls.name, name, param, as_text(param.default))
+        cls._parameters = _core.Parameters(cls.name, [declared(name, param) for name, param in params_of(cls).items()])
         _CLASSES[cls.name] = cls
 
     def __init__(self, **parameters: str | float | bool) -> None:
-        params = _params(type(self))
-        for name in parameters.keys() - params.keys():
-            raise unknown(f"{self.name}.{name}", "no parameter is called", name, params)
         self._given = {name: as_text(value) for name, value in parameters.items()}
-        for name, param in params.items():
-            text = self._given.get(name, as_text(param.default))
-            self.__dict__[name] = _value(self.name, name, param, text)
+        self.__dict__.update(self._parameters.read(list(self._given.items())))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"
@@ -114,32 +106,3 @@ def build(law: str, field: str = "law") -> RateController:
             raise InputError(field, f'"{pair}": no value; write name=value')
         given[key.strip()] = value.strip()
     return _CLASSES[name](**given)
-
-
-def _params(cls: type) -> Mapping[str, Param]:
-    named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
-    return {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
-
-
-def _value(law: str, name: str, param: Param, text: str) -> Any:
-    """The value of a parameter in base units; InputError for text that is none, or is out of its range."""
-    field = f"{law}.{name}"
-    if isinstance(param.default, bool):
-        if text not in ("true", "false"):
-            raise InputError(field, f'"{text}": expected true or false')
-        return text == "true"
-    if param.choices:
-        if text not in param.choices:
-            raise unknown(field, "no choice is", text, param.choices)
-        return text
-    wanted, found = _core.quantity(as_text(param.default)), _core.quantity(text)
-    if wanted is None:
-        raise InputError(field, f'the default "{param.default}" is no quantity')
-    if found is None or found[1] != wanted[1]:
-        what = UNITS.get(wanted[1], "number")
-        raise InputError(field, f'"{text}": expected a {what}, such as {as_text(param.default)}')
-    if param.range:
-        ends = [_core.quantity(as_text(end)) for end in param.range]
-        if any(end is None for end in ends) or not ends[0][0] <= found[0] <= ends[1][0]:  # type: ignore[index]
-            raise InputError(field, f'"{text}" is out of range: must lie in {param.range[0]} ..= {param.range[1]}')
-    return found[0]

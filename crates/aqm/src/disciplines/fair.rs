@@ -158,7 +158,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// was another's, it is this flow's and its host's now.
     #[inline(always)]
     fn claim(&mut self, flow: u32, host: u32, now: Time) -> u32 {
-        let at = |bucket: u32| self.buckets[bucket];
+        let at = |bucket: u32| self.buckets[bucket as usize];
         let is_own = |bucket| at(bucket).flow == flow && at(bucket).queue != NONE;
         let is_idle =
             |bucket| self.queues.get(at(bucket).queue as usize).is_none_or(|queue| queue.state == QueueState::Idle);
@@ -182,7 +182,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let host = self.hosts.bucket(host);
         let queue = &mut self.queues[index as usize];
         let left = std::mem::replace(&mut queue.host, host);
-        self.buckets[queue.bucket].flow = flow;
+        self.buckets[queue.bucket as usize].flow = flow;
         if queue.state == QueueState::Bulk {
             self.hosts.lose_bulk(left);
             self.hosts.gain_bulk(host);
@@ -194,11 +194,12 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     fn make(&mut self, bucket: u32, now: Time) -> u32 {
         let is_as_new = |queue: &FlowQueue<A>| queue.state == QueueState::Idle && queue.scheme.is_as_new(now);
         let mut queue = FlowQueue::new(bucket, self.scheme.clone());
-        let index = match self.queues.iter().position(is_as_new) {
+        let can_tell = self.scheme.is_as_new(now); // else all queues would be looked at in vain
+        let index = match can_tell.then(|| self.queues.iter().position(is_as_new)).flatten() {
             Some(index) => {
                 queue.decays = self.queues[index].decays;
                 let left = std::mem::replace(&mut self.queues[index], queue);
-                self.buckets[left.bucket].queue = LEFT;
+                self.buckets[left.bucket as usize].queue = LEFT;
                 index
             }
             None => {
@@ -207,7 +208,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
                 self.queues.len() - 1
             }
         };
-        self.buckets[bucket].queue = index as u32;
+        self.buckets[bucket as usize].queue = index as u32;
         index as u32
     }
 

@@ -34,21 +34,21 @@ impl Histogram {
     #[cold]
     fn begin(&mut self, bin: usize) {
         self.counts.grow(bin + 1);
-        self.counts[bin as u32] = 1;
+        self.counts[bin] = 1;
     }
 
     /// Takes in another's counts.
     pub fn merge(&mut self, other: &Histogram) {
         for (bin, more) in other.counts.stored().filter(|(_, count)| *count > 0) {
             self.counts.grow(bin + 1);
-            self.counts[bin as u32] = self.counts[bin as u32].saturating_add(more);
+            self.counts[bin] = self.counts[bin].saturating_add(more);
         }
     }
 
     /// Takes out another's counts, all of which it has.
     pub fn remove(&mut self, other: &Histogram) {
         for (bin, less) in other.counts.stored().filter(|(_, count)| *count > 0) {
-            self.counts[bin as u32] = self.counts[bin as u32].saturating_sub(less);
+            self.counts[bin] = self.counts[bin].saturating_sub(less);
         }
     }
 

@@ -7,8 +7,8 @@ use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
 use crate::net::direction::PacketOutcome;
 use crate::net::impairment::Impairment;
+use crate::net::interruption::Interruption;
 use crate::net::packet::Packet;
-use crate::net::pauses::Pauses;
 use crate::net::shared_buffer::{BufferShare, SharedBuffer};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Limit, Reason};
@@ -56,8 +56,8 @@ pub struct Link<P = Packet> {
     bits: (CapacityBits, LinkUsage),
     /// Bits when metrics began to count.
     bits_before: CapacityBits,
-    /// Times at which it begins nothing, if there are any.
-    pauses: Option<Box<Pauses>>,
+    /// Time in which it begins nothing, now or next, if there are such.
+    interruption: Option<Box<Interruption>>,
     /// Packets offered until then.
     before_restart: Offered,
     /// Salt of the hash of flows.
@@ -194,11 +194,11 @@ impl<P: WirePacket> Link<P> {
             usage_before: LinkUsage::default(),
             bits: Default::default(),
             bits_before: CapacityBits::default(),
-            pauses: spec
+            interruption: spec
                 .impairments
                 .interruptions
                 .as_ref()
-                .map(|law| Box::new(Pauses::new(law, stream("interruptions")))),
+                .map(|law| Box::new(Interruption::new(law, stream("interruptions")))),
             before_restart: Offered::default(),
             salt,
             changes,
@@ -290,7 +290,7 @@ impl<P: WirePacket> Link<P> {
     /// Takes the next packet into service; returns when its transmission ends, or when to ask again if none may go yet.
     #[inline]
     pub fn start_service(&mut self, now: Time) -> Option<Time> {
-        if let Some(end) = self.pauses.as_mut().and_then(|pauses| pauses.until(now)) {
+        if let Some(end) = self.interruption.as_mut().and_then(|interruption| interruption.until(now)) {
             return self.ask_at(Some(end), now);
         }
         let cx = &mut Ctx { now, rng: &mut self.rng };

@@ -79,28 +79,28 @@ impl Hosts {
     /// True if the bucket is still this host's. A host has one at most, so [`Hosts::bucket`] then finds it.
     #[inline(always)]
     pub(super) fn has(&self, bucket: u32, tag: u32) -> bool {
-        self.hosts[bucket].tag == tag
+        self.hosts[bucket as usize].tag == tag
     }
 
     /// The bucket of a host: in its set the one that was its last, or else one without load, or else its home.
     pub(super) fn bucket(&mut self, tag: u32) -> u32 {
-        let host = |bucket: u32| &self.hosts[bucket];
+        let host = |bucket: u32| &self.hosts[bucket as usize];
         let bucket = self.hash.bucket(tag, |bucket| host(bucket).tag == tag, |bucket| host(bucket).bulk == 0);
-        self.hosts[bucket].tag = tag;
+        self.hosts[bucket as usize].tag = tag;
         bucket
     }
 
     /// Queues that count as load of the host at this bucket.
     pub(super) fn bulk(&self, bucket: u32) -> i64 {
-        self.hosts[bucket].bulk.into()
+        self.hosts[bucket as usize].bulk.into()
     }
 
     pub(super) fn gain_bulk(&mut self, bucket: u32) {
-        self.hosts[bucket].bulk += 1;
+        self.hosts[bucket as usize].bulk += 1;
     }
 
     pub(super) fn lose_bulk(&mut self, bucket: u32) {
-        self.hosts[bucket].bulk -= 1;
+        self.hosts[bucket as usize].bulk -= 1;
     }
 }
 

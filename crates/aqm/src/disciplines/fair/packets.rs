@@ -115,7 +115,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
     pub(in crate::disciplines) fn make_room(&mut self, cx: &mut Ctx) {
         let (_, longest) = self.longest();
-        let index = self.buckets[longest].queue;
+        let index = self.buckets[longest as usize].queue;
         let waiting = self.queues.get(index as usize).map_or(0, |queue| queue.line.len());
         for _ in 0..waiting.div_ceil(2).min(self.params.drop_batch) {
             let Some(head) = self.unlink(index) else { return };

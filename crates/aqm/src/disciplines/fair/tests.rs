@@ -109,7 +109,9 @@ fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
         leave(&mut tin, ms);
     }
     assert!(
-        [first, second].iter().all(|bucket| tin.queues[tin.buckets[*bucket].queue as usize].state == QueueState::Idle)
+        [first, second]
+            .iter()
+            .all(|bucket| tin.queues[tin.buckets[*bucket as usize].queue as usize].state == QueueState::Idle)
     );
     assert_eq!(bucket(&mut tin, alike), second);
 }

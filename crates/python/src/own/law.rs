@@ -2,7 +2,7 @@
 
 use super::{Param, Parameters, leak};
 use crate::refused;
-use aqmlab_core::{Problem, Span, Time};
+use aqmlab_core::{Span, Time};
 use aqmlab_tcp::cc::{CongestionControl, CongestionEvent, Facts, LawDeclaration, LawFailure, LawInfo, Needs, Window};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;

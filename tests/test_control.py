@@ -104,6 +104,7 @@ def test_a_controller_follows_a_line_whose_rate_falls(tmp_path: Path) -> None:
     waits = [each.links["modem"].queue_delay_mean or 0.0 for each in (run, without)]
     assert waits[0] < 0.5 * waits[1]
     assert run.links["down"].capacity < 50e6
+    assert run.engine.wall > 0
     assert aqmlab.run(scenario, series=True).links == run.links
 
 

@@ -186,10 +186,13 @@ impl Simulation {
         content.into_iter().collect::<std::collections::BTreeMap<_, _>>().into_pyobject(py)
     }
 
-    /// Goes on to the end; returns the run as if it had never been stopped.
-    fn finish(&self, py: Python<'_>) -> PyResult<Run> {
+    /// Goes on to the end; returns the run as if it had never been stopped. `wall` is what the caller's clock has measured, s.
+    #[pyo3(signature = (wall=0.0))]
+    fn finish(&self, py: Python<'_>, wall: f64) -> PyResult<Run> {
         let done = self.with(py, |engine| engine.take().map(aqmlab_sim::Simulation::finish));
-        done.ok_or_else(finished)?.map(Run::of).map_err(failed)
+        let mut output = done.ok_or_else(finished)?.map_err(failed)?;
+        output.result.engine.wall = wall;
+        Ok(Run::of(output))
     }
 
     /// The sender of the `i`-th flow of a group: see `aqmlab.Simulation.flow`.

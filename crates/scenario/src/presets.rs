@@ -2,7 +2,7 @@
 
 use aqmlab_core::Problem;
 use aqmlab_core::problem::unknown;
-use toml::{Table, Value};
+use toml::Table;
 
 /// Each with its keys in TOML, which say where they come from and what is guessed.
 pub const PRESETS: [(&str, &str); 6] = [
@@ -18,12 +18,13 @@ pub const PRESETS: [(&str, &str); 6] = [
 pub fn expand(link: &mut Table, at: &str, found: &mut Vec<Problem>) {
     let Some(value) = link.remove("preset") else { return };
     let names = PRESETS.map(|(name, _)| name);
-    let Value::String(name) = &value else {
-        return found.push(Problem::new(format!("{at}.preset"), format!("expected one of {}", names.join(", "))));
-    };
-    let Some((_, text)) = PRESETS.iter().find(|(known, _)| known == name) else {
-        return found.push(Problem::new(format!("{at}.preset"), unknown("preset", name, &names)));
-    };
+    let known = PRESETS.iter().find(|(known, _)| value.as_str() == Some(known));
+    let (_, text) = known.unwrap_or_else(|| {
+        let expected = || format!("expected one of {}", names.join(", "));
+        let why = value.as_str().map_or_else(expected, |name| unknown("preset", name, &names));
+        found.push(Problem::new(format!("{at}.preset"), why));
+        &PRESETS[0] // so that nothing else is said to be missing
+    });
     let keys: Table = text.parse().expect("a preset is TOML, as a test has shown");
     for (key, value) in keys {
         link.entry(key).or_insert(value);
@@ -59,11 +60,10 @@ mod tests {
 
     #[test]
     fn an_unknown_preset_is_refused_with_the_nearest() {
-        let why = with("preset = \"lte\"").unwrap_err().to_string();
-        assert!(
-            why.contains("links.a.preset") && why.contains("unknown preset \"lte\"") && why.contains("lte-"),
-            "{why}"
-        );
+        let aqmlab_core::Problems(found) = with("preset = \"lte\"").unwrap_err();
+        let [problem] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(problem.path, "links.a.preset");
+        assert!(problem.reason.starts_with("unknown preset \"lte\"; did you mean \"lte-"), "{problem}");
         let why = with("preset = 5").unwrap_err().to_string();
         assert!(why.contains("links.a.preset: expected one of starlink-down"), "{why}");
     }

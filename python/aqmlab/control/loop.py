@@ -1,5 +1,6 @@
 """A run with controllers: the simulation goes on from one decision to the next."""
 
+import time
 from dataclasses import dataclass, field
 
 from aqmlab import _core
@@ -78,6 +79,7 @@ def run(
     watch: Watch | None = None,
 ) -> Run:
     """Simulate a scenario from start to end with its controllers. InputError for a law that is none."""
+    started = time.perf_counter()
     loops = [ControlLoop(spec) for spec in scenario.controllers]
     simulation = _core.Simulation(scenario, aqm, seed, series=series, trace=trace, watch=watch, controlled=True)
     for spec in scenario.controllers:
@@ -91,4 +93,4 @@ def run(
         for loop in loops:
             if loop.next <= now:
                 loop.decide(simulation, now)
-    return simulation.finish()
+    return simulation.finish(time.perf_counter() - started)

@@ -226,6 +226,14 @@ def test_what_is_wrong_is_told_by_name(replaced: tuple[str, str], told: str, tmp
     assert told in str(refused.value)
 
 
+def test_a_report_says_who_sets_a_rate(tmp_path: Path, aqmlab: Aqmlab) -> None:
+    made = aqmlab(
+        "compare", str(line(tmp_path, law="delay:target=9ms")), "--aqms", "droptail", "--out", str(tmp_path / "report")
+    )
+    assert made.returncode == 0, made.stderr
+    assert "20 Mbit/s, by delay:target=9ms" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+
+
 def test_who_runs_no_controllers_says_so(tmp_path: Path, aqmlab: Aqmlab) -> None:
     import aqmlab as package
 

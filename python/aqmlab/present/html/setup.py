@@ -60,7 +60,7 @@ def _link(scenario: Scenario, link: Mapping[str, Any]) -> dict[str, str]:
     room = f"{1e3 * 8 * there.buffer_bytes / there.rate:.4g} ms" if there.buffer_bytes else f"{there.buffer:g} packets"
     wire = [f"{name} {link[name]}" for name in IMPAIRMENTS if link.get(name) is not None]
     return {
-        "rate": link["rate"] if isinstance(link["rate"], str) else f"{there.rate / 1e6:g} Mbit/s, changes",
+        "rate": _rate(scenario, link),
         "delay": link["delay"],
         "buffer": room,
         "bytes": f"{there.buffer_bytes:,} B" if there.buffer_bytes else "",
@@ -69,6 +69,14 @@ def _link(scenario: Scenario, link: Mapping[str, Any]) -> dict[str, str]:
         "scheme": label(link["aqm"]) if link["fixed"] else "as compared",
         "wire": "; ".join(wire) or "–",
     }
+
+
+def _rate(scenario: Scenario, link: Mapping[str, Any]) -> str:
+    """Return the rate of a link, and what changes it."""
+    name = link["name"]
+    text = link["rate"] if isinstance(link["rate"], str) else f"{scenario.link(name).rate / 1e6:g} Mbit/s, changes"
+    laws = [each.law for each in scenario.controllers for shaper in each.shapers if shaper.link == name]
+    return ", by ".join([text, *laws])
 
 
 def _any_settles(scenario: Scenario, specs: Sequence[str]) -> bool:

@@ -227,7 +227,10 @@ class Scheme:
 
 @final
 class Parameters:
-    """The declared parameters of a user's scheme."""
+    """The declared parameters of a user's scheme, law or controller."""
+    def __init__(
+        self, name: str, params: list[tuple[str, str, tuple[str, str] | None, list[str], str, str]]
+    ) -> None: ...
     def read(self, pairs: list[tuple[str, str]]) -> dict[str, float | bool | str]: ...
 
 @final
@@ -292,6 +295,8 @@ class Scenario:
     def flows(self) -> list[str]: ...
     @property
     def links(self) -> list[str]: ...
+    @property
+    def controllers(self) -> list[ControllerSpecs]: ...
     def link(self, name: str) -> Link: ...
     def law(self, aqm: str) -> Law:
         """Return the linear law of a scheme written `name` or `name:k=v,...`, with what the scenario sets for it."""
@@ -300,6 +305,37 @@ class Scenario:
         """Every parameter of a scheme as it will run here, as text with its unit."""
     def resolved(self) -> dict[str, Any]:
         """The scenario with every default filled in: quantities are texts with their units."""
+
+@final
+class ControllerSpecs:
+    """A controller of a scenario."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def law(self) -> str:
+        """Its law, with parameters."""
+    @property
+    def pings(self) -> str:
+        """The group of datagrams whose delay it sees."""
+    @property
+    def shapers(self) -> list[ShaperSpecs]:
+        """What it sets."""
+
+@final
+class ShaperSpecs:
+    """A rate that a controller sets; bit/s."""
+    @property
+    def link(self) -> str: ...
+    @property
+    def path(self) -> str:
+        """What is set, as `Simulation.set` takes it."""
+    @property
+    def min(self) -> float: ...
+    @property
+    def base(self) -> float:
+        """The rate at first."""
+    @property
+    def max(self) -> float: ...
 
 @final
 class Link:
@@ -315,6 +351,9 @@ class Link:
     @property
     def rates(self) -> list[float]:
         """Every rate that it has or may have, bit/s."""
+    @property
+    def typical_rates(self) -> list[float]:
+        """The rates that it does not exceed in 5, 50 and 95 % of the seconds, bit/s."""
     @property
     def delay(self) -> float:
         """Propagation delay, one way, s."""
@@ -508,7 +547,9 @@ class Simulation:
         series: bool = False,
         trace: str | None = None,
         watch: Watch | None = None,
-    ) -> None: ...
+        controlled: bool = False,
+    ) -> None:
+        """Set up a scenario; who steps one with controllers runs them, and says so by `controlled`."""
     @property
     def now(self) -> float: ...
     @property
@@ -526,7 +567,8 @@ class Simulation:
     def content(self, link: str) -> dict[str, int]: ...
     def clone(self) -> Simulation: ...
     def to_toml(self) -> str: ...
-    def finish(self) -> Run: ...
+    def finish(self, wall: float = 0.0) -> Run:
+        """Go on to the end. `wall` is what the caller's clock has measured, s: it becomes `engine.wall`."""
 
 @final
 class Environments:

@@ -1,4 +1,5 @@
-//! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link.
+//! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link; or two queues that another rule
+//! tells apart.
 
 use super::shelf::Shelf;
 use super::{Carried, Discipline, Fate, Limit, view};
@@ -9,8 +10,16 @@ use std::collections::VecDeque;
 
 /// A scheme that couples the two queues.
 pub trait Coupled: Tune {
-    /// Time between updates.
-    fn period(&self) -> Span;
+    /// Time between updates; `None` if there are none.
+    fn period(&self) -> Option<Span>;
+    /// A packet that joins at `now` belongs to the low-latency queue.
+    fn goes_first<P: Carried>(&mut self, packet: &P, _now: Time) -> bool {
+        packet.ecn().is_l4s()
+    }
+    /// Who finds the buffer full takes the place of the packet at the head of the classic queue.
+    fn drops_front(&self) -> bool {
+        false
+    }
     /// The classic queue's share of the link while both wait.
     fn classic_weight(&self) -> f64;
     /// Bytes that the classic queue is owed when both queues are empty, where what it is owed outlasts a queue that runs
@@ -67,11 +76,6 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
         Self { scheme, l4s, classic, shelf, owed }
     }
 
-    /// The queue that packets like this one join.
-    fn side(&mut self, packet: &P) -> &mut Side<P> {
-        if packet.ecn().is_l4s() { &mut self.l4s } else { &mut self.classic }
-    }
-
     /// Takes the head of the low-latency queue or of the classic one.
     fn head(&mut self, is_l4s: bool) -> (P, Time) {
         let side = if is_l4s { &mut self.l4s } else { &mut self.classic };
@@ -84,7 +88,8 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
     fn join(&mut self, packet: P, since: Time) {
         self.shelf.view.packets += 1;
         self.shelf.view.bytes += u64::from(packet.size());
-        self.side(&packet).waiting.push_back((packet, since));
+        let side = if self.scheme.goes_first(&packet, since) { &mut self.l4s } else { &mut self.classic };
+        side.waiting.push_back((packet, since));
     }
 
     /// The queue served next, true for the low-latency one, and how that changes what the classic queue is owed, if both
@@ -120,8 +125,12 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         self.shelf.accounts.arrived += 1;
-        if self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, packet.size()) {
-            return self.shelf.refuse(OVERFLOW);
+        while self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, packet.size()) {
+            if !self.scheme.drops_front() || self.classic.waiting.is_empty() {
+                return self.shelf.refuse(OVERFLOW);
+            }
+            let (oldest, since) = self.head(false);
+            self.shelf.drop(OVERFLOW, &oldest, since);
         }
         self.join(packet, cx.now);
         Fate::Kept
@@ -150,7 +159,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn tick_every(&self) -> Option<Span> {
-        Some(self.scheme.period())
+        self.scheme.period()
     }
 
     fn tick(&mut self, cx: &mut Ctx) {

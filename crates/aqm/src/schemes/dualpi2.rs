@@ -216,8 +216,8 @@ impl DualPi2 {
 }
 
 impl Coupled for DualPi2 {
-    fn period(&self) -> Span {
-        self.params.t_update
+    fn period(&self) -> Option<Span> {
+        Some(self.params.t_update)
     }
 
     fn classic_weight(&self) -> f64 {

@@ -56,10 +56,11 @@ schemes! {
     cobalt::Cobalt
 }
 
-// Schemes that couple the two queues of RFC 9332.
+// Schemes of two queues, such as those that couple the two of RFC 9332.
 schemes! {
     every_coupled:
     dualpi2::DualPi2
+    sparse_first::SparseFirst
 }
 
 // Schemes of many queues.

@@ -11,7 +11,6 @@ use aqmlab_scenario::{FlowSpec, Traffic};
 use aqmlab_tcp::{
     Ack, EcnFeedback, LawChoice, Receiver, Segment, SegmentArrival, SegmentSink, Sender, TcpParams, TcpVariant,
 };
-use std::mem::offset_of;
 use std::ops::Range;
 
 /// Hot state of one flow, in cache lines of its own: what its receiver needs in the first two, its sender in all but the first.
@@ -46,7 +45,7 @@ pub struct Flow {
 
 /// Each cache line more costs a run of many flows a tenth of its time.
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(offset_of!(Flow, sender) == 2 * 64 && size_of::<Flow>() == 6 * 64);
+const _: () = assert!(std::mem::offset_of!(Flow, sender) == 2 * 64 && size_of::<Flow>() == 6 * 64);
 
 /// Whether a sender may act on ACKs ahead of time, and what then counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 
 from aqmlab.runs.metric import Measured
 '''
-PLACES = {"LinkResult": ("drops",), "FlowResult": (), "CallResult": (), "VideoResult": (), "SlowdownResult": ()}
+PLACES: dict[str, tuple[str, ...]] = {
+    "LinkResult": ("drops",),
+    "FlowResult": (),
+    "CallResult": (),
+    "VideoResult": (),
+    "SlowdownResult": (),
+    "StationResult": (),
+}
 """The results that have a table, and those whose fields follow in it, with a name of the place before theirs."""
 
 PARTS = ("CallResult", "VideoResult", "SlowdownResult")
@@ -36,7 +43,7 @@ TYPES = {
 def classes() -> str:
     """Return the module with a class for each result."""
     declared = _core.measures()
-    order = (*PARTS, "FlowResult", "LinkResult")
+    order = (*PARTS, "FlowResult", "LinkResult", "StationResult")
     return HEAD + "".join(f"\n\n{_class(name, declared[name])}" for name in order)
 
 

@@ -50,9 +50,9 @@ def flood() -> str:
     rows = []
     for state, values in STATES.items():
         found = runs("wifi/flood", values)
-        shares = [100 * mean([run.stations[name]["airtime_share"] for run in found]) for name in ("fast", "slow")]
+        shares = [100 * mean([run.stations[name].airtime_share for run in found]) for name in ("fast", "slow")]
         rates = [mean([run.flows[f"flood-{name}"].goodput / 1e6 for run in found]) for name in ("fast", "slow")]
-        frames = mean([run.stations["fast"]["ampdu_mean"] for run in found])
+        frames = mean([run.stations["fast"].ampdu_mean or 0 for run in found])
         fast, slow = rates[0] / 2, rates[1]
         cells = [f"{share:.1f} %" for share in shares] + [f"{rate:.1f}" for rate in (fast, slow, 2 * fast + slow)]
         rows.append([state, *cells, f"{frames:.1f}"])
@@ -85,7 +85,7 @@ def thirty() -> str:
     for state, values in STATES.items():
         found = runs("wifi/thirty", values)
         rates = [mean([run.flows[f"down-{name}"].goodput / 1e6 for run in found]) for name in ("fast", "slow")]
-        share = 100 * mean([run.stations["slow"]["airtime_share"] for run in found])
+        share = 100 * mean([run.stations["slow"].airtime_share for run in found])
         rows.append([state, f"{rates[0]:.1f}", f"{rates[1]:.2f}", f"{share:.1f} %"])
     return table(["Access point", "Mbit/s, 29 fast together", "slow", "airtime of the slow one"], rows)
 

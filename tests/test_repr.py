@@ -87,11 +87,13 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "warmup": "1 ms",
     }
     fabric = aqmlab.run("networks/leaf-spine-1k", set=small).flows
+    cell = aqmlab.run("wifi/flood", set={"duration": "2 s", "warmup": "1 s"})
     compared = aqmlab.compare(file, "pi,droptail", seeds=2)
     [_, outcome] = path.pop(1_500_000) or (None, None)
     twice = EngineComparison({"sim": compared, "linux": compared})  # no kernel is needed to look at one
     objects = [
         viewers["film"], viewers["film"].video, callers["call-up"].call, fabric["web"].slowdown,
+        cell.stations["fast"],
         scenario, run, run.total, run.engine, run.trace, *run.links.values(),
         compared, twice, twice.difference("pi", "link.queue_mean"), swept, swept.plan, swept.measured,
         simulation, simulation.probe(), Curious(gain=0.5), Curious.gain, aqmlab.PASS,

@@ -14,10 +14,10 @@ def test_airtime_fairness_ends_the_anomaly() -> None:
     fair = package.run("wifi/flood", set=SHORT)
     shared = package.run("wifi/flood", set={**SHORT, "wifi.queues": "shared", "wifi.aqm": "fq-codel"})
     for name in ("fast", "slow"):
-        assert fair.stations[name]["airtime_share"] == pytest.approx(1 / 3, abs=0.01)
+        assert fair.stations[name].airtime_share == pytest.approx(1 / 3, abs=0.01)
     # Flow queueing in front of the driver hands it a packet of each in turn; one for the slow station takes twenty
     # times as long.
-    assert shared.stations["slow"]["airtime_share"] > 0.8
+    assert shared.stations["slow"].airtime_share > 0.8
     goodputs = [shared.flows[f"flood-{name}"].goodput for name in ("fast", "slow")]
     assert goodputs[0] / 2 == pytest.approx(goodputs[1], rel=0.05)
     assert fair.flows["flood-fast"].goodput > 5 * goodputs[0]
@@ -44,6 +44,13 @@ def test_a_run_shows_stations(aqmlab: Aqmlab) -> None:
     assert "television" in shown.stdout
     found = json.loads(aqmlab("run", "wifi/thirty", "--set", "duration=3 s", "--set", "warmup=1 s", "--json").stdout)
     assert found["stations"]["fast"]["count"] == 29
+    asked = ("--seeds", "1", "--measure", "stations.*.airtime", "--json")
+    compared = aqmlab(
+        "compare", "wifi/thirty", "--aqms", "codel", "--set", "duration=3 s", "--set", "warmup=1 s", *asked
+    )
+    fast, slow = sorted(json.loads(compared.stdout)["measures"], key=lambda row: str(row["measure"]))
+    assert (fast["measure"], slow["measure"]) == ("stations.fast.airtime", "stations.slow.airtime")
+    assert 0.5 < 29 * fast["mean"] + slow["mean"] < 1.3
     assert list(found["links"]) == ["slow-down", "slow-up", "fast-down", "fast-up"]
 
 

@@ -296,6 +296,9 @@ class Scenario:
     @property
     def links(self) -> list[str]: ...
     @property
+    def stations(self) -> list[str]:
+        """Names of the stations of a Wi-Fi cell, those that are alike once."""
+    @property
     def controllers(self) -> list[ControllerSpecs]: ...
     def link(self, name: str) -> Link: ...
     def law(self, aqm: str) -> Law:

@@ -229,6 +229,12 @@ impl Scenario {
         self.0.places().into_iter().map(|(name, _)| name).collect()
     }
 
+    /// Names of the lists of stations of its Wi-Fi cell.
+    #[getter]
+    fn stations(&self) -> Vec<&str> {
+        self.0.wifi.iter().flat_map(|wifi| wifi.lists()).collect()
+    }
+
     /// Its controllers, in order.
     #[getter]
     fn controllers(&self, py: Python<'_>) -> PyResult<Vec<controller::ControllerSpecs>> {

@@ -2,7 +2,8 @@
 
 use crate::object;
 use aqmlab_sim::{
-    CallResult, Field, FlowResult, LinkResult, Measure, Preference, SHARED_DROPS, SlowdownResult, Unit, VideoResult,
+    CallResult, Field, FlowResult, LinkResult, Measure, Preference, SHARED_DROPS, SlowdownResult, StationResult, Unit,
+    VideoResult,
 };
 use pyo3::prelude::*;
 use serde_json::json;
@@ -18,6 +19,7 @@ pub fn measures(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         "VideoResult": result(VideoResult::DOC, VideoResult::FIELDS),
         "SlowdownResult": result(SlowdownResult::DOC, SlowdownResult::FIELDS),
         "FlowResult": result(FlowResult::DOC, FlowResult::FIELDS),
+        "StationResult": result(StationResult::DOC, StationResult::FIELDS),
     });
     object(py, &results)
 }

@@ -122,6 +122,11 @@ impl Wifi {
     pub fn first(&self) -> usize {
         self.stations[0].links[0]
     }
+
+    /// Names of the lists of stations that are alike, in order.
+    pub fn lists(&self) -> impl Iterator<Item = &str> {
+        self.stations.chunk_by(|one, next| one.list == next.list).map(|alike| alike[0].list.as_str())
+    }
 }
 
 /// Stations that are alike, as they are written.

@@ -41,7 +41,12 @@ def _paths(path: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def measures(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the measures in the JSON of a run by their full names, such as "links.bottleneck.queue_mean"."""
-    return flat("links", run["links"]) | flat("flows", run["flows"]) | flat("total", run["total"])
+    return {
+        **flat("links", run["links"]),
+        **flat("flows", run["flows"]),
+        **flat("stations", run.get("stations", {})),
+        **flat("total", run["total"]),
+    }
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> "pa.Table":

@@ -11,7 +11,7 @@ from aqmlab.catalogue import settles, title
 from aqmlab.names import Named, unknown
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import measures
-from aqmlab.runs.metrics import LINK_METRICS, find, split
+from aqmlab.runs.metrics import LINK_METRICS, OF_STATION, find, split
 from aqmlab.runs.results import RunResult, columns
 from aqmlab.runs.statistics import Summary, branches
 from aqmlab.runs.table import State, Table, ToldApart, Values
@@ -73,13 +73,18 @@ class Comparison(Result):
         first = self.scenario.links[0]
         if self.asked:
             return [View("Measures", {measures.heading(name): name for name in self.asked}, first)]
-        return [*map(self.of_link, self.scenario.links), self.of_flows]
+        return [*map(self.of_link, self.scenario.links), *map(self.of_station, self.scenario.stations), self.of_flows]
 
     def of_link(self, link: str) -> View:
         """Return the table of a link; it has the settling time if a scheme has a target."""
         aims = any(settles(self.scenario, link, spec) for spec in self.schemes)
         shown = columns((run.links[link] for run in self.runs.values()), target=aims)
         return View(f"Link {link}", {metric.heading: f"links.{link}.{metric.name}" for metric in shown}, link)
+
+    def of_station(self, station: str) -> View:
+        """Return the table of a station of a Wi-Fi cell, or of those that are alike."""
+        shown = {metric.heading: f"stations.{station}.{metric.name}" for metric in OF_STATION}
+        return View(f"Station {station}", shown, self.scenario.links[0])
 
     @property
     def of_flows(self) -> View:
@@ -91,7 +96,7 @@ class Comparison(Result):
         """Return mean and interval of a measure over the seeds (of a state), None if no seed has it.
 
         The settling time has a value only for the seeds that settled, `n` of them. InputError for a scheme that was not
-        compared, and for a link or a group of flows that the scenario does not have.
+        compared, and for a link, a station or a group of flows that the scenario does not have.
         """
         if spec not in self.schemes:
             raise unknown("aqm", "not compared:", spec, self.schemes)
@@ -100,6 +105,8 @@ class Comparison(Result):
             self.scenario.link(name)
         elif of == "flows":
             self.scenario.group(name)
+        elif of == "stations" and name not in self.scenario.stations:
+            raise unknown("stations", "no station", name, self.scenario.stations)
         return self.measured.summary(self.scenario.name, spec, measure, state)
 
     def states(self, spec: str, link: str, told_apart: ToldApart = branches) -> tuple[State, State] | None:

@@ -187,3 +187,19 @@ class LinkResult(Measured):
     """Periodic updates of the scheme a second. Unit: 1/s."""
     drops: Mapping[str, int]
     """Dropped packets by reason."""
+
+
+@dataclass(frozen=True)
+class StationResult(Measured):
+    """A station of a Wi-Fi cell after the warm-up, or several that are alike, on average."""
+
+    count: int
+    """Stations that are alike."""
+    airtime: float
+    """Share of the time in which one of them is on the air, with block ACKs and its part of collisions."""
+    airtime_share: float
+    """The airtime of one of them over that of all stations of the cell."""
+    ampdu_mean: float | None
+    """Mean number of MPDUs in an aggregate. Unit: packets."""
+    mpdu_loss_ratio: float | None
+    """Share of the MPDUs sent that did not arrive."""

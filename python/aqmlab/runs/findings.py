@@ -13,10 +13,10 @@ from aqmlab import _core, catalogue, files, scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.measures import expand, of_first_link
-from aqmlab.runs.metrics import find
+from aqmlab.runs.metrics import PLACES, find
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store, held
-from aqmlab.runs.table import PLACES, Case, Table
+from aqmlab.runs.table import Case, Table
 from aqmlab.runs.task import SIM
 
 USUAL = (

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from aqmlab._core import Group, Scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
-from aqmlab.runs.metrics import DROPS, FIRST_LINK, OF_FLOWS, OF_LINK, Metric, at, find, split
+from aqmlab.runs.metrics import DROPS, FIRST_LINK, OF_FLOWS, OF_LINK, OF_STATION, Metric, at, find, split
 
 SLOWDOWN = "slowdown."
 ONLY_OF = {
@@ -38,6 +38,7 @@ def every(scenario: Scenario) -> list[str]:
     return [
         *(f"links.{link}.{metric.name}" for link in scenario.links for metric in OF_LINK),
         *(f"flows.{group.name}.{metric.name}" for group in groups for metric in OF_FLOWS if _has(group, metric)),
+        *(f"stations.{station}.{metric.name}" for station in scenario.stations for metric in OF_STATION),
         *(f"total.{metric.name}" for metric in OF_FLOWS if not metric.name.startswith(tuple(ONLY_OF))),
     ]
 

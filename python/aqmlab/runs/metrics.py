@@ -1,17 +1,29 @@
 """The measures of a run by name. The engine declares them, where it computes them; docs/metrics.md describes them.
 
 A measure has one name everywhere: its place and its metric, `links.bottleneck.queue_delay_p99`, `flows.ftp.goodput`,
-`flows.viewers.video.stalls`, `total.jain`. `link` is the first link of a scenario.
+`flows.viewers.video.stalls`, `stations.laptop.airtime`, `total.jain`. `link` is the first link of a scenario.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from aqmlab.names import unknown
-from aqmlab.runs.declared import CallResult, FlowResult, LinkResult, SlowdownResult, VideoResult
+from aqmlab.runs.declared import CallResult, FlowResult, LinkResult, SlowdownResult, StationResult, VideoResult
 from aqmlab.runs.metric import Metric, Shown, of
 
-__all__ = ["CallResult", "FlowResult", "LinkResult", "Metric", "Shown", "SlowdownResult", "VideoResult"]
+__all__ = [
+    "CallResult",
+    "FlowResult",
+    "LinkResult",
+    "Metric",
+    "Shown",
+    "SlowdownResult",
+    "StationResult",
+    "VideoResult",
+]
+
+PLACES = ("links.", "flows.", "stations.", "total.")
+"""What the full names of measures begin with."""
 
 PERCENT = Shown(100, "%", 2)
 COUNT = Shown(1, "1", 0)
@@ -45,8 +57,19 @@ OF_FLOWS = (
 )
 """Everything that is measured of a group of flows, and of all together."""
 
+OF_STATION = of("StationResult")
+"""Everything that is measured of the stations of a Wi-Fi cell."""
+
 _OF_LINK = {metric.name: metric for metric in OF_LINK}
 _OF_FLOWS = {metric.name: metric for metric in OF_FLOWS}
+_KNOWN = {
+    "links": _OF_LINK,
+    "link": _OF_LINK,
+    "flows": _OF_FLOWS,
+    "total": _OF_FLOWS,
+    "stations": {metric.name: metric for metric in OF_STATION},
+}
+"""Metrics by the place that they are of."""
 
 LINK_METRICS = tuple(
     _OF_LINK[name]
@@ -69,14 +92,14 @@ LINK_METRICS = tuple(
 def find(measure: str) -> Metric:
     """Return the metric of a measure such as "links.bottleneck.queue_mean"; InputError with the nearest name."""
     place, _, name = measure.partition(".")
-    if place in ("links", "flows"):
+    if place in ("links", "flows", "stations"):
         name = name.partition(".")[2]
-    known = _OF_FLOWS if place in ("flows", "total") else _OF_LINK
+    known = _KNOWN.get(place, {})
     if name.startswith(DROPS) and name not in known and known is _OF_LINK:
         reason = name.removeprefix(DROPS)
         return Metric(name, f"Drops, {reason}", "packets", f"packets dropped: {reason}", COUNT)
-    if place not in ("links", "link", "flows", "total") or name not in known:
-        names = [f"{part}.{name}" for part, of in (("link", _OF_LINK), ("total", _OF_FLOWS)) for name in of]
+    if name not in known:
+        names = [f"{part}.{name}" for part in ("link", "total") for name in _KNOWN[part]]
         raise unknown("measure", "no measure", measure, names)
     return known[name]
 
@@ -92,7 +115,7 @@ def split(measure: str) -> tuple[str, str]:
 
 def at(measure: str, link: str) -> str:
     """Return a measure in full: that of `link` where "link.queue_mean" or "queue_mean" leaves the link open."""
-    if measure.startswith(("links.", "flows.", "total.")):
+    if measure.startswith(PLACES):
         return measure
     return f"links.{link}.{measure.removeprefix(FIRST_LINK)}"
 

@@ -17,6 +17,7 @@ from aqmlab.runs.metrics import (
     LinkResult,
     Metric,
     SlowdownResult,
+    StationResult,
     VideoResult,
     find,
 )
@@ -191,15 +192,11 @@ class RunResult(Result):
         """
         return self.measured.get("spreads", {})  # type: ignore[no-any-return]
 
-    @property
-    def stations(self) -> Mapping[str, Mapping[str, Any]]:
-        """In a Wi-Fi cell, what each station has of the air with what is sent to it, those that are alike on average.
-
-        By name: "count" stations, "airtime" (share of the time that one is on the air), "airtime_share" (the same over
-        the sum of all stations), "ampdu_mean" (MPDUs of an aggregate) and "mpdu_loss_ratio" (MPDUs that did not arrive
-        over those sent), the last two None where nothing was sent. Empty without a cell.
-        """
-        return self.measured.get("stations", {})  # type: ignore[no-any-return]
+    @cached_property
+    def stations(self) -> Mapping[str, StationResult]:
+        """The measures of each station of a Wi-Fi cell, those that are alike on average; empty without a cell."""
+        found = self.measured.get("stations", {})
+        return Named("stations", {name: StationResult(**station) for name, station in found.items()})
 
     @cached_property
     def engine(self) -> EngineResult:

@@ -27,8 +27,8 @@ from aqmlab.extras import required
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.columns import StoreError, by_link, decode, encode, joined, measured, measures, table, typed
+from aqmlab.runs.metrics import PLACES
 from aqmlab.runs.results import RunResult
-from aqmlab.runs.table import PLACES
 from aqmlab.runs.task import Failure
 
 if TYPE_CHECKING:

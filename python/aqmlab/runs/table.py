@@ -43,8 +43,6 @@ Values = Mapping[str, float | None]
 ToldApart = Callable[[Sequence[float]], tuple[Branch, Branch] | None]
 """How two states are told apart: by the test `branches`, or by the rule `parts` where there are known to be two."""
 
-PLACES = ("links.", "flows.", "total.")
-
 
 class Row(NamedTuple):
     """One value; `place` is "links.bottleneck", "flows.ftp" or "total", `unit` SI or packets."""
@@ -134,7 +132,7 @@ class Table(Generic[C]):
             name, parameters = catalogue.halves(scheme)
             for seed, values in runs.items():
                 for measure, value in values.items():
-                    if measure.startswith(PLACES) and (value is None or isinstance(value, int | float)):
+                    if measure.startswith(metrics.PLACES) and (value is None or isinstance(value, int | float)):
                         place, metric = metrics.split(measure)
                         yield Row(str(case), name, parameters, seed, place, metric, value, metrics.find(measure).unit)
 

@@ -10,7 +10,7 @@ from aqmlab import quantities
 from aqmlab._core import Scenario
 from aqmlab.problems import InputError
 from aqmlab.runs.measures import every, expand, heading
-from aqmlab.runs.metrics import DROPS, Metric, find
+from aqmlab.runs.metrics import DROPS, FIRST_LINK, PLACES, Metric, find
 
 OBJECTIVE = re.compile(r"(min|max)\s+(\S+)")
 BOUND = re.compile(r"(?:s\.t\.\s*)?(\S+?)\s*(<=?|>=?)\s*(.+)")
@@ -43,9 +43,7 @@ class Goal:
     @property
     def metric_name(self) -> str:
         """The measure in full where it has a place; that of the first link otherwise."""
-        return (
-            self.pattern if self.pattern.startswith(("link.", "links.", "flows.", "total.")) else f"link.{self.pattern}"
-        )
+        return self.pattern if self.pattern.startswith((FIRST_LINK, *PLACES)) else f"link.{self.pattern}"
 
     def metric(self, scenario: Scenario) -> Metric:
         """Return how its values are shown."""

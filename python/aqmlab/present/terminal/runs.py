@@ -11,7 +11,7 @@ from aqmlab.present.terminal.console import aside, console, marks, note, table, 
 from aqmlab.present.text import titled
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.engines import EngineComparison
-from aqmlab.runs.metrics import FlowResult, definitions, find
+from aqmlab.runs.metrics import OF_STATION, FlowResult, definitions, find
 from aqmlab.runs.results import EngineResult, RunResult, columns
 
 BITRATE = find("total.video.bitrate_mean")
@@ -54,12 +54,9 @@ def _spreads(result: RunResult) -> Table:
 
 def _stations(result: RunResult) -> Table:
     """Shares of the air that stations of a Wi-Fi cell have."""
-    of = table("Stations", "Station", numbers=["Count", "Airtime", "Airtime share", "A-MPDU", "MPDUs lost"])
+    of = table("Stations", "Station", numbers=["Count", *(metric.heading for metric in OF_STATION)])
     for name, station in result.stations.items():
-        shares = [f"{100 * station[key]:.1f} %" for key in ("airtime", "airtime_share")]
-        sent = station["ampdu_mean"] is not None
-        frames = [f"{station['ampdu_mean']:.1f}", f"{100 * station['mpdu_loss_ratio']:.1f} %"] if sent else ["-", "-"]
-        of.add_row(name, str(station["count"]), *shares, *frames)
+        of.add_row(name, str(station.count), *(metric.show(getattr(station, metric.name)) for metric in OF_STATION))
     return of
 
 

@@ -10,7 +10,7 @@ use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
 use crate::measure::spans::Spans;
 use crate::measure::spread::LinkSpread;
-use crate::measure::station::StationResult;
+use crate::measure::station::{Air, StationResult};
 use crate::measure::trace::{PacketTrace, TraceRecord};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
@@ -126,7 +126,7 @@ impl Simulation {
         let lists = wifi.stations.chunk_by(|one, next| one.list == next.list).map(|list| {
             let of = &meters[first..first + list.len()];
             first += list.len();
-            (list[0].list.clone(), StationResult::of(of, all, time))
+            (list[0].list.clone(), StationResult::of(&Air::new(of, all, time)))
         });
         lists.collect()
     }

@@ -6,10 +6,12 @@ GUEST ?= $(if $(filter Linux,$(shell uname -s)),python/aqmlab/kernel/guest)
 TEMPLATE := examples/own-scheme/Cargo.toml
 OLDEST := $(if $(filter Linux,$(shell uname -s)),--compatibility manylinux_2_28)  # RHEL 8, Debian 10, Ubuntu 20.04 and later
 TOOLS := studio/node_modules/.package-lock.json
+ENGINE := target/wasm32-unknown-unknown/page/aqmlab_engine.wasm
+PAGE ?= page
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site engine-wasm c-library c-header demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -31,7 +33,7 @@ python/aqmlab/kernel/guest: $(RUST)  # the program inside a kernel, which has no
 	cargo rustc --locked --quiet --release -p aqmlab-kernel --bin aqmlab-guest -- -C target-feature=+crt-static
 	install -s target/release/aqmlab-guest $@
 
-engine-wasm:  ## Build the engine for web pages; leaves target/wasm32-unknown-unknown/page/aqmlab_engine.wasm (needs rustup)
+engine-wasm:  ## Build the engine for web pages; leaves it in target/wasm32-unknown-unknown/page/ (needs rustup)
 	rustup target add wasm32-unknown-unknown
 	cargo build --locked --quiet --profile page --target wasm32-unknown-unknown -p aqmlab-wasm
 
@@ -45,8 +47,15 @@ wheel: .venv/.zig $(GUEST)  ## Build the wheel and the source archive that other
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-wheel.txt
 	touch $@
 
-site: .venv-docs/.installed  ## Build the documentation as a site in site/, offline; a dead link is an error
+site: .venv-docs/.installed $(PAGE)  ## Build the documentation as a site in site/, with the studio (PAGE= leaves it out); a dead link is an error
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict  # --quiet would count no warnings
+	$(if $(PAGE),cp -r target/studio site/studio)
+
+page: build engine-wasm $(TOOLS)  ## Build the studio as a page that needs no server; leaves it in target/studio/ (needs rustup and npm)
+	rm -rf target/studio
+	install -D -m 644 $(ENGINE) -t target/studio
+	$(BIN)/python docs/studio_page.py target/studio/data
+	cd studio && npm run --silent page -- ../target/studio
 
 .venv-docs/.installed: requirements-docs.txt
 	$(PYTHON) -m venv .venv-docs

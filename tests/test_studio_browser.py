@@ -10,13 +10,14 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 
-from browser import Browser
+from browser import Browser, served
 
 pytest.importorskip("uvicorn", reason="the studio's packages are not installed (pip install 'aqmlab[studio]')")
 pytestmark = pytest.mark.skipif(
@@ -55,9 +56,12 @@ Studio = tuple[Browser, str]
 """A browser that has been let in, and the address of the studio."""
 
 
-@pytest.fixture(scope="module")
-def entered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    folder = tmp_path_factory.mktemp("reproduced")
+PAGE = Path(__file__).parents[1] / "target" / "studio"
+
+
+@contextmanager
+def by_a_server(folder: Path) -> Iterator[Studio]:
+    """The studio that the command line starts, with a folder of results."""
     (folder / "results.json").write_text(json.dumps(REPRODUCED))
     command = [sys.executable, "-m", "aqmlab", "studio", "--no-browser", "--results", str(folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as server, Browser() as browser:
@@ -68,6 +72,21 @@ def entered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
             yield browser, entrance.partition("?")[0]
         finally:
             server.terminate()
+
+
+@contextmanager
+def as_a_page(_: Path) -> Iterator[Studio]:
+    """The page that needs no server, below the root of one that has files only."""
+    if not PAGE.exists():
+        pytest.skip("make page builds it")
+    with served(PAGE.parent) as address, Browser() as browser:
+        yield browser, f"{address}/studio/"
+
+
+@pytest.fixture(scope="module", params=[by_a_server, pytest.param(as_a_page, marks=pytest.mark.nightly)])
+def entered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    with request.param(tmp_path_factory.mktemp("reproduced")) as found:
+        yield found
 
 
 @pytest.fixture
@@ -328,6 +347,7 @@ def test_a_lesson_goes_from_its_first_sentence_to_the_next_lesson(studio: Studio
     _until(browser, f"document.querySelector('#lesson h2').textContent !== {json.dumps(title)}")
 
 
+@pytest.mark.parametrize("entered", [by_a_server], indirect=True)
 def test_a_column_of_text_is_aligned_left_and_numbers_right(studio: Studio) -> None:
     browser, address = studio
     browser.open("about:blank", WIDE)

@@ -3,23 +3,23 @@
 /**
  * Load the engine.
  * @param {BufferSource} bytes the contents of aqmlab_engine.wasm
- * @returns {Promise<{run: (request: object) => object}>} `run` answers a request with an output, or with `problems`: see the crate's
- * documentation for the fields of both. It returns when the run is over, so a page calls it in a worker.
+ * @returns {Promise<import("./engine.mjs").Engine>} see engine.d.mts
  */
 export async function load(bytes) {
   const { instance } = await WebAssembly.instantiate(bytes, {});
-  const { memory, aqmlab_allocate, aqmlab_release, aqmlab_run } = instance.exports;
+  const { memory, aqmlab_allocate, aqmlab_release, aqmlab_ask } = instance.exports;
   const text = new TextEncoder();
-  const run = (request) => {
+  const ask = (request) => {
     const asked = text.encode(JSON.stringify(request));
     const start = aqmlab_allocate(asked.length);
     new Uint8Array(memory.buffer, start, asked.length).set(asked);
-    const answer = BigInt.asUintN(64, aqmlab_run(start, asked.length));
+    const answer = BigInt.asUintN(64, aqmlab_ask(start, asked.length));
     const [at, bytes] = [Number(answer >> 32n), Number(answer & 0xffffffffn)];
     const said = new TextDecoder().decode(new Uint8Array(memory.buffer, at, bytes));
     aqmlab_release(start, asked.length);
     aqmlab_release(at, bytes);
     return JSON.parse(said);
   };
-  return { run };
+  const numbers = (start, count) => new Float32Array(memory.buffer, start, count).slice();
+  return { ask, numbers, run: (request) => ask({ ask: "run", ...request }) };
 }

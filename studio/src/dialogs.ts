@@ -1,5 +1,6 @@
 // What opens above the page: keys, things to save, the link.
 
+import { backend } from "#backend";
 import { download, h } from "./dom";
 import type { Curves } from "./curves";
 import type { Model } from "./model";
@@ -68,7 +69,7 @@ export async function linkDialog(address: string): Promise<void> {
   const copied = await navigator.clipboard.writeText(address).then(() => true, () => false);
   const field = h("input", { readOnly: true, value: address, "aria-label": "Link", onfocus: () => field.select() });
   const told = copied ? "It is in the clipboard." : "Copy it from here.";
-  const about = "It holds scenario, schemes, what was changed by hand, and the curves in sight. It opens by itself in the studio that made it while that one runs; any other studio opens it when it is pasted below. No server sees what is behind the #.";
+  const about = `It holds scenario, schemes, what was changed by hand, and the curves in sight. ${backend.texts.link} No server sees what is behind the #.`;
   const given = h("input", { type: "text", id: "given-link", spellcheck: false, autocomplete: "off" });
   const open = h("button", { type: "button" }, "Open");
   open.onclick = () => void attempt(given, async () => {

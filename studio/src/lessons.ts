@@ -57,7 +57,7 @@ export class Lessons {
 
   async open(id: string): Promise<void> {
     await announce(async () => {
-      const lesson = await get<Lesson>(`/api/lessons/${encodeURIComponent(id)}`);
+      const lesson = await get<Lesson>(`lessons/${encodeURIComponent(id)}`);
       this.current = lesson;
       this.prepare(lesson);
       await this.start(lesson.open);

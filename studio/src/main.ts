@@ -1,5 +1,6 @@
 // The studio: connects, builds the page and lets its parts follow the run.
 
+import { backend } from "#backend";
 import { Curves } from "./curves";
 import { keysDialog, linkDialog, saveDialog } from "./dialogs";
 import { byId, h, setText } from "./dom";
@@ -239,7 +240,7 @@ async function start(): Promise<void> {
   const model = new Model(session);
   session.onLost = () => {
     model.end();
-    notice("The server has ended. What is drawn stays; start `aqmlab studio` again to go on.");
+    notice(backend.texts.lost);
   };
   await new Studio(model, catalogue).begin(scenario);
 }

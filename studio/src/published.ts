@@ -34,7 +34,7 @@ export class Published {
     [this.cells, this.title] = [[], ""];
     const study = this.catalogue.scenarios.find(({ name }) => name === run.name)?.study;
     if (!study || !this.catalogue.studies.some(({ name }) => name === study)) return;
-    if (!this.papers.has(study)) this.papers.set(study, get<Paper>(`/api/published/${study}`));
+    if (!this.papers.has(study)) this.papers.set(study, get<Paper>(`published/${study}`));
     void this.papers.get(study)!.then(({ title, tables }) => {
       this.cells = tables.flatMap(({ scenarios, cells }) =>
         cells.filter(({ scenario }) => (scenario === null ? scenarios.includes(run.name) : scenario === run.name)),

@@ -1,6 +1,8 @@
 // Folders of results: progress, tables and pictures that follow a running sweep.
 
+import { backend } from "#backend";
 import { byId, h } from "./dom";
+import { get } from "./session";
 
 interface Table {
   title: string;
@@ -40,7 +42,7 @@ export class Results {
 
   /** Show the folders, and follow the one that is chosen. */
   async show(): Promise<void> {
-    const { folders } = (await (await fetch("/api/results")).json()) as { folders: { id: number; name: string }[] };
+    const { folders } = await get<{ folders: { id: number; name: string }[] }>("results");
     this.choice.replaceChildren(...folders.map(({ id, name }) => h("option", { value: String(id) }, name)));
     this.choice.parentElement!.hidden = folders.length === 0;
     if (folders.length) return this.follow();
@@ -61,7 +63,7 @@ export class Results {
   }
 
   private async refresh(): Promise<void> {
-    const answer = await fetch(`/api/results/${this.choice.value}?since=${encodeURIComponent(this.version)}`);
+    const answer = await backend.fetch(`results/${this.choice.value}?since=${encodeURIComponent(this.version)}`);
     let running = answer.status === 304;
     if (answer.ok) {
       const folder = (await answer.json()) as Folder;

@@ -1,6 +1,7 @@
-// The connection to the server: answers to questions, news, frames.
+// A session with the half that simulates: answers to questions, news, frames.
 
-import { readFrame, type Catalogue, type Frame, type Layout, type Message, type Problem } from "./protocol";
+import { backend } from "#backend";
+import type { Catalogue, Frame, Layout, Message, Problem } from "./protocol";
 
 /** The server refused; each problem may know its line. */
 export class Refused extends Error {
@@ -21,18 +22,16 @@ export class Session {
   private waiting = new Map<number, Waiting>();
   private last = 0;
 
-  private constructor(private socket: WebSocket) {
-    socket.binaryType = "arraybuffer";
-    socket.onmessage = ({ data }) => this.receive(data);
-    socket.onclose = () => this.lost();
-  }
+  private constructor(readonly tell: (message: { type: string; [key: string]: unknown }) => void) {}
 
-  static connect(): Promise<Session> {
-    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/session`);
-    return new Promise((resolve, reject) => {
-      socket.onopen = () => resolve(new Session(socket));
-      socket.onerror = () => reject(new Error("The server refuses the connection: open the address that `aqmlab studio` prints."));
+  static async connect(): Promise<Session> {
+    let session: Session | undefined;
+    const tell = await backend.connect({
+      message: (message) => session?.receive(message),
+      frame: (frame) => session?.onFrame(frame),
+      lost: () => session?.lost(),
     });
+    return (session = new Session(tell));
   }
 
   /** Ask, and wait for the answer of this question. */
@@ -42,14 +41,7 @@ export class Session {
     return new Promise((resolve, reject) => this.waiting.set(id, { resolve: resolve as (message: Message) => void, reject }));
   }
 
-  /** Say what has no answer. */
-  tell(message: { type: string; [key: string]: unknown }): void {
-    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
-  }
-
-  private receive(data: string | ArrayBuffer): void {
-    if (data instanceof ArrayBuffer) return this.onFrame(readFrame(data));
-    const message = JSON.parse(data) as Message & { id?: number };
+  private receive(message: Message & { id?: number }): void {
     const asked = message.id === undefined ? undefined : this.waiting.get(message.id);
     if (message.id !== undefined) this.waiting.delete(message.id);
     if (message.type === "problem" && asked) return asked.reject(new Refused(message.problems));
@@ -64,15 +56,15 @@ export class Session {
   }
 }
 
-/** The answer of a route of the server. */
-export async function get<T>(path: string): Promise<T> {
-  const answer = await fetch(path);
+/** The answer of a route. */
+export async function get<T>(route: string): Promise<T> {
+  const answer = await backend.fetch(route);
   const body = (await answer.json().catch(() => ({ error: answer.statusText }))) as T & { error?: string };
   if (!answer.ok) throw new Error(body.error ?? answer.statusText);
   return body;
 }
 
-export const catalogue = (): Promise<Catalogue> => get("/api/catalogue");
+export const catalogue = (): Promise<Catalogue> => get("catalogue");
 
 /** What is wrong with a scenario as it stands. */
 export async function check(text: string, aqms: string[]): Promise<Problem[]> {
@@ -90,7 +82,5 @@ interface Checked {
 }
 
 async function checked(text: string, aqms: string[]): Promise<Checked> {
-  const body = JSON.stringify({ name: "mine", text, aqms });
-  const answer = await fetch("/api/check", { method: "POST", body, headers: { "Content-Type": "application/json" } });
-  return (await answer.json()) as Checked;
+  return (await (await backend.fetch("check", { name: "mine", text, aqms })).json()) as Checked;
 }

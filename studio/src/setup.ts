@@ -1,5 +1,6 @@
 // The column on the left: scenario, schemes, what can be changed.
 
+import { backend } from "#backend";
 import { byId, h } from "./dom";
 import { Editor } from "./editor";
 import { attempt, field } from "./form";
@@ -43,13 +44,14 @@ export class Setup {
     this.editor.element.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void this.openText();
     });
+    const limits = backend.texts.limits ? h("p", { className: "soft" }, backend.texts.limits) : null;
     this.schemes = new Schemes(model, catalogue, (aqms) => this.reopen({ aqms }));
     this.live = new Live(model);
     const text = h("details", {}, h("summary", {}, "Text of the scenario"), this.editor.element, this.use);
     host.append(
       part("Scenario", true, field("Built in", this.choice), field("Seed", this.seed, "The same seed gives all schemes the same arrivals."),
         field("Windows of flows", this.windows, "Whose congestion windows are drawn: ftp 1, ftp 2"), text),
-      part("Schemes", true, this.schemes.element),
+      part("Schemes", true, this.schemes.element, ...(limits ? [limits] : [])),
     );
     const live = part("Change while it runs", true, this.live.element);
     const lay = () => (narrow.matches ? byId("curves").before(live) : host.append(live));
@@ -82,7 +84,7 @@ export class Setup {
   /** Open a built-in scenario under the present schemes. */
   async openNamed(name: string): Promise<void> {
     if (!name) return;
-    const { text } = await get<{ text: string }>(`/api/scenario/${name}`);
+    const { text } = await get<{ text: string }>(`scenario/${name}`);
     const found = await layout(text);
     const blast = slowest(found);
     const { seed } = this.model.opening;

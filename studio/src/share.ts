@@ -27,7 +27,7 @@ export async function address(model: Model, sight: Sight): Promise<string> {
   const bytes = new Uint8Array(await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(shared))));
   const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   const packed = text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  return `${location.origin}/${KEY}${packed}`;
+  return `${location.origin}${location.pathname}${KEY}${packed}`;
 }
 
 /** What an address holds; null if it holds nothing of this kind. An error where it cannot be read. */

@@ -7,7 +7,7 @@ import { lane, opened, playing } from "./server";
 const SIGHT = { quantities: ["queue", "p"], link: "uplink", together: true, window: 10 };
 const CHANGE = { at: 2, path: "links.uplink.rate", value: "6 Mbit/s" };
 
-Object.assign(globalThis, { location: { origin: "http://127.0.0.1:8000" } });
+Object.assign(globalThis, { location: { origin: "http://127.0.0.1:8000", pathname: "/" } });
 
 const packed = (text: string): string => `#s=${deflateRawSync(text).toString("base64url")}`;
 

@@ -75,6 +75,12 @@ class Studio:
         return self.results[number]
 
 
+def opened(studio: Studio, name: str) -> dict[str, str]:
+    """Return a scenario as the page asks for it; InputError with the nearest names if there is none."""
+    name, text = studio.known(name)
+    return {"name": name, "title": Scenario.parse(text, name).title, "text": text}
+
+
 def app(studio: Studio) -> Starlette:
     """Return the server behind the gate."""
     routes = [
@@ -111,8 +117,7 @@ async def _catalogue(request: Request) -> Response:
 
 
 async def _scenario(request: Request) -> Response:
-    name, text = _studio(request).known(request.path_params["name"])
-    return JSONResponse({"name": name, "title": Scenario.parse(text, name).title, "text": text})
+    return JSONResponse(opened(_studio(request), request.path_params["name"]))
 
 
 async def _check(request: Request) -> Response:

@@ -1,0 +1,104 @@
+"""The studio as a page without a server: what it may load, what is drawn, and that it works offline."""
+
+import json
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aqmlab import scenario
+from aqmlab._core import Scenario
+from browser import Browser, Quiet, served
+
+layout = pytest.importorskip("aqmlab.studio.layout", reason="the studio's packages are not installed")
+
+PAGE = Path(__file__).parents[1] / "target" / "studio"
+CLOCK = "parseFloat(document.querySelector('.clock')?.textContent)"
+CHECK = """
+const [text, done] = arguments, worker = window.checker ??= new Worker("worker.js", { type: "module" });
+worker.onmessage = ({ data }) => done(JSON.stringify(data.checked));
+worker.postMessage({ check: 1, body: { name: "mine", text, aqms: [] } });
+"""
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(not PAGE.exists(), reason="make page builds it"),
+    pytest.mark.skipif(
+        not (shutil.which("chromium") and shutil.which("chromedriver")),
+        reason="chromium and chromedriver are not installed",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as opened:
+        yield opened
+
+
+def wait(browser: Browser, condition: str, turns: int = 300) -> None:
+    for _ in range(turns):
+        if browser.run(f"return Boolean({condition})"):
+            return
+        browser.execute_async_script("setTimeout(arguments[0], 100)")
+    pytest.fail(f"still not: {condition}")
+
+
+def test_the_policy_allows_the_engine_and_nothing_from_elsewhere() -> None:
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', (PAGE / "index.html").read_text())
+    assert policy
+    assert "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';" in policy[1]
+    assert not re.search(r"'unsafe-(?:eval|inline)'|https?:|\*", policy[1])
+    assert not re.search(r"https?://", (PAGE / "worker.js").read_text())  # a worker has no policy of its page
+
+
+def test_a_script_that_was_put_in_does_not_run(browser: Browser) -> None:
+    with served(PAGE.parent) as address:
+        browser.open(f"{address}/studio/", 1280)
+        browser.run("const it = document.createElement('script'); it.text = 'window.ran = 1'; document.body.append(it)")
+        assert browser.run("return window.ran") is None
+        assert "Content Security Policy" in browser.console()[0]
+
+
+def test_page_and_engine_are_small() -> None:
+    packed = shutil.make_archive(str(PAGE.with_name("studio-packed")), "gztar", PAGE)
+    assert Path(packed).stat().st_size < 1.5e6
+
+
+def test_once_loaded_it_works_without_a_network(browser: Browser) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(PAGE.parent)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/studio/"
+    browser.open(address, 1280)
+    browser.execute_async_script("navigator.serviceWorker.ready.then(() => arguments[0]())")
+    server.shutdown()
+    server.server_close()
+    browser.open("about:blank", 1280)
+    browser.open(f"{address}?scenario=li2014/table-2", 1280)
+    wait(browser, f"{CLOCK} > 0.5 && document.querySelector('#setup select').value === 'li2014/table-2'")
+    browser.run("location.hash = 'lesson=01-bufferbloat'")
+    wait(browser, "document.querySelectorAll('#lesson .go').length === 3")
+    assert browser.console() == []
+
+
+def test_it_can_be_installed(browser: Browser) -> None:
+    with served(PAGE.parent) as address:
+        browser.open(f"{address}/studio/", 1280)
+        browser.execute_async_script("navigator.serviceWorker.ready.then(() => arguments[0]())")
+        assert browser.execute_cdp_cmd("Page.getInstallabilityErrors", {})["installabilityErrors"] == []
+
+
+def test_every_scenario_is_drawn_as_by_the_server(browser: Browser) -> None:
+    with served(PAGE.parent) as address:
+        browser.open(f"{address}/studio/", 1280)
+        for name in scenario.scenarios():
+            text = scenario.load(name).text
+            found: dict[str, Any] = json.loads(browser.execute_async_script(CHECK, text))
+            expected = layout.layout(Scenario.parse(text, "mine"))
+            assert found == {"problems": [], "opened": json.loads(json.dumps(expected))}, name

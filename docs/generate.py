@@ -70,7 +70,7 @@ def scheme_page(scheme: Scheme) -> str:
         f"`aqmlab run catalogue/load-step --aqm {scheme.name} --out DIR`.",
         scheme.page,
         "## Touch it",
-        queue("catalogue/load-step", scheme.name),
+        queue("catalogue/load-step", [scheme.name], 5),
         *beside_linux(DOCS / "schemes" / "linux" / f"{scheme.name}.png", scheme.title, f" --aqms {as_linux(scheme)}"),
         "## Parameters",
         parameters(scheme.parameters) if scheme.parameters else "None.",
@@ -283,10 +283,10 @@ def course() -> str:
     )
 
 
-def queue(scenario: str, aqm: str) -> str:
+def queue(scenario: str, aqms: Iterable[str], speed: float) -> str:
     """A queue that runs in the page (docs/web.md)."""
-    told = "It runs where the studio is beside these pages: `make site`."
-    return f'<aqmlab-queue scenario="{scenario}" aqm="{aqm}" speed="5">{told}</aqmlab-queue>'
+    told, schemes = "It runs where the studio is beside these pages: `make site`.", " ".join(aqms)
+    return f'<aqmlab-queue scenario="{scenario}" aqm="{schemes}" speed="{speed:g}">{told}</aqmlab-queue>'
 
 
 def lesson_page(lesson: Lesson) -> str:
@@ -300,6 +300,7 @@ def lesson_page(lesson: Lesson) -> str:
         f"*{lesson.pictured.title}, seed 1. Dotted: {told(lesson.pictured)}.*"
         if lesson.pictured.steps
         else f"*{lesson.pictured.title}, seed 1.*",
+        queue(f"lessons/{lesson.id}", lesson.aqms, lesson.speed),
         f"```toml\n# {lesson.id}.toml\n{lesson.scenario}```",
         *(part for i, each in enumerate(lesson.tries, 1) for part in try_parts(lesson, i, each)),
         "## Question",

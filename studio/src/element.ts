@@ -10,7 +10,7 @@ class Queue extends HTMLElement {
   constructor() {
     super();
     const style = new CSSStyleSheet();
-    style.replaceSync(":host { display: block; height: 40rem } :host([hidden]) { display: none } iframe { width: 100%; height: 100%; border: 1px solid #8884; border-radius: 6px }");
+    style.replaceSync(":host { display: block; height: 44rem } :host([hidden]) { display: none } iframe { width: 100%; height: 100%; border: 1px solid #8884; border-radius: 6px }");
     const root = this.attachShadow({ mode: "open" });
     root.adoptedStyleSheets = [style];
     root.append(this.frame);

@@ -90,7 +90,7 @@ class Studio {
     const schemes = aqms.length ? aqms : named === null ? FIRST.aqms : [null];
     this.model.opening = { aqms: schemes, ...(seed === null ? {} : { seed }) };
     this.model.speed = speed ?? FIRST.speed;
-    if (embedded) this.sight.wish(["queue"], "");
+    if (embedded) this.sight.wish(["queue"], "", true);
     await announce(async () => {
       await this.setup.openNamed(named ?? FIRST.scenario);
       if (!matchMedia("(prefers-reduced-motion: reduce)").matches) await this.model.play();

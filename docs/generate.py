@@ -69,6 +69,8 @@ def scheme_page(scheme: Scheme) -> str:
         "*30 flows, 120 from 20 s to 40 s, then 30 again, through 30 Mbit/s; the dashed line is the target:*\n"
         f"`aqmlab run catalogue/load-step --aqm {scheme.name} --out DIR`.",
         scheme.page,
+        "## Touch it",
+        queue("catalogue/load-step", [scheme.name], 5),
         *beside_linux(DOCS / "schemes" / "linux" / f"{scheme.name}.png", scheme.title, f" --aqms {as_linux(scheme)}"),
         "## Parameters",
         parameters(scheme.parameters) if scheme.parameters else "None.",
@@ -276,8 +278,15 @@ def course() -> str:
         "    simulation.step_until(simulation.now + 5)\n"
         '    call = simulation.probe().flows["call"]\n'
         "    print(f\"{simulation.now:.0f} s: {1e3 * call['packet_delay_mean']:.0f} ms\")\n```",
-        "The numbers are means of the seeds 1 to 5. `tests/test_lessons.py` plays every try and holds them.",
+        "The numbers are means of the seeds 1 to 5. `tests/test_lessons.py` plays every try and holds them.\n"
+        "Each lesson has [exercises](../exercises.md) whose answers are checked.",
     )
+
+
+def queue(scenario: str, aqms: Iterable[str], speed: float) -> str:
+    """A queue that runs in the page (docs/web.md)."""
+    told, schemes = "It runs where the studio is beside these pages: `make site`.", " ".join(aqms)
+    return f'<aqmlab-queue scenario="{scenario}" aqm="{schemes}" speed="{speed:g}">{told}</aqmlab-queue>'
 
 
 def lesson_page(lesson: Lesson) -> str:
@@ -291,6 +300,7 @@ def lesson_page(lesson: Lesson) -> str:
         f"*{lesson.pictured.title}, seed 1. Dotted: {told(lesson.pictured)}.*"
         if lesson.pictured.steps
         else f"*{lesson.pictured.title}, seed 1.*",
+        queue(f"lessons/{lesson.id}", lesson.aqms, lesson.speed),
         f"```toml\n# {lesson.id}.toml\n{lesson.scenario}```",
         *(part for i, each in enumerate(lesson.tries, 1) for part in try_parts(lesson, i, each)),
         "## Question",

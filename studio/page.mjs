@@ -16,6 +16,7 @@ await build({
   entryPoints: [
     { in: "src/main.ts", out: "studio" },
     { in: "src/worker/main.ts", out: "worker" },
+    { in: "src/element.ts", out: "aqmlab-queue" },
     { in: "src/style.css", out: "studio" },
     { in: "src/icon.svg", out: "icon" },
   ],

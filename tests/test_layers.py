@@ -16,6 +16,7 @@ PACKAGE = Path(aqmlab.__file__).parent
 ARROWS = {
     "cli": {
         *(
+            "exercise",
             "studio",
             "bundle",
             "present",
@@ -31,6 +32,7 @@ ARROWS = {
         ),
         "top",
     },
+    "exercise": {"studio", "runs", "top"},
     "studio": {"present", "study", "runs", "top"},
     "bundle": {"present", "study", "runs", "top"},
     "present": {"study", "advise", "tune", "analysis", "runs", "top"},

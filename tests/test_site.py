@@ -43,6 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy(tmp_path_factory.mktemp("site"))
     done = build(folder)
     assert done.returncode == 0, done.stdout + done.stderr
+    shutil.copytree(ROOT / "target" / "studio", folder / "site" / "studio")  # make site builds it
     return folder / "site"
 
 

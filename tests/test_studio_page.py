@@ -102,3 +102,29 @@ def test_every_scenario_is_drawn_as_by_the_server(browser: Browser) -> None:
             found: dict[str, Any] = json.loads(browser.execute_async_script(CHECK, text))
             expected = layout.layout(Scenario.parse(text, "mine"))
             assert found == {"problems": [], "opened": json.loads(json.dumps(expected))}, name
+
+
+def test_a_queue_stands_in_any_page(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "studio").symlink_to(PAGE)
+    (tmp_path / "post.html").write_text(
+        '<!doctype html><html lang="en"><title>A post</title><link rel="icon" href="data:,">'
+        '<script type="module" src="studio/aqmlab-queue.js"></script>'
+        '<aqmlab-queue scenario="li2014/table-2" aqm="pi codel:target=8ms" seed="3" speed="100"></aqmlab-queue></html>'
+    )
+    with served(tmp_path) as address:
+        for width in (1280, 360):
+            browser.open(f"{address}/post.html", width)
+            browser.switch_to.frame(browser.run("return document.querySelector('aqmlab-queue').shadowRoot.firstChild"))
+            wait(browser, f"{CLOCK} > 1")
+            assert browser.run("return document.querySelector('#setup [type=number]').value") == "3"
+            names = "[...document.querySelectorAll('.panel')].map((each) => each.parentElement.textContent)"
+            assert "8ms" in browser.run(f"return {names}.join()")
+            shown = "[...document.querySelectorAll('#top, #setup, #measures')].filter((each) => each.checkVisibility())"
+            assert browser.run(f"return {shown}.length") == 0
+            assert browser.run("return document.scrollingElement.scrollWidth <= innerWidth")
+            browser.switch_to.default_content()
+        browser.run("document.querySelector('aqmlab-queue').setAttribute('aqm', 'red')")
+        browser.switch_to.frame(browser.run("return document.querySelector('aqmlab-queue').shadowRoot.firstChild"))
+        wait(browser, f"{CLOCK} > 1 && document.querySelectorAll('.scheme').length === 1")
+        browser.switch_to.default_content()
+        assert browser.console() == []

@@ -1,4 +1,4 @@
-/** The engine: what can be asked is in src/requests.rs. */
+/** The engine: what can be asked is in src/questions.rs. */
 export interface Engine {
   /** Answer a question; `problems` if it is refused. It returns when all is done, so a page asks in a worker. */
   ask(request: { ask: string; [field: string]: unknown }): Answer;

@@ -5,6 +5,7 @@ import { Curves } from "./curves";
 import { keysDialog, linkDialog, saveDialog } from "./dialogs";
 import { byId, h, setText } from "./dom";
 import { Drawing } from "./drawing";
+import { embedded } from "./embed";
 import { Lessons, type Lesson } from "./lessons";
 import { Measures } from "./measures";
 import { Model } from "./model";
@@ -74,20 +75,22 @@ class Studio {
     this.tools();
     window.addEventListener("hashchange", () => void this.route());
     window.addEventListener("beforeunload", (event) => {
-      if (!model.lost && navigator.userActivation.hasBeenActive && (model.changes().length || model.marks.length)) event.preventDefault();
+      if (!embedded && !model.lost && navigator.userActivation.hasBeenActive && (model.changes().length || model.marks.length)) event.preventDefault();
     });
     window.addEventListener("keydown", (event) => this.key(event));
   }
 
   /** Show what the address asks for, or else something worth watching. */
-  async begin(scenario: string | null): Promise<void> {
+  async begin({ scenario, aqms, seed, speed }: Wanted): Promise<void> {
     const why = await this.repeat().catch((error: Error) => error.message);
     if (why === null && this.model.run) return;
     if (why) history.replaceState(null, "", "#live");
     if (location.hash.startsWith("#lesson=")) return this.route();
     const named = scenario ?? this.catalogue.scenario;
-    this.model.opening = { aqms: named === null ? FIRST.aqms : [null] };
-    this.model.speed = FIRST.speed;
+    const schemes = aqms.length ? aqms : named === null ? FIRST.aqms : [null];
+    this.model.opening = { aqms: schemes, ...(seed === null ? {} : { seed }) };
+    this.model.speed = speed ?? FIRST.speed;
+    if (embedded) this.sight.wish(["queue"], "", true);
     await announce(async () => {
       await this.setup.openNamed(named ?? FIRST.scenario);
       if (!matchMedia("(prefers-reduced-motion: reduce)").matches) await this.model.play();
@@ -115,6 +118,10 @@ class Studio {
       button("Save", "Pictures, numbers, scenario, report (E)", () => this.save()),
       button("?", "Keys", keysDialog),
     );
+    if (!embedded) return;
+    document.body.classList.add("embedded");
+    const open = async () => void window.open(await address(this.model, this.sight.state), "_blank");
+    byId("transport").append(button("Studio", "Open this in the studio", open));
   }
 
   private opened(): void {
@@ -218,6 +225,19 @@ class Studio {
   }
 }
 
+/** What an address asks for, whoever wrote it; what is wrong is refused when it is opened. */
+interface Wanted {
+  scenario: string | null;
+  aqms: string[];
+  seed: number | null;
+  speed: number | null;
+}
+
+function wanted(query: URLSearchParams): Wanted {
+  const number = (name: string): number | null => (query.get(name) ? Number(query.get(name)) : null);
+  return { scenario: query.get("scenario"), aqms: query.getAll("aqm"), seed: number("seed"), speed: number("speed") };
+}
+
 /** What changes when other lines are to be drawn. */
 const columnsOf = (run: Opened): string => `${run.epoch} ${blasted(run)} ${run.lanes.map(({ label }) => label)}`;
 
@@ -233,16 +253,15 @@ function curveOf(curve: string): { of: string; place: string; quantity: string }
 }
 
 async function start(): Promise<void> {
-  const query = new URLSearchParams(location.search);
-  const scenario = query.get("scenario");
-  history.replaceState(null, "", location.pathname + location.hash);
+  const asked = wanted(new URLSearchParams(location.search));
+  if (!embedded) history.replaceState(null, "", location.pathname + location.hash);
   const [catalogue, session] = await Promise.all([ask(), Session.connect()]);
   const model = new Model(session);
   session.onLost = () => {
     model.end();
     notice(backend.texts.lost);
   };
-  await new Studio(model, catalogue).begin(scenario);
+  await new Studio(model, catalogue).begin(asked);
 }
 
 start().catch((error: Error) => notice(error.message));

@@ -3,6 +3,7 @@
 import { backend } from "#backend";
 import { byId, h } from "./dom";
 import { Editor } from "./editor";
+import { embedded } from "./embed";
 import { attempt, field } from "./form";
 import { Live } from "./live";
 import type { Model } from "./model";
@@ -54,7 +55,7 @@ export class Setup {
       part("Schemes", true, this.schemes.element, ...(limits ? [limits] : [])),
     );
     const live = part("Change while it runs", true, this.live.element);
-    const lay = () => (narrow.matches ? byId("curves").before(live) : host.append(live));
+    const lay = () => (embedded ? byId("curves").after(live) : narrow.matches ? byId("curves").before(live) : host.append(live));
     narrow.addEventListener("change", lay);
     lay();
     model.on(["changed"], () => {

@@ -49,8 +49,8 @@ export class Sight {
   }
 
   /** Choose what the run to be opened next begins with. */
-  wish(chosen: string[], link: string): void {
-    [this.chosen, this.wished] = [new Set(chosen), link];
+  wish(chosen: string[], link: string, together = this.together.value === "1"): void {
+    [this.chosen, this.wished, this.together.value] = [new Set(chosen), link, together ? "1" : ""];
   }
 
   /** Fill the list of links of the run that was opened. */

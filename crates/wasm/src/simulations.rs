@@ -1,6 +1,6 @@
 //! The simulations that are open, by number.
 
-use crate::requests::failed;
+use crate::questions::failed;
 use aqmlab_core::problem::{ProblemKind, unknown};
 use aqmlab_core::{Problem, Problems, Span, Time};
 use aqmlab_scenario::{Scenario, SchemeAssignment};

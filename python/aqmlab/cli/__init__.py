@@ -20,6 +20,8 @@ from aqmlab.cli.card import card
 from aqmlab.cli.cite import cite
 from aqmlab.cli.compare import compare
 from aqmlab.cli.doctor import doctor
+from aqmlab.cli.exercise import EPILOG as EXERCISE_EPILOG
+from aqmlab.cli.exercise import exercise
 from aqmlab.cli.export_policy import EPILOG as EXPORT_EPILOG
 from aqmlab.cli.export_policy import export_policy
 from aqmlab.cli.kernel import EPILOG as KERNEL_EPILOG
@@ -147,5 +149,6 @@ _add(studio, STUDIO_EPILOG)
 _add(bundle, "Example: aqmlab bundle li2014 --table 1 --out li2014.zip")
 _add(verify, "Example: aqmlab verify li2014.zip")
 _add(cite, "Example: aqmlab cite pie li2014")
+app.add_typer(exercise, name="exercise", epilog=EXERCISE_EPILOG)
 app.add_typer(kernel, name="kernel", epilog=KERNEL_EPILOG)
 _add(doctor, "Example: aqmlab doctor")

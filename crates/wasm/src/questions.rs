@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// What a page may ask. Scenarios are texts of TOML, schemes are written as `--aqm` has them; times are in s.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
+pub enum Question {
     /// A run from start to end: what [`Output::json`](aqmlab_sim::Output::json) says.
     Run {
         /// Text of the scenario.
@@ -138,42 +138,42 @@ fn first() -> u64 {
     1
 }
 
-/// The answer to a request, which is JSON, as JSON; `{"problems": [...]}` if it is refused.
-pub fn answer(request: &str) -> String {
-    answered(request).unwrap_or_else(|Problems(problems)| {
+/// The answer to a question, which is JSON, as JSON; `{"problems": [...]}` if it is refused.
+pub fn answer(question: &str) -> String {
+    answered(question).unwrap_or_else(|Problems(problems)| {
         let problems: Vec<Value> = problems.iter().map(told).collect();
         json!({ "problems": problems }).to_string()
     })
 }
 
-fn answered(request: &str) -> Result<String, Problems> {
-    let request = serde_json::from_str(request).map_err(|error| Problems::one("", error.to_string()))?;
-    let answer = match request {
-        Request::Run { scenario, name, set, aqm, seed, series } => {
+fn answered(text: &str) -> Result<String, Problems> {
+    let question = serde_json::from_str(text).map_err(|error| Problems::one("", error.to_string()))?;
+    let answer = match question {
+        Question::Run { scenario, name, set, aqm, seed, series } => {
             let options = Options { aqm: assignment(aqm.as_deref())?, seed, series, ..Options::default() };
             return Ok(run(parse(&scenario, &name, &set)?, options).map_err(failed)?.json());
         }
-        Request::Describe { scenario, name, aqm } => {
+        Question::Describe { scenario, name, aqm } => {
             let scenario = parse(&scenario, &name, &[])?;
             scenario.check_schemes(assignment(aqm.as_deref())?.as_ref())?;
             described(&scenario)
         }
-        Request::Open { scenario, name, aqm, seed } => {
+        Question::Open { scenario, name, aqm, seed } => {
             let options = Options { aqm: assignment(aqm.as_deref())?, seed, threads: 1, ..Options::default() };
             simulations::open(parse(&scenario, &name, &[])?, options)?
         }
-        Request::Columns { id, flows } => simulations::columns(id, &flows)?,
-        Request::Sample { id, until, every, flows } => simulations::sample(id, until, every, &flows)?,
-        Request::Content { id } => simulations::content(id)?,
-        Request::Count { id, group } => simulations::count(id, &group)?,
-        Request::Set { id, path, value } => simulations::set(id, &path, &value)?,
-        Request::Used { id, link, aqm } => simulations::used(id, &link, assignment(aqm.as_deref())?.as_ref())?,
-        Request::Parameters { id, aqm } => simulations::parameters(id, &aqm)?,
-        Request::Title { scheme } => title(&scheme)?,
-        Request::Fork { id } => simulations::fork(id)?,
-        Request::SoFar { id } => simulations::so_far(id)?,
-        Request::Toml { id } => simulations::toml(id)?,
-        Request::Close { id } => simulations::close(id)?,
+        Question::Columns { id, flows } => simulations::columns(id, &flows)?,
+        Question::Sample { id, until, every, flows } => simulations::sample(id, until, every, &flows)?,
+        Question::Content { id } => simulations::content(id)?,
+        Question::Count { id, group } => simulations::count(id, &group)?,
+        Question::Set { id, path, value } => simulations::set(id, &path, &value)?,
+        Question::Used { id, link, aqm } => simulations::used(id, &link, assignment(aqm.as_deref())?.as_ref())?,
+        Question::Parameters { id, aqm } => simulations::parameters(id, &aqm)?,
+        Question::Title { scheme } => title(&scheme)?,
+        Question::Fork { id } => simulations::fork(id)?,
+        Question::SoFar { id } => simulations::so_far(id)?,
+        Question::Toml { id } => simulations::toml(id)?,
+        Question::Close { id } => simulations::close(id)?,
     };
     Ok(answer.to_string())
 }

@@ -1,0 +1,113 @@
+"""The command `exercise`, with those below it: list, show, check, mark and solution."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aqmlab.cli.common import leave, leave_file
+from aqmlab.names import plain
+from aqmlab.problems import InputError
+
+if TYPE_CHECKING:
+    from aqmlab.exercise.sheet import Assignment
+
+EPILOG = "Example: aqmlab exercise show 01-bufferbloat --student s1234567 --out mine"
+
+exercise = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Exercises for the lessons, with answers that are checked."
+)
+
+SheetName = Annotated[str, typer.Argument(metavar="SHEET", help="A sheet, such as 01-bufferbloat.")]
+Student = Annotated[
+    str, typer.Option(metavar="NUMBER", help="Number of the student, who gets parameters of their own.")
+]
+Minutes = Annotated[int, typer.Option(metavar="15|45|90", help="How long the sheet is to take.")]
+
+
+@exercise.command("list", epilog="Example: aqmlab exercise list")
+def list_() -> None:
+    """Print the sheets, with the number of tasks for 15, 45 and 90 minutes."""
+    from aqmlab.exercise import MINUTES, sheets
+
+    for each in sheets():
+        counts = ", ".join(f"{len(each.of(minutes))} in {minutes} min" for minutes in MINUTES)
+        print(f"{each.id}  {each.lesson.title}: {counts}")
+
+
+@exercise.command(epilog=EPILOG)
+def show(
+    name: SheetName,
+    student: Student,
+    minutes: Minutes = 45,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Leave sheet.md, scenario.toml and answers.toml, to be filled in, here."),
+    ] = None,
+) -> None:
+    """Print the sheet of a student; with --out also the scenario with the student's parameters."""
+    from aqmlab.exercise.present import blank, text
+
+    assignment = _assignment(name, student, minutes)
+    words = text(assignment, minutes)
+    if out is not None:
+        if (out / "answers.toml").exists():
+            raise InputError("out", f"{out}: answers.toml is there already and may be filled in; choose another folder")
+        leave(
+            out, {"sheet.md": words, "scenario.toml": assignment.scenario, "answers.toml": blank(assignment, minutes)}
+        )
+    print(plain(words), end="")
+
+
+@exercise.command(epilog="Example: aqmlab exercise check 01-bufferbloat mine/answers.toml")
+def check(
+    name: SheetName,
+    answers: Annotated[Path, typer.Argument(metavar="answers.toml", help="The answers.")],
+) -> None:
+    """Check answers against the student's own run; each that is refused gets a hint.
+
+    Exit code 1 if one is refused, 2 if the file cannot be read.
+    """
+    from aqmlab import exercise
+
+    found = exercise.check(exercise.sheet(name), exercise.Answers.read(answers))
+    for verdict in found:
+        print(plain(f"{'taken  ' if verdict.taken else 'refused'}  {verdict.task}: {verdict.told}"))
+    print(f"{sum(verdict.taken for verdict in found)} of {len(found)} taken")
+    if not all(verdict.taken for verdict in found):
+        raise typer.Exit(1)
+
+
+@exercise.command(epilog="Example: aqmlab exercise mark 01-bufferbloat */answers.toml --out marks.csv")
+def mark(
+    name: SheetName,
+    answers: Annotated[list[Path], typer.Argument(metavar="answers.toml...", help="The answers of all students.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Leave the table here.")] = None,
+) -> None:
+    """Print the marking table as CSV: a row a student, with those whose measurements are the same."""
+    from aqmlab import exercise
+
+    found = exercise.table(exercise.sheet(name), [exercise.Answers.read(path) for path in answers])
+    if out is None:
+        sys.stdout.write(found)
+    else:
+        leave_file(out, found.encode())
+
+
+@exercise.command(epilog="Example: aqmlab exercise solution 01-bufferbloat --student s1234567")
+def solution(name: SheetName, student: Student, minutes: Minutes = 45) -> None:
+    """Print what a student's sheet should have for answers, for the lecturer."""
+    from aqmlab.exercise.present import solutions
+
+    print(plain(solutions(_assignment(name, student, minutes), minutes)), end="")
+
+
+def _assignment(name: str, student: str, minutes: int) -> "Assignment":
+    from aqmlab.exercise import MINUTES, sheet
+
+    if minutes not in MINUTES:
+        raise InputError("minutes", f"{minutes}: expected {', '.join(map(str, MINUTES[:-1]))} or {MINUTES[-1]}")
+    if not student.strip():
+        raise InputError("student", "is empty; each student has a number, which decides the parameters")
+    return sheet(name).assignment(student)

@@ -1,0 +1,13 @@
+"""Exercises for the lessons: sheets whose answers are checked against the student's own run.
+
+A sheet is `sheets/LESSON.toml`: parameters that differ from student to student, and tasks to predict, to do and to
+explain. `sheet.py` reads it, `answers.py` what students write, `check.py` holds the one to the other, `marks.py` makes
+the lecturer's table.
+"""
+
+from aqmlab.exercise.answers import Answers
+from aqmlab.exercise.check import AnswerVerdict, check
+from aqmlab.exercise.marks import table
+from aqmlab.exercise.sheet import MINUTES, ExerciseSheet, sheet, sheets
+
+__all__ = ["MINUTES", "AnswerVerdict", "Answers", "ExerciseSheet", "check", "sheet", "sheets", "table"]

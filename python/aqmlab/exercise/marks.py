@@ -1,0 +1,47 @@
+"""The lecturer's table: a row for each file of answers."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from aqmlab.exercise.answers import Answers, number
+from aqmlab.exercise.check import check
+from aqmlab.exercise.sheet import Do, ExerciseSheet
+
+
+def table(sheet: ExerciseSheet, handed_in: Sequence[Answers]) -> str:
+    """Return CSV: student, minutes, tasks taken and there, 1 or 0 for each task, and who has the same measurements.
+
+    Students have different parameters, so the same measurements in two files are hardly ever both found.
+    """
+    tasks = [task.id for task in sheet.tasks]
+    measurements = [_measurements(sheet, answers) for answers in handed_in]
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(["student", "minutes", "taken", "of", *tasks, "same_as"])
+    for i, answers in enumerate(handed_in):
+        taken = {verdict.task: int(verdict.taken) for verdict in check(sheet, answers)}
+        same = [
+            other.student
+            for j, other in enumerate(handed_in)
+            if j != i and measurements[i] and measurements[i] == measurements[j] and other.student != answers.student
+        ]
+        marks = [taken.get(task, "") for task in tasks]
+        student = _safe(answers.student)
+        rows.writerow([student, answers.minutes, sum(taken.values()), len(taken), *marks, " ".join(map(_safe, same))])
+    return out.getvalue()
+
+
+def _measurements(sheet: ExerciseSheet, answers: Answers) -> dict[str, float]:
+    """Return the numbers that were measured; none if they are fewer than two, which may agree by chance."""
+    found = {
+        task.id: given.value
+        for task in sheet.of(answers.minutes)
+        if isinstance(task, Do) and (given := number(answers.given.get(task.id, "")))
+    }
+    return found if len(found) > 1 else {}
+
+
+def _safe(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text

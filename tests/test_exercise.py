@@ -1,0 +1,250 @@
+"""Exercises: right answers are taken in any wording, wrong ones refused with a hint that does not tell them."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from aqmlab import InputError
+from aqmlab.exercise import MINUTES, Answers, ExerciseSheet, check, sheet, sheets, table
+from aqmlab.exercise.answers import number
+from aqmlab.exercise.sheet import Compare, Do, Explain, Predict
+from conftest import Aqmlab
+
+FAST = ("01-bufferbloat",)
+"""Sheets whose runs take a tenth of a second; those of the others wait for the night."""
+SHEETS = [pytest.param(each, id=each.id, marks=[] if each.id in FAST else pytest.mark.nightly) for each in sheets()]
+
+ODD = {
+    "01-bufferbloat": {
+        "why": "Senders keep increasing their window; nothing is lost until there is no room left.",
+        "cure": "Useless: even one user makes the delay come back.",
+        "bytes": "At the slower rate the same size lasts longer. CoDel looks at how long packets stay.",
+    },
+    "02-red-knobs": {
+        "point": "Depends on the number of senders: more of them need more drops.",
+        "need": "TCP still requires as much; on a steep slope that is reached with a smaller queue",
+        "weight": "Only the speed of the reaction. The final level is the same.",
+    },
+    "03-ared-states": {
+        "why": "Above the threshold the curve still has its initial slope",
+        "past": "Hysteresis.",
+        "shorter": "The RTT shrinks, so each flow would send faster",
+    },
+    "04-pi-gains": {
+        "integral": "It keeps changing p until the difference vanishes",
+        "slow": "Because p grows only a little per second",
+        "few": "The steps are big compared with p, hence oscillations",
+    },
+    "05-codel-pie": {
+        "targets": "Minimum over an interval for CoDel, average for PIE.",
+        "search": "PIE drops a fraction of what arrives; CoDel's drop rate increases too slowly",
+        "fair": "Look at the utilisation at the same delay",
+    },
+    "06-neuron-relay": {
+        "relay": "An on/off switch around the target",
+        "unfair": "Nobody tuned PI",
+        "late": "Feedback arrives later, so there is overshoot",
+    },
+    "07-fair-queues": {
+        "why": "Its RTT is shorter, so the window increases more quickly",
+        "first": "Each flow is isolated, and the call's queue is practically empty",
+        "user": "Connections in the one, machines in the other",
+    },
+    "08-l4s": {
+        "two": "L4S has a separate queue with priority",
+        "starve": "For the same marks CUBIC backs off far more",
+        "coupling": "Who gets which part of the capacity; latency is unaffected",
+    },
+}
+"""Good explanations in words that are none of the sheet's."""
+WRONG = {
+    "01-bufferbloat": {"why": "The buffer is too small for TCP, so it fills", "cure": "Yes.", "bytes": "CoDel is new"},
+    "02-red-knobs": {"point": "RED has a target of 100 packets", "need": "I do not know", "weight": "Nothing"},
+}
+"""Explanations that say something false, or nothing."""
+
+
+def solved(each: ExerciseSheet, student: str, minutes: int) -> dict[str, str]:
+    """Return answers as somebody gives them who has measured well."""
+    own = each.assignment(student)
+    found = {}
+    for task in each.of(minutes):
+        if isinstance(task, Explain):
+            found[task.id] = task.solution
+        elif isinstance(task, Do):
+            scale = {"ms": 1e-3, "Mbit/s": 1e6, "%": 0.01, "packets": 1.0}[task.unit]
+            found[task.id] = f"{own.measured[task.id] / scale:.4g} {task.unit}"
+        elif isinstance(task, Compare):
+            found[task.id] = f"{own.measured[task.id]:.4g}"
+        elif isinstance(task, Predict):
+            of = each.task(task.of)
+            found[task.id] = f"1 {of.unit}" if isinstance(of, Do) else "1"
+    return found
+
+
+def taken(each: ExerciseSheet, given: dict[str, str], student: str = "4711", minutes: int = 90) -> dict[str, bool]:
+    answers = Answers(each.id, student, minutes, given)
+    return {verdict.task: verdict.taken for verdict in check(each, answers)}
+
+
+@pytest.mark.parametrize("each", SHEETS)
+def test_right_answers_are_taken_whole_and_rounded_and_in_other_words(each: ExerciseSheet) -> None:
+    right = solved(each, "4711", 90)
+    assert all(taken(each, right).values())
+    odd = {}
+    for task in each.of(90):
+        text = right[task.id]
+        value, _, unit = text.partition(" ")
+        if isinstance(task, Do) and unit == "ms":
+            text = f"about {float(value) / 1000:.3g} seconds".replace(".", ",")
+        elif isinstance(task, Do) and unit == "Mbit/s":
+            text = f"~{1000 * float(value):.3g} kbit/s"
+        elif isinstance(task, Do) and unit == "packets":
+            text = f"{float(value) * 0.99:.0f}-{float(value) * 1.01:.0f} pkts"
+        elif isinstance(task, Do):
+            text = f"{float(value):.3g} percent of the time"
+        elif isinstance(task, Compare):
+            text = f"{float(value):.2g} times as long"
+        odd[task.id] = text
+    found = taken(each, odd | ODD[each.id])
+    assert [name for name, right in found.items() if not right] == []
+
+
+@pytest.mark.parametrize("each", SHEETS)
+def test_wrong_answers_are_refused_with_a_hint_that_does_not_tell(each: ExerciseSheet) -> None:
+    right, own = solved(each, "4711", 90), each.assignment("4711")
+    wrong = {task.id: "no idea" for task in each.of(90)}
+    for task in each.of(90):
+        value, _, unit = right[task.id].partition(" ")
+        if isinstance(task, Do | Compare):
+            wrong[task.id] = f"{1.6 * float(value):.4g} {unit}"
+    verdicts = check(each, Answers(each.id, "4711", 90, wrong | WRONG.get(each.id, {})))
+    assert not any(verdict.taken for verdict in verdicts)
+    for verdict in verdicts:
+        assert len(verdict.told) > 10
+        if verdict.task in own.measured:
+            assert right[verdict.task].split()[0] not in verdict.told
+
+
+@pytest.mark.parametrize("each", sheets(), ids=lambda each: each.id)
+def test_a_sheet_has_something_to_predict_to_do_and_to_explain_in_every_length(each: ExerciseSheet) -> None:
+    counts = [len(each.of(minutes)) for minutes in MINUTES]
+    assert counts[0] >= 4
+    assert counts[0] < counts[1] < counts[2]
+    kinds = {task.kind for task in each.of(15)}
+    assert {"predict", "do", "explain"} <= kinds
+    combinations = 1
+    for values in each.individual.values():
+        combinations *= len(set(values))
+    assert combinations >= 18
+    for task in each.tasks:
+        assert not re.search(r"[{}]", each.assignment("1").filled(task.text))
+        assert isinstance(task, Predict | Explain) or task.hint
+
+
+def test_students_have_parameters_of_their_own_which_stay() -> None:
+    each = sheet("01-bufferbloat")
+    values = [tuple(each.assignment(str(number)).values.values()) for number in range(200)]
+    assert len(set(values)) == 40  # five rates, eight buffers
+    assert each.assignment(" S1 ").values == each.assignment("s1").values
+    # stays as long as sheets do: who hands in later has the same
+    assert dict(each.assignment("4711").values) == {"links.up.rate": "10 Mbit/s", "links.up.buffer": "950 ms"}
+
+
+def test_answers_of_another_student_are_wrong_and_stand_out(tmp_path: Path) -> None:
+    each = sheet("01-bufferbloat")
+    copied = solved(each, "4711", 15)
+    rows = list(
+        csv.DictReader(table(each, [Answers(each.id, name, 15, copied) for name in ("4711", "1001")]).splitlines())
+    )
+    assert [(row["student"], row["taken"], row["of"], row["same_as"]) for row in rows] == [
+        ("4711", "4", "4", "1001"),
+        ("1001", "3", "4", "4711"),
+    ]
+    assert rows[1]["standing"] == "0"
+    assert rows[0]["short"] == ""
+
+
+def test_no_student_is_a_formula() -> None:
+    each = sheet("01-bufferbloat")
+    assert "\n'=1+1," in table(each, [Answers(each.id, "=1+1", 15, {})])
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit", "half"),
+    [
+        ("920 ms", 920, "ms", 5),
+        ("about 0,92 s", 0.92, "s", 0.005),
+        ("1,100 packets", 1100, "packets", 50),
+        ("900 to 940 ms", 920, "ms", 5),
+        ("38 times", 38, "", 0.5),
+        ("14.2 Mbps", 14.2, "Mbit/s", 0.05),
+        ("99.9percent", 99.9, "%", 0.05),
+        ("2e-3 s", 0.002, "s", 0.0005),
+        ("it is 21 milliseconds", 21, "ms", 0.5),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(text: str, value: float, unit: str, half: float) -> None:
+    found = number(text)
+    assert found
+    assert (found.value, found.unit, found.half) == (pytest.approx(value), unit, pytest.approx(half))
+
+
+def test_a_slip_of_the_unit_is_named() -> None:
+    each = sheet("01-bufferbloat")
+    given = solved(each, "4711", 15)
+    given["standing"] = given["standing"].replace("ms", "s")
+    [found] = [verdict for verdict in check(each, Answers(each.id, "4711", 15, given)) if verdict.task == "standing"]
+    assert (found.taken, found.told) == (False, "the digits are right and the unit is not: look at the axis again")
+    given["standing"] = given["standing"].split()[0]
+    [found] = [verdict for verdict in check(each, Answers(each.id, "4711", 15, given)) if verdict.task == "standing"]
+    assert (found.taken, found.told) == (False, "its unit is missing or another one; write it as in 12 ms")
+
+
+def test_a_sheet_is_shown_filled_in_checked_and_marked(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    shown = aqmlab("exercise", "show", "01-bufferbloat", "--student", "4711", "--minutes", "15", "--out", str(mine))
+    assert shown.returncode == 0
+    assert (mine / "sheet.md").read_text() == shown.stdout
+    assert 'rate = "10 Mbit/s"' in (mine / "scenario.toml").read_text()
+    file = mine / "answers.toml"
+    assert aqmlab("exercise", "check", "01-bufferbloat", str(file)).returncode == 1
+    again = aqmlab("exercise", "show", "01-bufferbloat", "--student", "4711", "--out", str(mine))
+    assert again.returncode == 2
+    assert "may be filled in" in again.stderr
+    solution = aqmlab("exercise", "solution", "01-bufferbloat", "--student", "4711", "--minutes", "15").stdout
+    told = dict(line.split(": ", 1) for line in solution.splitlines()[1:])
+    text = file.read_text()
+    for task, answer in told.items():
+        text = text.replace(f'{task} = ""', f'{task} = "{answer.rpartition(" as ")[2]}"')
+    file.write_text(text)
+    found = aqmlab("exercise", "check", "01-bufferbloat", str(file))
+    assert (found.returncode, found.stdout.splitlines()[-1]) == (0, "4 of 4 taken")
+    marks = aqmlab("exercise", "mark", "01-bufferbloat", str(file)).stdout
+    assert marks.splitlines()[1].startswith("4711,15,4,4,1,1,1,1,")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('sheet = "01-bufferbloat"\n', "student: is missing"),
+        ('sheet = "02-red-knobs"\nstudent = "1"\n', "for another sheet"),
+        ('sheet = "01-bufferbloat"\nstudent = "1"\nminutes = 20\n', "20: expected 15, 45 or 90"),
+        ('sheet = "01-bufferbloat"\nstudent = "1"\n[answers]\nstandin = "1 ms"\n', 'did you mean "standing"'),
+        ('sheet = "01-bufferbloat"\nstudent = "1"\nanswers = 3\n', "expected a table"),
+        ("sheet =", "answers.toml"),
+    ],
+)
+def test_a_file_that_is_no_file_of_answers_is_refused(aqmlab: Aqmlab, tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "answers.toml").write_text(text)
+    found = aqmlab("exercise", "check", "01-bufferbloat", str(tmp_path / "answers.toml"))
+    assert found.returncode == 2
+    assert told in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_an_unknown_sheet_is_refused_with_the_nearest() -> None:
+    with pytest.raises(InputError, match='did you mean "01-bufferbloat"'):
+        sheet("01-buferbloat")

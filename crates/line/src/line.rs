@@ -117,8 +117,8 @@ impl Carried for Handle {
     fn ecn(&self) -> Ecn {
         self.ecn
     }
-    fn class(&self) -> u8 {
-        self.class
+    fn dscp(&self) -> u8 {
+        self.class << 3
     }
     fn mark(&mut self) {
         self.ecn = Ecn::Ce;

@@ -179,7 +179,7 @@ impl<T> SharedPath<T> {
         let Packet { flow, host, class, .. } = *packet;
         let simulation = &mut self.simulation;
         let number = self.flows.entry((at, flow, host, class));
-        Some(*number.or_insert_with(|| simulation.add_foreign_flow(group, rtt, tuple(flow, host), class)))
+        Some(*number.or_insert_with(|| simulation.add_foreign_flow(group, rtt, tuple(flow, host), class << 3)))
     }
 
     /// Lets happen what comes before `end`; what comes out is ready then. `one`: only until something does.

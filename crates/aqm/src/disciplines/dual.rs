@@ -7,7 +7,18 @@ use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
-/// A scheme that couples the two queues.
+/// The queue that a packet joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joins {
+    /// The low-latency queue.
+    LowLatency,
+    /// The classic queue.
+    Classic,
+    /// The classic queue, by queue protection: it belongs into the low-latency one.
+    Sanctioned,
+}
+
+/// A scheme that couples the two queues. Bytes that wait are those of the low-latency and of the classic queue.
 pub trait Coupled: Tune {
     /// Time between updates.
     fn period(&self) -> Span;
@@ -16,8 +27,16 @@ pub trait Coupled: Tune {
     /// Bytes that the classic queue is owed when both queues are empty, where what it is owed outlasts a queue that runs
     /// empty and dropped packets are not counted; `None` where it is forgotten and every packet counts.
     fn owed_at_rest(&self) -> Option<f64>;
+    /// A packet asks to join a link on which so many `bytes` wait: the queue that it joins, and what becomes of it.
+    fn judge_arrival(
+        &mut self,
+        packet: &PacketView,
+        bytes: [u64; 2],
+        queue: &QueueView,
+        cx: &mut Ctx,
+    ) -> (Joins, Verdict);
     /// The periodic update. `delay` is the longer of the times that the two heads have waited.
-    fn update(&mut self, delay: Span);
+    fn update(&mut self, delay: Span, bytes: [u64; 2], queue: &QueueView);
     /// A packet leaves the low-latency queue, `left` packets behind it, of a link on which `queue` still waits.
     fn judge_l4s(&mut self, packet: &PacketView, left: usize, queue: &QueueView, cx: &mut Ctx) -> Verdict;
     /// The same of the classic queue.
@@ -30,11 +49,12 @@ pub trait Coupled: Tune {
 #[derive(Clone)]
 struct Side<P> {
     waiting: VecDeque<(P, Time)>,
+    bytes: u64,
 }
 
 impl<P: Carried> Side<P> {
     fn new() -> Self {
-        Self { waiting: VecDeque::new() }
+        Self { waiting: VecDeque::new(), bytes: 0 }
     }
 
     /// Time for which the packet at the head has waited.
@@ -47,7 +67,7 @@ impl<P: Carried> Side<P> {
     }
 }
 
-/// Two queues under weighted round robin; ECT(1) and CE go into the low-latency one.
+/// Two queues under weighted round robin; the scheme says which of them a packet joins.
 #[derive(Clone)]
 pub struct Dual<S, P> {
     scheme: S,
@@ -67,24 +87,27 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
         Self { scheme, l4s, classic, shelf, owed }
     }
 
-    /// The queue that packets like this one join.
-    fn side(&mut self, packet: &P) -> &mut Side<P> {
-        if packet.ecn().is_l4s() { &mut self.l4s } else { &mut self.classic }
+    /// Bytes that wait in the low-latency and in the classic queue.
+    fn bytes(&self) -> [u64; 2] {
+        [self.l4s.bytes, self.classic.bytes]
     }
 
     /// Takes the head of the low-latency queue or of the classic one.
     fn head(&mut self, is_l4s: bool) -> (P, Time) {
         let side = if is_l4s { &mut self.l4s } else { &mut self.classic };
         let (packet, since) = side.waiting.pop_front().expect("the scheduler picks a queue with packets");
+        side.bytes -= u64::from(packet.size());
         self.shelf.view.packets -= 1;
         self.shelf.view.bytes -= u64::from(packet.size());
         (packet, since)
     }
 
-    fn join(&mut self, packet: P, since: Time) {
+    fn join(&mut self, packet: P, joins: Joins, since: Time) {
+        let side = if joins == Joins::LowLatency { &mut self.l4s } else { &mut self.classic };
+        side.bytes += u64::from(packet.size());
         self.shelf.view.packets += 1;
         self.shelf.view.bytes += u64::from(packet.size());
-        self.side(&packet).waiting.push_back((packet, since));
+        side.waiting.push_back((packet, since));
     }
 
     /// The queue served next, true for the low-latency one, and how that changes what the classic queue is owed, if both
@@ -118,13 +141,19 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
         &mut self.shelf
     }
 
-    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+    fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         self.shelf.accounts.arrived += 1;
         if self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, packet.size()) {
             return self.shelf.refuse(OVERFLOW);
         }
-        self.join(packet, cx.now);
-        Fate::Kept
+        let shown = view(&packet, cx.now, self.shelf.ecn);
+        let (joins, verdict) = self.scheme.judge_arrival(&shown, self.bytes(), &self.shelf.view, cx);
+        self.shelf.accounts.sanctioned += u64::from(joins == Joins::Sanctioned);
+        let fate = Fate::of(verdict, shown.can_mark);
+        if self.shelf.joins(fate, &mut packet) {
+            self.join(packet, joins, cx.now);
+        }
+        fate
     }
 
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
@@ -154,7 +183,8 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
-        self.scheme.update(self.l4s.delay(cx.now).max(self.classic.delay(cx.now)));
+        let delay = self.l4s.delay(cx.now).max(self.classic.delay(cx.now));
+        self.scheme.update(delay, self.bytes(), &self.shelf.view);
     }
 
     fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
@@ -173,7 +203,8 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn adopt(&mut self, packet: P, since: Time) {
         self.shelf.accounts.adopted += 1;
-        self.join(packet, since);
+        let joins = if view(&packet, since, false).is_low_latency() { Joins::LowLatency } else { Joins::Classic };
+        self.join(packet, joins, since);
     }
 
     fn observe(&self, i: usize) -> f64 {
@@ -245,7 +276,7 @@ mod tests {
     fn linux_does_not_charge_a_dropped_packet() {
         // In overload a classic packet is dropped at its turn: the turn stays the classic queue's.
         let mut dual = linux();
-        dual.scheme.update(Span::from_seconds(1e6));
+        dual.scheme.update(Span::from_seconds(1e6), [0; 2], &bench::queue(0));
         join(&mut dual, Ecn::NotEct, 20);
         join(&mut dual, Ecn::Ect1, 5);
         dual.owed = 50.0;

@@ -4,7 +4,7 @@ use super::fair::RoundRobin;
 use super::shelf::Shelf;
 use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
 use crate::link_layer::LinkLayer;
-use crate::{Aqm, Ctx, QueueView, Tune};
+use crate::{Aqm, Ctx, QueueView, Tune, class_of};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
@@ -149,7 +149,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
 
     /// The tin of a packet, ready for it.
     fn tin_for(&mut self, packet: &P, now: Time) -> &mut Tin<S::Aqm, P> {
-        let tin = &mut self.tins[self.policy.tin_of(packet.class())];
+        let tin = &mut self.tins[self.policy.tin_of(class_of(packet.dscp()))];
         if tin.queues.is_empty() {
             tin.next_at = tin.next_at.max(now);
         }

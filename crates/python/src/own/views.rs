@@ -46,7 +46,7 @@ impl From<&PacketView> for Packet {
             size: view.size,
             flow: view.flow,
             rtt: view.rtt.map(Span::seconds),
-            class_selector: view.class,
+            class_selector: view.class(),
             enqueued_at: view.enqueued_at.seconds(),
             ecn: match view.ecn {
                 Ecn::NotEct => "not-ect",

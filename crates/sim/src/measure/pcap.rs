@@ -178,7 +178,7 @@ fn ip(header: &mut [u8], packet: &Packet, segment: &Segment, is_back: bool) {
     let receiver = sender | 0x80_0000;
     let (from, to) = if is_back { (receiver, sender) } else { (sender, receiver) };
     let length = (IP + segment.header + segment.payload) as u16;
-    header[0..2].copy_from_slice(&[0x45, packet.class() << 5 | ecn]);
+    header[0..2].copy_from_slice(&[0x45, packet.dscp() << 2 | ecn]);
     header[2..4].copy_from_slice(&length.to_be_bytes());
     header[6..10].copy_from_slice(&[0x40, 0, 64, segment.protocol()]); // not to be fragmented; time to live 64
     header[12..16].copy_from_slice(&from.to_be_bytes());
@@ -216,7 +216,7 @@ mod tests {
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {
         let (sent_at, rtt) = (Time::ZERO, Default::default());
         let data = Data { sent_at, seq, rtt, ecn, is_cwr, is_push: false, is_resent: false };
-        Packet::of_data(Label { stamp: Stamp::new(5, 0), ..Label::default() }, size, data)
+        Packet::of_data(Label { stamp: Stamp::new(5 << 3, 0), ..Label::default() }, size, data)
     }
 
     #[test]

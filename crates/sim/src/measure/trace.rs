@@ -1,7 +1,7 @@
 //! The trace of packets at one link, on request. Nothing is recorded otherwise.
 
 use crate::measure::shape::Shape;
-use crate::net::packet::Packet;
+use crate::net::packet::{EPOCHS, Packet};
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_aqm::{Carried, Ecn, QueueEvent};
 use aqmlab_core::Time;
@@ -149,7 +149,7 @@ impl PacketTrace {
     }
 }
 
-/// Numbering of the transfers of each flow; packets carry the number modulo 256.
+/// Numbering of the transfers of each flow; packets carry the number modulo [`EPOCHS`].
 pub struct TransferNumbering(Vec<u32>);
 
 impl TransferNumbering {
@@ -160,8 +160,9 @@ impl TransferNumbering {
     /// Number of a packet's transfer within its flow. A late packet may be of an earlier transfer than those before it.
     pub fn of(&mut self, packet: &Packet) -> u32 {
         let latest = &mut self.0[packet.flow as usize];
-        let ahead = packet.epoch().wrapping_sub(*latest as u8) as i8;
-        let transfer = latest.saturating_add_signed(ahead.into());
+        let ahead = u32::from(packet.epoch()).wrapping_sub(*latest) % EPOCHS;
+        let ahead = if ahead < EPOCHS / 2 { ahead as i32 } else { ahead as i32 - EPOCHS as i32 };
+        let transfer = latest.saturating_add_signed(ahead);
         *latest = transfer.max(*latest);
         transfer
     }
@@ -181,8 +182,8 @@ mod tests {
             transfers.of(&Packet::of_ack(label, 40, 0, &Ack::default()))
         };
         assert_eq!(
-            [of(0), of(1), of(0), of(120), of(240), of(255), of(0), of(255), of(3)],
-            [0, 1, 0, 120, 240, 255, 256, 255, 259]
+            [of(0), of(1), of(0), of(15), of(30), of(31), of(0), of(31), of(3)],
+            [0, 1, 0, 15, 30, 31, 32, 31, 35]
         );
     }
 }

@@ -37,7 +37,7 @@ pub struct Flow {
     tuple: u32,
     /// Index of its [`Way`], which tells its group.
     pub way: u32,
-    /// Its class, and which transfer this is: packets of an earlier one are strangers.
+    /// Its DSCP, and which transfer this is: packets of an earlier one are strangers.
     stamp: Stamp,
     /// With its [`Ahead`].
     lanes: Lanes,
@@ -116,7 +116,7 @@ pub struct Group {
     pub keeps_connection: bool,
     /// ECN field of its packets that may carry one.
     ecn: Ecn,
-    class: u8,
+    dscp: u8,
     /// Packets carry the smoothed round-trip time.
     announces_rtt: bool,
     /// ACKs carry the one-way delay of the segment that caused them.
@@ -147,7 +147,7 @@ impl Group {
             delays_acks: spec.tcp.delayed_ack || spec.tcp.quick_acks > 0,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
-            class: spec.class,
+            dscp: spec.dscp,
             announces_rtt: spec.rtt_notification,
             measures_delay: spec.control.needs().delay,
             counts_marks: spec.control.needs().feedback == EcnFeedback::Counter,
@@ -204,7 +204,7 @@ impl Flow {
             due_since: Time::ZERO,
             connection,
             tuple,
-            stamp: Stamp::new(group.class, 0),
+            stamp: Stamp::new(group.dscp, 0),
         }
     }
 
@@ -255,8 +255,8 @@ impl Flow {
     }
 
     /// Class selector of its packets, 0 to 7.
-    pub fn set_class(&mut self, class: u8) {
-        self.stamp = Stamp::new(class, self.stamp.epoch());
+    pub fn set_dscp(&mut self, dscp: u8) {
+        self.stamp = Stamp::new(dscp, self.stamp.epoch());
     }
 
     /// Fields that its packets share.

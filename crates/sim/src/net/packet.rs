@@ -28,8 +28,8 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
 /// | 116      | PSH                          | there is anything in the bits before        |
-/// | 117-119  | class                        | class                                       |
-/// | 120-127  | epoch                        | epoch                                       |
+/// | 117-122  | DSCP                         | DSCP                                        |
+/// | 123-127  | epoch                        | epoch                                       |
 ///
 /// The offset of a block is its first segment's distance from the next one expected. A first block without length is a
 /// segment that has arrived twice, whose offset has a sign.
@@ -95,16 +95,16 @@ pub struct Label {
     pub stamp: Stamp,
 }
 
-/// Class and transfer, as they stand in the highest bits of `body`.
+/// DSCP and transfer, as they stand in the highest bits of `body`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp(u16);
 
 impl Stamp {
     const SHIFT: u32 = u64::BITS - u16::BITS;
 
-    /// `class`: class selector of the DSCP, 0 to 7. `epoch`: which transfer of its flow, modulo 256.
-    pub fn new(class: u8, epoch: u8) -> Self {
-        Self(u16::from(class & 7) << (CLASS - Self::SHIFT) | u16::from(epoch) << (EPOCH - Self::SHIFT))
+    /// `dscp`: 0 to 63. `epoch`: which transfer of its flow, modulo [`EPOCHS`].
+    pub fn new(dscp: u8, epoch: u8) -> Self {
+        Self(u16::from(dscp & 63) << (DSCP - Self::SHIFT) | u16::from(epoch) << (EPOCH - Self::SHIFT))
     }
 
     /// That of the next transfer.
@@ -135,6 +135,9 @@ pub struct Data {
     pub is_resent: bool,
 }
 
+/// Packets tell so many transfers of a flow apart that follow each other: more than leave packets behind.
+pub const EPOCHS: u32 = 1 << (u64::BITS - EPOCH);
+
 /// Hosts that send data have hashes below this number, those that receive the same hashes above it: an ACK comes from the
 /// host that its data go to.
 const MAX_HOSTS: u32 = 1 << HOST_BITS;
@@ -151,8 +154,8 @@ const ECE: u32 = 50;
 const COUNTS: u32 = 51;
 const MORE: u32 = 52;
 const PUSH: u32 = 52;
-const CLASS: u32 = 53;
-const EPOCH: u32 = 56;
+const DSCP: u32 = 53;
+const EPOCH: u32 = 59;
 // Where things are in an ACK's `body` as a whole.
 const OFFSET_BITS: u32 = 19;
 const OFFSETS: u32 = (1 << OFFSET_BITS) - 1;
@@ -281,7 +284,7 @@ impl Packet {
         if self.kind == PacketKind::Ack { 2 } else { 1 }
     }
 
-    /// Number of its transfer within its flow, modulo 256: leftovers of an earlier transfer are ignored.
+    /// Number of its transfer within its flow, modulo [`EPOCHS`]: leftovers of an earlier transfer are ignored.
     #[inline]
     pub fn epoch(&self) -> u8 {
         (self.body[1] >> EPOCH) as u8
@@ -437,8 +440,8 @@ impl Carried for Packet {
         }
     }
     #[inline]
-    fn class(&self) -> u8 {
-        (self.body[1] >> CLASS) as u8 & 7
+    fn dscp(&self) -> u8 {
+        (self.body[1] >> DSCP) as u8 & 63
     }
     #[inline]
     fn rtt(&self) -> Option<Span> {

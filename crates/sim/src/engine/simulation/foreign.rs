@@ -132,11 +132,11 @@ impl Simulation {
         foreign.collect()
     }
 
-    /// Adds a flow to a foreign group; `tuple` stands for its addresses (bits 12 and up) and ports, `class` is that of its packets.
-    pub fn add_foreign_flow(&mut self, group: usize, rtt: Span, tuple: u32, class: u8) -> u32 {
+    /// Adds a flow to a foreign group; `tuple` stands for its addresses (bits 12 and up) and ports, `dscp` is that of its packets.
+    pub fn add_foreign_flow(&mut self, group: usize, rtt: Span, tuple: u32, dscp: u8) -> u32 {
         let peer = Peer { way: self.network.routes.way(group, 0), rtt, tuple, phase: Span::ZERO };
         let flow = self.network.add_flow(peer, Flow::NO_CONNECTION);
-        self.network.flows[flow as usize].set_class(class);
+        self.network.flows[flow as usize].set_dscp(dscp);
         flow
     }
 

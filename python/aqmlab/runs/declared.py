@@ -173,6 +173,8 @@ class LinkResult(Measured):
     """Packets dropped. Unit: packets."""
     marked: int
     """Packets marked. Unit: packets."""
+    sanctioned: int
+    """Packets that queue protection has sent to the classic queue. Unit: packets."""
     lost: int
     """Packets sent and lost on the wire. Unit: packets."""
     policed: int

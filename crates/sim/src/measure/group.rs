@@ -2,6 +2,7 @@
 
 use super::call::CallResult;
 use super::declared::measures;
+use super::qoo;
 use super::slowdown::{SlowdownResult, Slowdowns};
 use super::spans::Spans;
 use crate::engine::phases::PhaseEntry;
@@ -66,6 +67,25 @@ measures! {
         /// The packet delay variation of section 4.2.
         packet_delay_variation_p99: Option<f64>, "Delay variation p99" in DELAY, less =
             group.delays[3].zip(group.delays[0]).map(|(p99, least)| p99 - least);
+        /// Quality of Outcome of browsing over such a path, 0 to 100 (draft-ietf-ippm-qoo).
+        ///
+        /// The worse of two scores, each 100 up to what is perfect for the application and 0 from what is useless on: the latency that
+        /// 90 % of the packets do not exceed (50 and 150 ms) and the share of packets lost (0.5 and 1 %), by the profile of LibreQoS 2.0. The
+        /// latency is the packet delay and half of the round-trip propagation: a way back without a queue. Lost are datagrams that
+        /// were not received, and segments that queues have dropped.
+        qoo_web: Option<f64>, "QoO web" in SCORE, more = group.qoo(&qoo::WEB);
+        /// Quality of Outcome of a video conference, 0 to 100.
+        ///
+        /// As `qoo_web`, of 95 % of the packets: 50 and 100 ms, 0.1 and 0.5 %.
+        qoo_conferencing: Option<f64>, "QoO conferencing" in SCORE, more = group.qoo(&qoo::CONFERENCING);
+        /// Quality of Outcome of a game, 0 to 100.
+        ///
+        /// As `qoo_web`, of 95 % of the packets: 50 and 100 ms, 0.5 and 1 %.
+        qoo_gaming: Option<f64>, "QoO gaming" in SCORE, more = group.qoo(&qoo::GAMING);
+        /// Quality of Outcome of a backup, 0 to 100.
+        ///
+        /// As `qoo_web`, of 95 % of the packets: 100 and 150 ms, 0.1 and 1 %.
+        qoo_backup: Option<f64>, "QoO backup" in SCORE, more = group.qoo(&qoo::BACKUP);
         /// Mean time from the first transmission of a segment to its arrival.
         ///
         /// The packet delay, retransmissions included, of Li et al. (2014), section 3.1: of each segment received, once. It does
@@ -144,6 +164,8 @@ pub struct GroupFacts<'a> {
     goodput: f64,
     jain: Option<f64>,
     dropped: u64,
+    /// Half of the flows' mean round-trip propagation, s.
+    way_back: f64,
     /// Retransmissions included.
     segment_delay: Spans,
     /// Packet delay: least, median, 95 %, 99 %, 99.9 %.
@@ -168,6 +190,7 @@ impl<'a> GroupFacts<'a> {
             goodputs,
             jain: jain(always_active.map(|share| share.goodput)),
             dropped: shares.iter().map(|share| share.dropped).sum(),
+            way_back: shares.iter().map(|share| share.rtt.seconds()).sum::<f64>() / shares.len().max(1) as f64 / 2.0,
             segment_delay: meter.segment_delay(),
             delays: meter.packet_delay.quantiles([0.0, 0.5, 0.95, 0.99, 0.999]),
             completions: meter.completion.quantiles([0.5, 0.95, 0.99]),
@@ -179,6 +202,11 @@ impl<'a> GroupFacts<'a> {
     fn drop_ratio(&self) -> f64 {
         let sent = self.dropped + self.meter.packet_delay.count();
         if sent > 0 { self.dropped as f64 / sent as f64 } else { 0.0 }
+    }
+
+    fn qoo(&self, profile: &qoo::QooProfile) -> Option<f64> {
+        let loss_ratio = self.call.as_ref().map_or_else(|| self.drop_ratio(), |call| call.loss_ratio);
+        profile.score(&self.meter.packet_delay, self.way_back, loss_ratio)
     }
 
     /// With what only groups of some kinds have.

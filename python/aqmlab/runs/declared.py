@@ -105,6 +105,8 @@ class FlowResult(Measured):
     """Quality of Outcome of a game, 0 to 100."""
     qoo_backup: float | None
     """Quality of Outcome of a backup, 0 to 100."""
+    rpm: float | None
+    """Round trips a minute of its packets (RPM, draft-ietf-ippm-responsiveness)."""
     segment_delay_mean: float | None
     """Mean time from the first transmission of a segment to its arrival. Unit: s."""
     segment_delay_std: float | None

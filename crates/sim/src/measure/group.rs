@@ -86,6 +86,12 @@ measures! {
         ///
         /// As `qoo_web`, of 95 % of the packets: 100 and 150 ms, 0.1 and 1 %.
         qoo_backup: Option<f64>, "QoO backup" in SCORE, more = group.qoo(&qoo::BACKUP);
+        /// Round trips a minute of its packets (RPM, draft-ietf-ippm-responsiveness).
+        ///
+        /// 60 s over the mean of the 95 % shortest round trips: packet delay and half of the round-trip propagation, a way back
+        /// without a queue. Of a group that loads the path this is the draft's loaded responsiveness, of a sparse one beside it the
+        /// foreign one; the draft's responsiveness is the mean of the two. Its probes measure with handshakes and requests.
+        rpm: Option<f64>, "RPM" in COUNT, more = group.rpm();
         /// Mean time from the first transmission of a segment to its arrival.
         ///
         /// The packet delay, retransmissions included, of Li et al. (2014), section 3.1: of each segment received, once. It does
@@ -137,6 +143,9 @@ measures! {
         slowdown: Option<SlowdownResult> = group.meter.slowdowns.result();
     }
 }
+
+/// Share of the round trips that RPM keeps (the draft's TMP).
+const RPM_KEPT: f64 = 0.95;
 
 /// The phases of each flow of a group.
 pub type PhaseTable = Vec<Vec<PhaseEntry>>;
@@ -202,6 +211,11 @@ impl<'a> GroupFacts<'a> {
     fn drop_ratio(&self) -> f64 {
         let sent = self.dropped + self.meter.packet_delay.count();
         if sent > 0 { self.dropped as f64 / sent as f64 } else { 0.0 }
+    }
+
+    fn rpm(&self) -> Option<f64> {
+        let round_trip = self.meter.packet_delay.trimmed_mean(RPM_KEPT)? + self.way_back;
+        (round_trip > 0.0).then(|| 60.0 / round_trip)
     }
 
     fn qoo(&self, profile: &qoo::QooProfile) -> Option<f64> {
@@ -477,6 +491,17 @@ mod tests {
         let [mean, p99] = [delay.mean(), delay.quantile(0.99)].map(|delay| delay.unwrap() * 1e3);
         assert!((mean - 110.0).abs() < 1e-6, "(40 + 40 + 250)/3 ms, not {mean}");
         assert!((p99 - 250.0).abs() < 0.25, "{p99}");
+    }
+
+    #[test]
+    fn rpm_by_hand() {
+        // 40 ms one way and 10 ms back, 50 ms: 1200 a minute. The packet in twenty that takes a second is left out.
+        let mut meter = GroupMeter::default();
+        (0..20).for_each(|n| meter.count(Span::from_millis(if n == 7 { 1000 } else { 40 }), false));
+        let share = FlowShare { goodput: 0.0, always_active: true, dropped: 0, rtt: Span::from_millis(20) };
+        let rpm = GroupFacts::new(&[&share], &meter, SenderCounters::default()).rpm().unwrap();
+        assert!((rpm - 1200.0).abs() < 1.2, "{rpm}");
+        assert_eq!(GroupFacts::new(&[], &GroupMeter::default(), SenderCounters::default()).rpm(), None);
     }
 
     #[test]

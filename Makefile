@@ -1,7 +1,7 @@
 # Every verb there is; each needs nothing but Rust (cargo) and Python 3.10 or later.
 PYTHON ?= python3
 BIN := .venv/bin
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+RUST := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 GUEST ?= $(if $(filter Linux,$(shell uname -s)),python/aqmlab/kernel/guest)
 TEMPLATE := examples/own-scheme/Cargo.toml
 OLDEST := $(if $(filter Linux,$(shell uname -s)),--compatibility manylinux_2_28)  # RHEL 8, Debian 10, Ubuntu 20.04 and later
@@ -9,10 +9,10 @@ TOOLS := studio/node_modules/.package-lock.json
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site c-library c-header demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site engine-wasm c-library c-header demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 setup: .venv/.installed  ## Create the virtual environment and install the pinned packages
 
@@ -30,6 +30,10 @@ build: .venv/.built $(GUEST)  ## Build the Rust half in release mode; leaves the
 python/aqmlab/kernel/guest: $(RUST)  # the program inside a kernel, which has no libraries there
 	cargo rustc --locked --quiet --release -p aqmlab-kernel --bin aqmlab-guest -- -C target-feature=+crt-static
 	install -s target/release/aqmlab-guest $@
+
+engine-wasm:  ## Build the engine for web pages; leaves target/wasm32-unknown-unknown/page/aqmlab_engine.wasm (needs rustup)
+	rustup target add wasm32-unknown-unknown
+	cargo build --locked --quiet --profile page --target wasm32-unknown-unknown -p aqmlab-wasm
 
 wheel: .venv/.zig $(GUEST)  ## Build the wheel and the source archive that others can install; leaves them in dist/
 	$(PYTHON) packaging/third_party.py --check
@@ -73,7 +77,7 @@ test-rust:
 test-studio: $(TOOLS)
 	@if command -v npm > /dev/null; then cd studio && npm run --silent test; fi
 
-nightly: build site wheel  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
+nightly: build site wheel engine-wasm  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	cargo test --locked --quiet -p aqmlab-c --test programs -- --ignored
 	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-scenario --test scenario any_text
@@ -121,9 +125,10 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 docs: build  ## Rewrite the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
-pictures: build  ## Redraw the pictures on the pages of schemes, lessons and fabrics
+pictures: build  ## Redraw the pictures on the pages of schemes, lessons, fabrics and controllers
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/fabric.py
+	$(BIN)/python docs/autorate.py
 
 deployed: build  ## Measure what the deployed schemes promise, and on a home line; writes docs/deployed.md, home.md
 	$(BIN)/python docs/deployed.py

@@ -290,13 +290,78 @@ def test_a_shaper_keeps_less_than_the_line_carries() -> None:
             share(text)
 
 
+def test_a_varying_rate_brings_the_settings_of_cake_autorate() -> None:
+    [varying, *_] = conditions(LineSpec(down=40e6, up=8e6, varying=True))
+    settings = [
+        "# /root/cake-autorate/config.primary.sh:",
+        "dl_if=ifb4wan",
+        "ul_if=wan",
+        *(f"{which}_dl_shaper_rate_kbps={rate}" for which, rate in (("min", 10000), ("base", 20000), ("max", 40000))),
+        *(f"{which}_ul_shaper_rate_kbps={rate}" for which, rate in (("min", 2000), ("base", 4000), ("max", 8000))),
+    ]
+    on_linux = linux("fq-codel", varying, "wan").autorate
+    assert list(on_linux[-len(settings) :]) == settings
+    shapers = [line for line in on_linux if " cake " in line]
+    assert [line.split()[4] for line in shapers] == ["ifb4wan", "wan"]
+    assert " bandwidth 20mbit " in shapers[0]
+    assert " bandwidth 4mbit " in shapers[1]
+    by_sqm = openwrt("cake", varying, "wan")
+    assert list(by_sqm.autorate) == settings  # SQM makes the shapers
+    assert "uci set sqm.wan.download='20000'" in by_sqm.commands
+    [steady, *_] = conditions(LineSpec(down=40e6, up=8e6))
+    assert linux("cake", steady, "wan").autorate == ()
+
+
+def test_a_rate_of_a_trace_brings_settings_by_its_seconds(tmp_path: Path) -> None:
+    # Of three seconds the first has 100 packets of 12 kbit, the second 200, the third 300.
+    times = [1000 * i + 1 + n % 900 for i in range(3) for n in range(100 * (i + 1))]
+    trace = tmp_path / "lte.trace"
+    trace.write_text("\n".join(map(str, [*sorted(times), 3000])))
+    line = LineSpec(down=2.4e6, up=1e6)
+    [traced, *_] = conditions(line, {"links.down.rate": f'{{ trace = "{trace}" }}'})
+    assert traced.link("down").typical_rates == [1.2e6, 2.4e6, 3.612e6]
+    assert "min_dl_shaper_rate_kbps=1200" in linux("cake", traced, "wan").autorate
+
+
+def test_candidates_on_a_line_whose_rate_varies_have_patient_ones() -> None:
+    found = candidates(conditions(LineSpec(down=43e6, up=10e6, preset="lte")))
+    assert found[-2:] == ["fq-codel:target=50ms,interval=1s", "cake:rtt=1s"]
+
+
+def test_a_preset_of_the_line(aqmlab: Aqmlab) -> None:
+    [mobile, *_] = conditions(LineSpec(down=43e6, up=10e6, preset="lte"))
+    assert "interruptions" in mobile.link("down").impairments
+    assert mobile.link("up").rate == 10e6
+    line = ("advise", "--down", "43Mbit/s", "--up", "10Mbit/s", "--preset")
+    for preset, reason in (("lto", 'did you mean "lte"?'), ("starlink", "known: 5g, lte")):
+        refused = aqmlab(*line, preset)
+        assert refused.returncode == 2
+        assert f'"{preset}"' in refused.stderr
+        assert reason in refused.stderr
+    refused = aqmlab(*line, "lte", "--varying")
+    assert refused.returncode == 2
+    assert "varies by itself" in refused.stderr
+
+
+@pytest.mark.nightly
+def test_fq_codel_gives_up_a_third_of_an_lte_line_and_a_larger_target_wins_it_back() -> None:
+    found = advise(conditions(LineSpec(down=43e6, up=10e6, rtt=0.050, preset="lte")), ("throughput",), seeds=3)
+    unused = found.unused()["down"]
+    usual, patient = "fq-codel:target=6.27ms,interval=100ms", "fq-codel:target=50ms,interval=1s"
+    given_up = 1 - found.score(usual, patient).ratio
+    assert 0.25 < given_up < 0.4  # 30 % were measured
+    assert unused[patient] < 0.25
+    assert unused[usual] > 0.4
+    assert "left unused" in " ".join(sentences(found))
+
+
 def test_a_varying_rate_has_no_fixed_shaper() -> None:
     [varying, *_] = conditions(LineSpec(down=50e6, up=10e6, varying=True))
     [bare] = linux("cake", varying, "eth0").commands
     assert bare.startswith("tc qdisc replace dev eth0 root cake memlimit ")
     assert " unlimited " in bare
     assert any("down and up varies" in note and "autorate" in note for note in linux("cake", varying, "eth0").notes)
-    assert "autorate" in str(openwrt("cake", varying, "eth0").why_not)
+    assert "autorate" in str(openwrt("fq-codel", varying, "eth0").why_not)
     changed = load("home/game", {"changes": '[{ at = "5 s", path = "links.up.rate", value = "1 Mbit/s" }]'})
     assert any("the rate of up varies" in note for note in linux("fq-codel", changed, "eth0").notes)
 

@@ -41,7 +41,8 @@ ARROWS = {
     "doctor": {"runs", "kernel", "top"},
     "gym": {"top"},
     "kernel": {"top"},
-    "runs": {"kernel", "tc", "top"},
+    "runs": {"control", "kernel", "tc", "top"},
+    "control": {"top"},
     "tc": {"top"},
     "top": set[str](),
 }

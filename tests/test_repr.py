@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import aqmlab
-from aqmlab import advise, tc
+from aqmlab import advise, control, tc
 from aqmlab.bundle.build import bundle
 from aqmlab.bundle.verify import NEITHER, Number, verify
 from aqmlab.catalogue import schemes
@@ -101,7 +101,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         given, given.score("fq-codel"), advise.LineSpec(rate=20e6), schemes()[0], sweep.precision("2%"),
         shards.Shard(2, 7),
         live.EmulatedLine("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),
-        AqmEnv(file), AqmVectorEnv(2, file), Steady(),
+        AqmEnv(file), AqmVectorEnv(2, file), Steady(), control.build("delay:target=9ms"),
         path, aqmlab.SharedPath[str](PATH), path.up, path.up.counters, path.up.pop_dropped(), outcome,
         tc.Link(rate=1e6), tc.Setting("fq-codel"), tc.write(tc.Setting("fq-codel")), tc.read("tc qdisc add root pie"),
         tc.read_tree("tc class add dev a parent 1: classid 1:1 htb rate 9mbit"),
@@ -120,12 +120,12 @@ def classes() -> list[str]:
 
 
 OWN = ("aqmlab.Packet", "aqmlab.Queue", "aqmlab.Window", "aqmlab.AckFacts")
-BASES = ("aqmlab.own.Aqm", "aqmlab.laws.CongestionControl")
+BASES = ("aqmlab.own.Aqm", "aqmlab.laws.CongestionControl", "aqmlab.control.controller.RateController")
 CLASSES = [name for name in classes() if name not in BASES]
 MORE = [
     *(f"builtins.{name}" for name in ("Group", "Law", "Link", "Probe", "Trace")),
     *("aqmlab.catalogue.Scheme", "aqmlab.runs.plan.Plan", "aqmlab.runs.table.Table", "aqmlab.study.paper.Study"),
-    "aqmlab.tune.plan.TunePlan",
+    *("aqmlab.control.delay.Delay", "aqmlab.tune.plan.TunePlan"),
     *(f"{__name__}.{own}" for own in ("Curious", "Steady")),
 ]
 """What has no public name, but is returned by what is public; and a user's scheme and law."""

@@ -254,11 +254,12 @@ def test_the_sources_of_the_engine_are_part_of_the_key(folder: Path, monkeypatch
 
 
 def test_the_engine_knows_its_sources() -> None:
-    """FNV-1a over all Rust sources by name: two builds of the same files have the same key. If it fails: make build."""
+    """FNV-1a over all sources by name: two builds of the same files have the same key. If it fails: make build."""
     root = Path(__file__).parent.parent
     crates = [path for path in (root / "crates").iterdir() if path.is_dir()]
     files = [root / "Cargo.toml", root / "Cargo.lock", *(crate / "Cargo.toml" for crate in crates)]
-    files += [file for crate in crates for file in [*crate.glob("build.rs"), *(crate / "src").rglob("*.rs")]]
+    parts = ("src/**/*.rs", "src/**/*.toml", "build.rs")
+    files += [file for crate in crates for part in parts for file in crate.glob(part)]
     value = 0xCBF29CE484222325
     for name, file in sorted((file.relative_to(root).as_posix(), file) for file in files):
         for byte in name.encode() + b"\0" + file.read_bytes().replace(b"\r", b"") + b"\0":

@@ -1,5 +1,5 @@
-//! Notes down what the extension is compiled from: a hash of the Rust sources, which decides whether results may be reused,
-//! and the commit, for people.
+//! Notes down what the extension is compiled from: a hash of the sources, which decides whether results may be reused, and the
+//! commit, for people.
 //!
 //! Both are taken again when a source has changed, not at each commit: nothing is compiled again for a commit that leaves
 //! the sources as they are.
@@ -35,7 +35,7 @@ fn find_sources(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             find_sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "toml") {
             found.push(path);
         }
     }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aqmlab._core import AckFacts, Packet, Queue, Scenario, SchemeError, Verdict, Window
     from aqmlab.analysis import analyse, gain_ranges
     from aqmlab.catalogue import schemes
+    from aqmlab.control import RateController
     from aqmlab.laws import CongestionControl
     from aqmlab.line import Line, Path, SharedPath
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
@@ -51,6 +52,7 @@ __all__ = [
     "Param",
     "Path",
     "Queue",
+    "RateController",
     "RunError",
     "Scenario",
     "SchemeError",
@@ -94,6 +96,7 @@ _HOME = {
     "Param": "own",
     "Path": "line",
     "Queue": "_core",
+    "RateController": "control",
     "RunError": "runs.task",
     "Scenario": "_core",
     "SchemeError": "_core",

@@ -107,7 +107,7 @@ class Line:
     @staticmethod
     def pair(scenario: str, aqm: str | None = None, seed: int = 1) -> tuple[Line, Line]:
         """The lines of a scenario: up and down."""
-    def push(self, now: int, length: int, payload: Any, ecn: str, flow: int, host: int, class_selector: int) -> str:
+    def push(self, now: int, length: int, payload: Any, ecn: str, flow: int, host: int, dscp: int) -> str:
         """What became of the packet: "joined", "marked", or why it was dropped."""
     def next_event(self) -> int | None:
         """When to call `pop` next, ns."""
@@ -145,7 +145,7 @@ class SharedPath:
         ecn: str,
         flow: int,
         host: int,
-        class_selector: int,
+        dscp: int,
     ) -> str: ...
     def next_event(self) -> int | None: ...
     def pop(self, now: int) -> tuple[str, tuple[Any, Any, int, int]] | None: ...
@@ -177,8 +177,11 @@ class Packet:
     def rtt(self) -> float | None:
         """Round-trip time that its sender announces, s; None if it does not."""
     @property
+    def dscp(self) -> int:
+        """Its DSCP, 0 to 63."""
+    @property
     def class_selector(self) -> int:
-        """Class selector of its DSCP, 0 to 7."""
+        """Class selector of its DSCP, 0 to 7: the upper three bits."""
     @property
     def enqueued_at(self) -> float:
         """When it joined the queue, s."""
@@ -227,7 +230,10 @@ class Scheme:
 
 @final
 class Parameters:
-    """The declared parameters of a user's scheme."""
+    """The declared parameters of a user's scheme, law or controller."""
+    def __init__(
+        self, name: str, params: list[tuple[str, str, tuple[str, str] | None, list[str], str, str]]
+    ) -> None: ...
     def read(self, pairs: list[tuple[str, str]]) -> dict[str, float | bool | str]: ...
 
 @final
@@ -292,6 +298,8 @@ class Scenario:
     def flows(self) -> list[str]: ...
     @property
     def links(self) -> list[str]: ...
+    @property
+    def controllers(self) -> list[ControllerSpecs]: ...
     def link(self, name: str) -> Link: ...
     def law(self, aqm: str) -> Law:
         """Return the linear law of a scheme written `name` or `name:k=v,...`, with what the scenario sets for it."""
@@ -300,6 +308,37 @@ class Scenario:
         """Every parameter of a scheme as it will run here, as text with its unit."""
     def resolved(self) -> dict[str, Any]:
         """The scenario with every default filled in: quantities are texts with their units."""
+
+@final
+class ControllerSpecs:
+    """A controller of a scenario."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def law(self) -> str:
+        """Its law, with parameters."""
+    @property
+    def pings(self) -> str:
+        """The group of datagrams whose delay it sees."""
+    @property
+    def shapers(self) -> list[ShaperSpecs]:
+        """What it sets."""
+
+@final
+class ShaperSpecs:
+    """A rate that a controller sets; bit/s."""
+    @property
+    def link(self) -> str: ...
+    @property
+    def path(self) -> str:
+        """What is set, as `Simulation.set` takes it."""
+    @property
+    def min(self) -> float: ...
+    @property
+    def base(self) -> float:
+        """The rate at first."""
+    @property
+    def max(self) -> float: ...
 
 @final
 class Link:
@@ -315,6 +354,9 @@ class Link:
     @property
     def rates(self) -> list[float]:
         """Every rate that it has or may have, bit/s."""
+    @property
+    def typical_rates(self) -> list[float]:
+        """The rates that it does not exceed in 5, 50 and 95 % of the seconds, bit/s."""
     @property
     def delay(self) -> float:
         """Propagation delay, one way, s."""
@@ -508,7 +550,9 @@ class Simulation:
         series: bool = False,
         trace: str | None = None,
         watch: Watch | None = None,
-    ) -> None: ...
+        controlled: bool = False,
+    ) -> None:
+        """Set up a scenario; who steps one with controllers runs them, and says so by `controlled`."""
     @property
     def now(self) -> float: ...
     @property
@@ -526,7 +570,8 @@ class Simulation:
     def content(self, link: str) -> dict[str, int]: ...
     def clone(self) -> Simulation: ...
     def to_toml(self) -> str: ...
-    def finish(self) -> Run: ...
+    def finish(self, wall: float = 0.0) -> Run:
+        """Go on to the end. `wall` is what the caller's clock has measured, s: it becomes `engine.wall`."""
 
 @final
 class Environments:

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 from aqmlab import _core, own
 from aqmlab._core import AckFacts, Parameters, Scenario, Window
 from aqmlab.names import unknown
-from aqmlab.own import Param
 from aqmlab.problems import InputError
 from aqmlab.scenario import Values, load
 
@@ -141,8 +140,7 @@ def _file(law: str) -> str | None:
 
 
 def _declare(cls: type[CongestionControl]) -> Parameters:
-    named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
-    params = {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
+    params = own.params_of(cls)
     for name, item in cls.__dict__.items():
         if name.startswith("on_") and name not in HOOKS and callable(item):
             raise unknown(f"{cls.name}.{name}", "no hook is called", name, HOOKS)

@@ -218,8 +218,7 @@ def _declare(cls: type[Aqm]) -> Parameters:
         for name, item in base.__dict__.items():
             if name.startswith("on_") and name not in HOOKS and callable(item):
                 raise unknown(f"{cls.name}.{name}", "no hook is called", name, HOOKS)
-    named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
-    params = {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
+    params = params_of(cls)
     for name in params.keys() & TAKEN:
         raise InputError(f"{cls.name}.{name}", "no parameter can be called so")
     summary, _, rest = (inspect.cleandoc(cls.__doc__ or "") or cls.title).partition("\n")
@@ -256,6 +255,12 @@ def _observables(cls: type[Aqm]) -> Mapping[str, str]:
     if cls.observables is Aqm.observables and cls.on_enqueue is not Aqm.on_enqueue:
         return {}
     return cls.observables
+
+
+def params_of(cls: type) -> Mapping[str, Param]:
+    """Return the parameters of a class and its bases by name, those of bases first."""
+    named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
+    return {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
 
 
 def declared(name: str, param: Param) -> tuple[str, str, tuple[str, str] | None, list[str], str, str]:

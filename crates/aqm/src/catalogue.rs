@@ -92,7 +92,7 @@ impl SchemeEntry {
         (self.build)(path, pairs, queue)
     }
 
-    const fn of<S: Scheme>(is_listed: bool, build: &'static SchemeBuilder) -> Self {
+    const fn of<S: Scheme>(build: &'static SchemeBuilder) -> Self {
         Self {
             info: const { &S::INFO },
             standing: S::STANDING,
@@ -110,7 +110,7 @@ impl SchemeEntry {
                 S::LINEAR_LAW.map(|law| (law(params), params.typed()))
             },
             build,
-            is_listed,
+            is_listed: S::IS_LISTED,
         }
     }
 }
@@ -159,7 +159,7 @@ pub fn register<S: Scheme + Aqm + Clone + Send + 'static>() -> Result<(), String
     let alone: &SchemeBuilder =
         &|path, pairs, queue| build::<S, _>(path, pairs, queue, boxed::<S>).map(AnyScheme::Fifo);
     let fair: &SchemeBuilder = &|path, pairs, queue| build_fair::<S>(path, pairs, queue, boxed::<S>);
-    add([SchemeEntry::of::<S>(true, alone), SchemeEntry::of::<Fq<S>>(S::FAIR.is_some(), fair)]);
+    add([SchemeEntry::of::<S>(alone), SchemeEntry::of::<Fq<S>>(fair)]);
     Ok(())
 }
 
@@ -254,7 +254,7 @@ impl AnyScheme {
     fn tick_every(&self) -> Option<Span> {
         match self {
             AnyScheme::Fifo(scheme) | AnyScheme::Fair(_, scheme) => scheme.tick_every(),
-            AnyScheme::Dual(scheme) => Some(scheme.period()),
+            AnyScheme::Dual(scheme) => scheme.period(),
             AnyScheme::Tins(_) | AnyScheme::Mq(..) => None,
             AnyScheme::Htb(plan) => plan.period().ok().flatten(),
         }
@@ -335,12 +335,12 @@ macro_rules! built_in {
         }
 
         /// The schemes of a single queue.
-        static ALONE: &[SchemeEntry] = &[$(SchemeEntry::of::<$variant>(true, &|path, pairs, queue| {
+        static ALONE: &[SchemeEntry] = &[$(SchemeEntry::of::<$variant>(&|path, pairs, queue| {
             build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| AnyScheme::Fifo(AnyAqm::$variant(scheme)))
         })),*];
 
         /// The same in flow queueing.
-        static FAIR: &[SchemeEntry] = &[$(SchemeEntry::of::<Fq<$variant>>($variant::FAIR.is_some(), &|path, pairs, queue| {
+        static FAIR: &[SchemeEntry] = &[$(SchemeEntry::of::<Fq<$variant>>(&|path, pairs, queue| {
             build_fair::<$variant>(path, pairs, queue, |params, queue| $variant::new(params, queue).map(AnyAqm::$variant))
         })),*];
 
@@ -393,6 +393,9 @@ macro_rules! built_in {
             fn is_at_rest(&self, now: Time) -> bool {
                 any_aqm!($($variant)*; self, aqm => aqm.is_at_rest(now))
             }
+            fn is_as_new(&self, now: Time) -> bool {
+                any_aqm!($($variant)*; self, aqm => aqm.is_as_new(now))
+            }
             fn tick_every(&self) -> Option<Span> {
                 any_aqm!($($variant)*; self, aqm => aqm.tick_every())
             }
@@ -434,13 +437,19 @@ macro_rules! coupled {
         }
 
         /// The schemes of the dual queue.
-        static COUPLED: &[SchemeEntry] = &[$(SchemeEntry::of::<$variant>(true, &|path, pairs, queue| {
+        static COUPLED: &[SchemeEntry] = &[$(SchemeEntry::of::<$variant>(&|path, pairs, queue| {
             build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| AnyScheme::Dual(AnyCoupled::$variant(scheme)))
         })),*];
 
         impl Coupled for AnyCoupled {
-            fn period(&self) -> Span {
+            fn period(&self) -> Option<Span> {
                 match self { $(Self::$variant(scheme) => scheme.period()),* }
+            }
+            fn goes_first(&mut self, packet: &PacketView, now: Time) -> bool {
+                match self { $(Self::$variant(scheme) => scheme.goes_first(packet, now)),* }
+            }
+            fn drops_front(&self) -> bool {
+                match self { $(Self::$variant(scheme) => scheme.drops_front()),* }
             }
             fn classic_weight(&self) -> f64 {
                 match self { $(Self::$variant(scheme) => scheme.classic_weight()),* }
@@ -481,17 +490,15 @@ macro_rules! coupled {
 
 /// The schemes of tins.
 static TINS: &[SchemeEntry] = &[
-    SchemeEntry::of::<Cake>(true, &|path, pairs, queue| {
-        build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)
-    }),
-    SchemeEntry::of::<CakeMq>(true, &|path, pairs, queue| {
+    SchemeEntry::of::<Cake>(&|path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)),
+    SchemeEntry::of::<CakeMq>(&|path, pairs, queue| {
         let CakeMqParams { mq, cake } = build::<CakeMq, _>(path, pairs, queue, CakeMq::new)?.params;
         Cake::new(cake, queue).map(|cake| AnyScheme::Mq(mq, cake)).map_err(|why| Problems::one(path, why))
     }),
 ];
 
 /// Schemes that are no proposals of their own.
-static UNLISTED: &[SchemeEntry] = &[SchemeEntry::of::<FixedP>(false, &|path, pairs, queue| {
+static UNLISTED: &[SchemeEntry] = &[SchemeEntry::of::<FixedP>(&|path, pairs, queue| {
     build::<FixedP, _>(path, pairs, queue, boxed::<FixedP>).map(AnyScheme::Fifo)
 })];
 

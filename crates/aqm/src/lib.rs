@@ -255,6 +255,11 @@ pub trait Aqm {
     fn is_at_rest(&self, now: Time) -> bool {
         true
     }
+    /// True if from now on it does what it would do had it met nothing. Asked while its queue is empty, which is forgotten then.
+    #[inline]
+    fn is_as_new(&self, now: Time) -> bool {
+        false
+    }
     /// So many queues have more than a quantum to send, this one among them; told before each departure where drops count
     /// as sent.
     #[inline]
@@ -378,6 +383,8 @@ pub trait Scheme: ParamHolder + Sized + 'static {
     const INFO: SchemeInfo;
     /// The basis of its law and constants.
     const STANDING: Standing = Standing::Published;
+    /// Lists show it; what no one proposes is known by its name only.
+    const IS_LISTED: bool = true;
     /// The catalogue's entry for its use in the queues of flow queueing, if that was published on its own.
     const FAIR: Option<SchemeInfo> = None;
     /// Parameters with another default there.

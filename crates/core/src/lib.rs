@@ -7,6 +7,7 @@
 //!   runtime_param  the same for parameters that are declared while the program runs
 //!   problem        problems of an input: path, reason, nearest valid name
 //!   random         one named random stream per (seed, purpose, entity)
+//!   sparse_table   a table that stores the rows that are used
 //! ```
 //!
 //! No input or output, no clock of the machine, no algorithm of the field.
@@ -16,6 +17,7 @@ pub mod problem;
 pub mod quantity;
 pub mod random;
 pub mod runtime_param;
+pub mod sparse_table;
 pub mod time;
 
 pub use params::{ParamHolder, ParamSet, ParamSpec};
@@ -23,4 +25,5 @@ pub use problem::{Problem, Problems};
 pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio, Value, read_any};
 pub use random::{Stream, Streams};
 pub use runtime_param::RuntimeParam;
+pub use sparse_table::SparseTable;
 pub use time::{Span, Time};

@@ -205,6 +205,9 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     if !(scenario.changes.is_empty() && scenario.awaited.is_empty()) {
         refuse("changes".into(), "the fluid model changes nothing on the way; leave them out");
     }
+    if let Some(controller) = scenario.controllers.first() {
+        refuse(format!("controllers.{}", controller.name), "the fluid model has none; leave it out");
+    }
     let link = &scenario.links[0];
     if link.changes != RateChanges::None {
         refuse(

@@ -66,6 +66,12 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     if wire.aggregation.is_some() {
         found.push(refuse("aggregation", "is not done on Linux; leave it out"));
     }
+    if wire.jitter_every.is_some() {
+        found.push(refuse("jitter_every", "is not done on Linux, where each packet has its own jitter; leave it out"));
+    }
+    if wire.interruptions.is_some() {
+        found.push(refuse("interruptions", "are not done on Linux; leave them out"));
+    }
     if wire.policer.is_some() {
         found.push(refuse("policer", "stands behind the queue, where our Linux has none; leave it out"));
     }
@@ -88,6 +94,10 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
 fn of_changes(scenario: &Scenario) -> Vec<Problem> {
     let mut links = scenario.links.clone();
     let mut found = Vec::new();
+    if let Some(controller) = scenario.controllers.first() {
+        let path = format!("controllers.{}", controller.name);
+        found.push(Problem::new(path, "is not run on Linux here; expected a scenario without controllers"));
+    }
     if !scenario.awaited.is_empty() {
         found.push(Problem::new("changes", "wait for a phase, which Linux does not tell of; expected at = TIME"));
     }

@@ -4,6 +4,7 @@
 //! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
 mod columns;
+mod controller;
 mod environment;
 mod fluid;
 mod group;
@@ -228,6 +229,12 @@ impl Scenario {
         self.0.places().into_iter().map(|(name, _)| name).collect()
     }
 
+    /// Its controllers, in order.
+    #[getter]
+    fn controllers(&self, py: Python<'_>) -> PyResult<Vec<controller::ControllerSpecs>> {
+        self.0.controllers.iter().map(|spec| controller::ControllerSpecs::of(py, spec, &self.0)).collect()
+    }
+
     /// The link of that name, in numbers.
     fn link(&self, name: &str) -> PyResult<link::Link> {
         Ok((&self.0.links[link(&self.0, name)?]).into())
@@ -323,7 +330,7 @@ fn run(
         scenario.0.places().into_iter().map(|(_, link)| scenario.0.scheme_of(&scenario.0.links[link], aqm.as_ref())),
     );
     let watch = watch.map(|watch| watch.0.clone());
-    let options = Options { aqm, seed, series, trace, watch, threads, most_events };
+    let options = Options { aqm, seed, series, trace, watch, threads, most_events, is_controlled: false };
     let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
     let done = if is_own { simulate() } else { py.detach(simulate) };
     done.map(Run::of).map_err(failed)
@@ -571,6 +578,8 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<line::Line>()?;
     m.add_class::<line::SharedPath>()?;
     m.add_class::<link::Link>()?;
+    m.add_class::<controller::ControllerSpecs>()?;
+    m.add_class::<controller::ShaperSpecs>()?;
     m.add_class::<group::Group>()?;
     m.add_class::<linear_law::LinearLaw>()?;
     m.add_class::<linear_law::LinearResponse>()?;

@@ -13,8 +13,11 @@ pub struct Link {
     rate: f64,
     /// True if the rate changes during a run.
     rate_changes: bool,
-    /// Every rate that it has or may have, bit/s: one, those of its schedule, those that it wanders between, or the mean of its trace.
+    /// Every rate that it has or may have, bit/s: one, those of its schedule, those that it wanders between, the mean of its trace, or those
+    /// that are not exceeded in 5, 50 and 95 % of the time where it fades.
     rates: Vec<f64>,
+    /// The rates that it does not exceed in 5, 50 and 95 % of the seconds, bit/s.
+    typical_rates: Vec<f64>,
     /// Propagation delay, one way, s.
     delay: f64,
     /// Capacity of the queue, packets; of mean size where the scenario has bytes.
@@ -44,7 +47,9 @@ impl From<&LinkSpec> for Link {
                 RateChanges::None | RateChanges::Trace(_) => vec![rate],
                 RateChanges::At(steps) => std::iter::once(rate).chain(steps.iter().map(|step| step.1.0)).collect(),
                 RateChanges::Wander { values, .. } => values.iter().map(|rate| rate.0).collect(),
+                RateChanges::Fade(fading) => fading.typical(spec.rate).iter().map(|rate| rate.0).collect(),
             },
+            typical_rates: spec.typical_rates().map(|rate| rate.0).to_vec(),
             delay: spec.delay.seconds(),
             buffer: spec.buffer_packets,
             buffer_bytes: spec.buffer_bytes(),

@@ -54,7 +54,7 @@ fn finished() -> PyErr {
 impl Simulation {
     /// A scenario before anything has happened.
     #[new]
-    #[pyo3(signature = (scenario, aqm=None, seed=1, *, series=false, trace=None, watch=None))]
+    #[pyo3(signature = (scenario, aqm=None, seed=1, *, series=false, trace=None, watch=None, controlled=false))]
     fn new(
         scenario: &Scenario,
         aqm: Option<&str>,
@@ -62,11 +62,13 @@ impl Simulation {
         series: bool,
         trace: Option<&str>,
         watch: Option<&Watch>,
+        controlled: bool,
     ) -> PyResult<Self> {
         let aqm = parse_choice(aqm)?;
         let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
         let watch = watch.map(|watch| watch.0.clone());
-        let options = Options { aqm, seed, series, trace, watch, threads: 1, most_events: None };
+        let options =
+            Options { aqm, seed, series, trace, watch, threads: 1, most_events: None, is_controlled: controlled };
         let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;
         Ok(Self::of(engine))
     }
@@ -184,10 +186,13 @@ impl Simulation {
         content.into_iter().collect::<std::collections::BTreeMap<_, _>>().into_pyobject(py)
     }
 
-    /// Goes on to the end; returns the run as if it had never been stopped.
-    fn finish(&self, py: Python<'_>) -> PyResult<Run> {
+    /// Goes on to the end; returns the run as if it had never been stopped. `wall` is what the caller's clock has measured, s.
+    #[pyo3(signature = (wall=0.0))]
+    fn finish(&self, py: Python<'_>, wall: f64) -> PyResult<Run> {
         let done = self.with(py, |engine| engine.take().map(aqmlab_sim::Simulation::finish));
-        done.ok_or_else(finished)?.map(Run::of).map_err(failed)
+        let mut output = done.ok_or_else(finished)?.map_err(failed)?;
+        output.result.engine.wall = wall;
+        Ok(Run::of(output))
     }
 
     /// The sender of the `i`-th flow of a group: see `aqmlab.Simulation.flow`.

@@ -2,6 +2,7 @@
 
 use crate::aggregation::Aggregation;
 use crate::distribution::Distribution;
+use crate::interruptions::Interruptions;
 use crate::policer::PolicerSpec;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::traffic::read_distribution;
@@ -19,12 +20,16 @@ pub struct Impairments {
     pub loss: Option<Loss>,
     /// Extra delay of each packet. A packet that would pass the one before waits for it.
     pub jitter: Option<Distribution<Span>>,
+    /// Time for which a jitter holds, for all packets; each has its own where it is not given.
+    pub jitter_every: Option<Span>,
     /// Share of the packets that neither wait for those before them nor hold up those behind.
     pub reorder: Option<Ratio>,
     /// The ECN field of packets is changed.
     pub ecn_mangling: Option<Mangling>,
     /// Packets are released together.
     pub aggregation: Option<Aggregation>,
+    /// Times at which nothing is sent.
+    pub interruptions: Option<Interruptions>,
 }
 
 /// Gilbert-Elliott loss. The wire is in a good or a bad state; after each packet it may change. It begins in the good one.
@@ -61,9 +66,11 @@ impl Impairments {
             ("policer", self.policer.is_some()),
             ("loss", self.loss.is_some()),
             ("jitter", self.jitter.is_some()),
+            ("jitter_every", self.jitter_every.is_some()),
             ("reorder", self.reorder.is_some()),
             ("ecn_mangling", self.ecn_mangling.is_some()),
             ("aggregation", self.aggregation.is_some()),
+            ("interruptions", self.interruptions.is_some()),
         ];
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
     }
@@ -74,6 +81,11 @@ impl Impairments {
         let loss = link.raw("loss").map(Loss::read);
         let loss = loss.and_then(|read| read.map_err(|reason| link.refuse("loss", reason)).ok());
         let jitter = read_jitter(link);
+        let jitter_every: Option<Span> = link.optional("jitter_every");
+        let jitter_every = link.within("jitter_every", jitter_every, "100 us", "1000 s");
+        if jitter_every.is_some() && link.raw("jitter").is_none() {
+            link.refuse("jitter_every", "needs jitter, which holds for so long");
+        }
         let reorder: Option<Ratio> = link.optional("reorder");
         if reorder.is_some() && link.raw("jitter").is_none() {
             link.refuse("reorder", "needs jitter: packets pass others only where some are delayed");
@@ -85,7 +97,8 @@ impl Impairments {
                 "of so many packets does not go with jitter; expected { every = TIME }, or no jitter",
             );
         }
-        Self { policer, loss, jitter, reorder, ecn_mangling: read_mangling(link), aggregation }
+        let (ecn_mangling, interruptions) = (read_mangling(link), Interruptions::read(link));
+        Self { policer, loss, jitter, jitter_every, reorder, ecn_mangling, aggregation, interruptions }
     }
 }
 

@@ -5,16 +5,20 @@ mod assignment;
 mod changes;
 mod classes;
 mod condition_trace;
+mod controllers;
 mod distribution;
 mod fabric;
+mod fading;
 mod flows;
 mod impairments;
+mod interruptions;
 mod link_trace;
 mod links;
 mod location;
 mod opportunity_trace;
 mod parse;
 mod policer;
+mod presets;
 mod repeat;
 mod set;
 mod shared_buffer;
@@ -29,13 +33,17 @@ pub use aggregation::Aggregation;
 pub use assignment::SchemeAssignment;
 pub use changes::{Action, AwaitedChange, Change};
 pub use classes::{ClassSpec, ClassTree};
+pub use controllers::{ControllerSpec, ShaperSpec};
 pub use distribution::Distribution;
 pub use fabric::{Fabric, HostRange};
+pub use fading::Fading;
 pub use impairments::{Impairments, Loss, Mangling};
+pub use interruptions::Interruptions;
 pub use location::locate;
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
 pub use parse::{of_table, parse, parse_file, read_toml};
 pub use policer::{PolicerAction, PolicerSpec};
+pub use presets::PRESETS;
 pub use shared_buffer::SharedBufferSpec;
 pub use sizing::buffer_packets;
 pub use tree::{AlikeLinks, Branch, Tree};
@@ -74,6 +82,8 @@ pub struct Scenario {
     pub changes: Vec<Change>,
     /// Changes that wait for a flow to enter a phase.
     pub awaited: Vec<AwaitedChange>,
+    /// Controllers of the rates of links.
+    pub controllers: Vec<ControllerSpec>,
     /// The tree that the links beyond those of `[[links]]` are of, if there is one.
     pub tree: Option<Tree>,
     /// The leaf-spine fabric that all links are of, if there is one.
@@ -138,6 +148,8 @@ pub enum RateChanges {
         /// Time that each holds.
         hold: Distribution<Span>,
     },
+    /// It fades around its mean, a radio link's.
+    Fade(Fading),
     /// There is none but a mean: packets leave at the opportunities of a trace.
     Trace(OpportunityTrace),
 }
@@ -401,6 +413,19 @@ fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
 }
 
 impl LinkSpec {
+    /// The rates that it does not exceed in 5, 50 and 95 % of the time, or the least, the middle and the greatest of those that it has.
+    pub fn typical_rates(&self) -> [Rate; 3] {
+        let mut rates: Vec<Rate> = match &self.changes {
+            RateChanges::None => return [self.rate; 3],
+            RateChanges::Trace(trace) => return trace.typical(),
+            RateChanges::Fade(fading) => return fading.typical(self.rate),
+            RateChanges::At(steps) => std::iter::once(self.rate).chain(steps.iter().map(|step| step.1)).collect(),
+            RateChanges::Wander { values, .. } => values.clone(),
+        };
+        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        [rates[0], rates[rates.len() / 2], rates[rates.len() - 1]]
+    }
+
     /// The link's queue before the first packet.
     pub fn empty_queue(&self) -> QueueView {
         QueueView::empty(self.rate, self.target, self.buffer_packets)

@@ -3,6 +3,7 @@
 use crate::classes::read_classes;
 use crate::condition_trace::ConditionTrace;
 use crate::distribution::Distribution;
+use crate::fading::Fading;
 use crate::impairments::{Impairments, Loss};
 use crate::link_trace::{LinkTrace, LinkTraces};
 use crate::sizing::{SizingBasis, limit, target};
@@ -27,7 +28,7 @@ pub fn read_link(
     let basis = SizingBasis::of(index, flows);
     let mut link = TableReader::new(table, at, found);
     let name = link.name("bottleneck");
-    let rate_and_changes = read_rate(&mut link, traces);
+    let rate_and_changes = read_fading_rate(&mut link, traces);
     let layer = read_layer(&mut link);
     let rate = rate_and_changes.as_ref().map(|(rate, _)| usable(*rate, layer, basis.packet));
     let line = condition_trace(&mut link, traces);
@@ -105,6 +106,19 @@ fn read_layer(link: &mut TableReader) -> LinkLayer {
 const RATE_EXAMPLE: &str = "\"45 Mbit/s\"";
 const RATE_FORMS: &str = "a rate, a schedule [[\"0 s\", \"45 Mbit/s\"], [\"50 s\", \"15 Mbit/s\"]], \
                           { values = [\"3 Mbit/s\", \"1 Mbit/s\"], hold = \"2 s\" } or { trace = \"FILE\" }";
+
+/// A rate, which may be the mean of one that fades, and its changes.
+fn read_fading_rate(link: &mut TableReader, traces: &LinkTraces) -> Option<(Rate, RateChanges)> {
+    let (read, fading) = (read_rate(link, traces), Fading::read(link));
+    match (read?, fading) {
+        (read, None) => Some(read),
+        ((mean, RateChanges::None), Some(fading)) => Some((mean, RateChanges::Fade(fading))),
+        (read, Some(_)) => {
+            link.refuse("fading", "needs one rate, its mean; this one has changes of its own");
+            Some(read)
+        }
+    }
+}
 
 /// A rate, a schedule of rates, rates that hold for a while each, or a trace.
 fn read_rate(link: &mut TableReader, traces: &LinkTraces) -> Option<(Rate, RateChanges)> {

@@ -47,6 +47,21 @@ impl OpportunityTrace {
         Rate(self.times.len() as f64 * f64::from(8 * OPPORTUNITY) / self.period().seconds())
     }
 
+    /// The rates that it does not exceed in 5, 50 and 95 % of its whole seconds; its mean where it has none.
+    pub fn typical(&self) -> [Rate; 3] {
+        let mut bits = vec![0u32; (self.period().seconds() as usize).max(1)];
+        for second in self.times.iter().map(|time| (time.saturating_sub(1) / 1000) as usize) {
+            if let Some(bits) = bits.get_mut(second) {
+                *bits += 8 * OPPORTUNITY;
+            }
+        }
+        if self.period() < Span::from_secs(1) {
+            return [self.mean(); 3];
+        }
+        bits.sort_unstable();
+        [0.05, 0.5, 0.95].map(|share| Rate(bits[(share * (bits.len() - 1) as f64).round() as usize].into()))
+    }
+
     /// Of the times, by which two traces of one name are told apart: FNV-1a, 64 bits.
     pub fn checksum(&self) -> u64 {
         let bytes = self.times.iter().flat_map(|time| time.to_le_bytes());
@@ -64,6 +79,15 @@ mod tests {
         assert_eq!((&*trace.times, trace.period()), (&[0, 1, 1, 4][..], Span::from_millis(4)));
         assert_eq!(trace.mean(), Rate(4.0 * 1500.0 * 8.0 / 0.004));
         assert_ne!(trace.checksum(), OpportunityTrace::read("cell", "0\n1\n2\n4\n").unwrap().checksum());
+    }
+
+    #[test]
+    fn typical_rates_are_those_of_whole_seconds() {
+        // Of three seconds the first has one opportunity, the second two, the third three; a packet is 12 kbit.
+        let trace = OpportunityTrace::read("cell", "1000\n1001\n2000\n2001\n2500\n3000\n").unwrap();
+        assert_eq!(trace.typical(), [12e3, 24e3, 36e3].map(Rate));
+        let short = OpportunityTrace::read("cell", "1\n2\n").unwrap();
+        assert_eq!(short.typical(), [short.mean(); 3]);
     }
 
     #[test]

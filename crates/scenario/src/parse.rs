@@ -1,11 +1,13 @@
 //! Text -> scenario. All problems of a file are reported together, each with the path of its field.
 
 use crate::changes::read_changes;
+use crate::controllers::read_controllers;
 use crate::fabric::read_fabric;
 use crate::flows::{check_flows, read_flows};
 use crate::link_trace::read_traces;
 use crate::links::read_link;
 use crate::location::{locate, location};
+use crate::presets;
 use crate::repeat::{repeat_flows, repeat_links};
 use crate::set::set;
 use crate::shared_buffer::{read_buffers, share};
@@ -87,6 +89,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     }
     let mut buffers = read_buffers(&mut top);
     let change_tables = top.tables("changes");
+    let controller_tables = top.tables("controllers");
     let schemes = read_schemes(&mut top);
     let traces = read_traces(&mut top);
     top.finish();
@@ -120,6 +123,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     let (mut links, mut of_traces): (Vec<LinkSpec>, Vec<Change>) = (Vec::new(), Vec::new());
     for (i, link) in link_tables.iter_mut().enumerate() {
         let mut problems = Vec::new();
+        presets::expand(&mut link.table, &link.at, &mut problems);
         let shared = share(&mut link.table, &link.at, &buffers, &mut problems);
         if let Some((spec, changes)) = read_link(&link.table, &link.at, i, &flows, &traces, &mut problems) {
             links.push(LinkSpec { shared, ..spec });
@@ -164,12 +168,16 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         schemes,
         changes,
         awaited,
+        controllers: Vec::new(),
         tree,
         fabric,
         alike,
         source,
     };
     (scenario.changes, scenario.awaited) = read_changes(&change_tables, of_traces, &scenario, found);
+    if found.is_empty() {
+        scenario.controllers = read_controllers(&controller_tables, &scenario, found);
+    }
     Some(scenario)
 }
 

@@ -1,8 +1,8 @@
 //! The scenario with every default filled in, as stored beside results.
 
 use crate::{
-    Aggregation, Distribution, FlowSpec, LinkSpec, Mangling, OfferedData, PolicerSpec, Quic, RateChanges, Scenario,
-    Traffic,
+    Aggregation, Distribution, FlowSpec, Interruptions, LinkSpec, Mangling, OfferedData, PolicerSpec, Quic,
+    RateChanges, Scenario, Traffic,
 };
 use aqmlab_aqm::{Ecn, Limit, class_of};
 use aqmlab_core::{ParamSet, Quantity, Span};
@@ -24,6 +24,9 @@ impl Scenario {
             "changes": self.change_tables().map(|table| json!(table)).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
         });
+        if !self.controllers.is_empty() {
+            shown["controllers"] = json!(self.source.get("controllers"));
+        }
         if self.source.contains_key("buffers") {
             shown["buffers"] = json!(self.source.get("buffers"));
         }
@@ -87,6 +90,7 @@ impl LinkSpec {
             RateChanges::Wander { values, hold } => {
                 json!({"values": values.iter().map(|rate| rate.text()).collect::<Vec<_>>(), "hold": hold.text()})
             }
+            RateChanges::Fade(fading) => json!({"mean": self.rate.text(), "fading": fading.text()}),
         };
         let mut shown = json!({
             "name": name,
@@ -107,6 +111,12 @@ impl LinkSpec {
             "ecn_mangling": of.ecn_mangling.map(Mangling::name),
             "aggregation": of.aggregation.as_ref().map(Aggregation::text),
         });
+        if let Some(every) = of.jitter_every {
+            shown["jitter_every"] = json!(every.text());
+        }
+        if let Some(interruptions) = of.interruptions.as_ref().map(Interruptions::text) {
+            shown["interruptions"] = json!(interruptions);
+        }
         if self.shared.is_some() {
             shown["shared"] = json!(true);
         }

@@ -27,7 +27,11 @@ fn expected(unit: &str) -> &str {
 
 /// The name of an entry of a list that has none.
 pub fn default_name(list: &str) -> &'static str {
-    if list == "links" { "bottleneck" } else { "flows" }
+    match list {
+        "links" => "bottleneck",
+        "controllers" => crate::controllers::DEFAULT_NAME,
+        _ => "flows",
+    }
 }
 
 /// A scalar as text that quantities are read from: `"80 ms"`, `0.002`, `true`.

@@ -54,7 +54,7 @@ pub mod kernel {
     pub use crate::measure::capture::PcapngWriter;
     pub use crate::measure::flows::{GroupOutcome, flow_results};
     pub use crate::measure::group::{FlowShare, GroupMeter, SenderCounters};
-    pub use crate::measure::link::{LinkFacts, LinkMeter, LinkResult};
+    pub use crate::measure::link::{CapacityUse, LinkFacts, LinkMeter, LinkResult};
     pub use crate::measure::result::{EngineStats, FlowTable, RunResult, Series, TransferTable};
     pub use crate::measure::settling::Stage;
     pub use crate::net::link::RateSchedule;

@@ -194,3 +194,80 @@ fn random_loss_leaves_tcp_what_the_square_root_law_says() {
     let law = (1.5f64 / 0.001).sqrt() * 8000.0 / 0.1;
     assert!((goodput / law - 1.0).abs() < 0.1, "{goodput} bit/s, the law says {law}");
 }
+
+#[test]
+fn capacity_left_unused_counts_idle_time_at_the_rate_of_the_moment() {
+    // 8 Mbit/s are used whole until 1 s; then 16 Mbit/s, of which half is left; and 8 Mbit/s in a link that is idle.
+    let text = r#"
+        schema = 1
+        duration = "2 s"
+        [[links]]
+        name = "busy"
+        rate = [["0 s", "8 Mbit/s"], ["1 s", "16 Mbit/s"]]
+        buffer = "10 packets"
+        [[links]]
+        name = "idle"
+        rate = "8 Mbit/s"
+        buffer = "10 packets"
+        [[links]]
+        name = "traced"
+        rate = { trace = "each" }
+        buffer = "10 packets"
+        [[flows]]
+        name = "flood"
+        kind = "udp-cbr"
+        path = ["busy"]
+        rate = "8 Mbit/s"
+        packet = "1000 B"
+        header = "0 B"
+        rtt = "10 ms"
+        [[flows]]
+        name = "half"
+        kind = "udp-cbr"
+        path = ["traced"]
+        rate = "6 Mbit/s"
+        packet = "1500 B"
+        header = "0 B"
+        rtt = "10 ms"
+        [traces]
+        each = "1\n"
+    "#;
+    let scenario = aqmlab_scenario::parse(text, "unused", &[]).unwrap();
+    let output = aqmlab_sim::run(scenario, aqmlab_sim::Options::default()).unwrap();
+    let unused = |name: &str| {
+        let (_, link) = output.result.links.iter().find(|(link, _)| link == name).unwrap();
+        link.capacity_unused
+    };
+    let (_, busy) = output.result.links.iter().find(|(link, _)| link == "busy").unwrap();
+    assert!((busy.capacity - 12e6).abs() < 1.0, "{}", busy.capacity);
+    // (0 + 8 Mbit)/2 s; the trace has 12 Mbit/s, of which 6 are used. A packet at either end is 0.008 or 0.012 Mbit.
+    for (name, expected) in [("busy", 4e6), ("idle", 8e6), ("traced", 6e6)] {
+        assert!((unused(name) - expected).abs() < 2.5e4, "{name}: {}", unused(name));
+    }
+}
+
+#[test]
+fn nothing_is_sent_in_an_interruption() {
+    // 1000 B each 10 ms at 8 Mbit/s; nothing from 15 to 45 ms each 100 ms: those of 20, 30 and 40 ms leave at 46, 47 and 48 ms.
+    let text = r#"
+        schema = 1
+        duration = "1 s"
+        [[links]]
+        rate = "8 Mbit/s"
+        buffer = "10 packets"
+        interruptions = { every = "100 ms", hold = "30 ms", first = "15 ms" }
+        [[flows]]
+        kind = "udp-cbr"
+        rate = "800 kbit/s"
+        packet = "1000 B"
+        header = "0 B"
+        rtt = "2 ms"
+    "#;
+    let scenario = aqmlab_scenario::parse(text, "gaps", &[]).unwrap();
+    let output = aqmlab_sim::run(scenario, aqmlab_sim::Options { seed: 1, ..Default::default() }).unwrap();
+    let link = &output.result.links[0].1;
+    assert_eq!((link.arrived, link.departed, link.dropped), (100, 100, 0));
+    // Of ten packets seven wait for nothing, the others 25, 16 and 7 ms: 4.8 ms in the mean.
+    let mean = link.queue_delay_mean.unwrap();
+    assert!((mean - 0.0048).abs() < 0.0002, "{mean}");
+}

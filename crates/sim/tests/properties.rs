@@ -209,6 +209,7 @@ fn least_rate(link: &LinkSpec) -> f64 {
         RateChanges::None | RateChanges::Trace(_) => Vec::new(),
         RateChanges::At(steps) => steps.iter().map(|(_, rate)| rate.0).collect(),
         RateChanges::Wander { values, .. } => values.iter().map(|rate| rate.0).collect(),
+        RateChanges::Fade(_) => unreachable!("none is drawn"),
     };
     rates.into_iter().fold(link.rate.0, f64::min)
 }

@@ -15,7 +15,6 @@ use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
 use growth::WindowUse;
 use host_queue::HostQueue;
-use std::mem::offset_of;
 use validation::Validation;
 
 /// A segment as the sender hands it out.
@@ -103,7 +102,7 @@ pub struct Sender {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(offset_of!(Sender, not_before) == 3 * 64);
+const _: () = assert!(std::mem::offset_of!(Sender, not_before) == 3 * 64);
 
 impl Sender {
     /// A sender at rest. `ecn`: its data are ECN-capable. `clock_phase` is its boot time within a tick of its clock, which

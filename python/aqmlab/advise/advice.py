@@ -10,7 +10,7 @@ from statistics import fmean
 from aqmlab import own
 from aqmlab._core import Scenario
 from aqmlab.advise.candidates import candidates
-from aqmlab.advise.needs import NEEDS, Sign, signs
+from aqmlab.advise.needs import NEEDS, Sign, filled_links, signs
 from aqmlab.advise.scenarios import INCOMING
 from aqmlab.advise.ties import ALIKE, preferred
 from aqmlab.catalogue import halves
@@ -20,6 +20,7 @@ from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.statistics import Summary, summarise
+from aqmlab.runs.table import Table
 from aqmlab.runs.task import Failure, RunError
 
 BASELINE = "droptail"
@@ -178,6 +179,23 @@ class Advice(Result):
             found.append((f"in {name}", best, self.score_in(best, i)))
         return [each for each in found if each[2].sure and each[2].ratio > NOTABLE]
 
+    def unused(self) -> dict[str, dict[str, float]]:
+        """Return for each link whose rate varies the share of its capacity that each scheme leaves unused, least first.
+
+        It is the mean over the conditions in which long transfers could fill the link.
+        """
+        found: dict[str, dict[str, float]] = {}
+        for link in self.conditions[0].links:
+            filled = [
+                (compared.scenario.name, compared.measured)
+                for compared in self.comparisons
+                if link in filled_links(compared.scenario) and compared.scenario.link(link).rate_changes
+            ]
+            shares = {scheme: fmean(_unused(link, scheme, filled)) for scheme in self.schemes if filled}
+            if shares:
+                found[link] = dict(sorted(shares.items(), key=lambda each: each[1]))
+        return found
+
     @cached_property
     def names(self) -> list[str]:
         """The conditions by name; those with longer round trips say so."""
@@ -246,6 +264,13 @@ def _added_up(measures: Sequence[Mapping[int, float]]) -> dict[int, float]:
     """Return the sum of measures by seed, of the seeds that have them all."""
     seeds = [seed for seed in measures[0] if all(seed in values for values in measures)]
     return {seed: sum(values[seed] for values in measures) for seed in seeds}
+
+
+def _unused(link: str, scheme: str, filled: Sequence[tuple[str, Table[str]]]) -> Iterator[float]:
+    """Yield the share of a link's capacity that a scheme left unused in each run."""
+    for name, table in filled:
+        unused, capacity = (table.values(name, scheme, f"links.{link}.{of}") for of in ("capacity_unused", "capacity"))
+        yield from (unused[seed] / capacity[seed] for seed in unused)
 
 
 def _one_a_need(seen: Iterable[Seen]) -> list[Seen]:

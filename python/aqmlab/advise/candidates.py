@@ -15,6 +15,10 @@ SHORT = 0.010
 """Round trips below this, s, need other parameters: those of the defaults are for 10 ms to 1 s."""
 
 
+PATIENT = {"target": 0.050, "interval": 1.0}
+"""CoDel's constants for a round trip of 1 s: the target a twentieth of the interval, as CAKE has it."""
+
+
 def candidates(scenarios: Sequence[Scenario]) -> list[str]:
     """Return the deployed schemes, set for the slowest link and the longest round trip of some scenarios.
 
@@ -22,6 +26,9 @@ def candidates(scenarios: Sequence[Scenario]) -> list[str]:
     OpenWrt). Where round trips are below 10 ms, CoDel's interval is the longest of them (RFC 8289, 4.3) and its target
     a tenth of that (4.4: 5 to 10 %); PIE's and DualPI2's target and time between updates are the longest round trip,
     and so is CAKE's rtt.
+
+    Where a rate varies, FQ-CoDel and CAKE are there with the constants for a round trip of 1 s too (CAKE's keyword
+    `satellite`): a queue long enough to bridge the moments in which the rate has just grown.
     """
     links = [scenario.link(name) for scenario in scenarios for name in scenario.links]
     least = TURNS * 8 * FULL_PACKET / min(rate for link in links for rate in link.rates)
@@ -36,6 +43,7 @@ def candidates(scenarios: Sequence[Scenario]) -> list[str]:
             codel = {"target": least, "interval": max(0.100, 2 * least)}
         if least > 0.015:
             pie = dualpi2 = {"target": least}
+    patient = [_spec("fq-codel", PATIENT), _spec("cake", {"rtt": PATIENT["interval"]})]
     return [
         "droptail",
         _spec("codel", codel),
@@ -44,6 +52,7 @@ def candidates(scenarios: Sequence[Scenario]) -> list[str]:
         _spec("fq-pie", pie),
         _spec("cake", cake),
         _spec("dualpi2", dualpi2),
+        *(patient if any(link.rate_changes for link in links) else []),
     ]
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from aqmlab import _core, tc
 from aqmlab._core import Scenario
+from aqmlab.advise import autorate
 from aqmlab.advise.advice import Advice
 from aqmlab.advise.scenarios import INCOMING, OUTGOING
 from aqmlab.advise.words import percent
@@ -25,7 +26,7 @@ FAST = 1e9
 
 NO_SHAPER = (
     "no shaper: the rate of {links} varies, and a fixed one would be above it in one moment and waste it in the next; "
-    "autorate (cake-autorate, sqm-autorate) sets CAKE's bandwidth again and again from the delay that it measures"
+    "cake-autorate sets CAKE's bandwidth again and again from the delay that it measures"
 )
 
 REDIRECT = (
@@ -38,11 +39,15 @@ REDIRECT = (
 
 @dataclass(frozen=True)
 class Typed:
-    """The commands that give the links a scheme, with notes; or the reason why there are none."""
+    """The commands that give the links a scheme, with notes; or the reason why there are none.
+
+    `autorate` has what makes a shaper follow a rate that varies: CAKE and the settings of cake-autorate.
+    """
 
     commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     why_not: str | None = None
+    autorate: tuple[str, ...] = ()
 
     @property
     def tested(self) -> bool:
@@ -90,7 +95,22 @@ def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Ty
         *_of_hosts(commands),
         *_of_processor(scheme, scenario, commands),
     ]
-    return Typed(tuple(commands), tuple(dict.fromkeys(notes)))
+    return Typed(tuple(commands), tuple(dict.fromkeys(notes)), autorate=_autorate(scenario, dev))
+
+
+def _autorate(scenario: Scenario, dev: str) -> tuple[str, ...]:
+    """Return what makes CAKE follow the rates of an access line that vary."""
+    if not {INCOMING, OUTGOING} <= {*scenario.links} or not _varying(scenario):
+        return ()
+
+    def shaper(name: str, rate: float) -> tuple[str, ...]:
+        incoming = name == INCOMING
+        at = ifb(dev) if incoming else dev
+        link = replace(at_link(scenario, name, None), rate=_whole(rate))
+        redirect = tuple(line.format(ifb=at, dev=dev) for line in REDIRECT) if incoming else ()
+        return (*redirect, *tc.write(tc.Setting("cake", link, True, at, incoming=incoming)).commands)
+
+    return autorate.lines(scenario, ifb(dev), dev, shaper)
 
 
 def ifb(dev: str) -> str:
@@ -174,16 +194,22 @@ def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> 
     """Return the settings of OpenWrt's SQM for an access line; it shapes to the share `shape` of the rates."""
     if not {INCOMING, OUTGOING} <= {*scenario.links}:
         return Typed(why_not="openwrt: SQM shapes an access line; describe one with --down and --up")
-    if varying := _varying(scenario):
+    varying = _varying(scenario)
+    if varying and scheme.partition(":")[0] != "cake":
         return Typed(why_not=f"openwrt: {NO_SHAPER.format(links=' and '.join(varying))}")
     up, down = (at_link(scenario, name, shape) for name in (OUTGOING, INCOMING))
+    if varying:
+        up, down = (
+            replace(link, rate=_whole(autorate.usual(scenario, name)))
+            for name, link in ((OUTGOING, up), (INCOMING, down))
+        )
     try:
         lines = sqm(tc.Setting(scheme, up, True, dev), down.rate)
     except InputError as error:
         return Typed(why_not=str(error))
-    return Typed(
-        lines.commands, (*lines.notes, *_of_rates(scheme, scenario, shape, dev)[:1], *_of_hosts(lines.commands))
-    )
+    of_rates = f"{NO_SHAPER.format(links=' and '.join(varying))}: begin with these rates" if varying else None
+    notes = (*lines.notes, of_rates or _of_rates(scheme, scenario, shape, dev)[0], *_of_hosts(lines.commands))
+    return Typed(lines.commands, notes, autorate=autorate.lines(scenario, ifb(dev), dev) if varying else ())
 
 
 def writer(*, for_openwrt: bool, shape: float) -> Writer:

@@ -37,6 +37,7 @@ def _entry(advice: Advice, scheme: str, typed: Typed) -> dict[str, Any]:
         "gains": [_seen(advice, scheme, each) for each in advice.gains(scheme)],
         "costs": [_seen(advice, scheme, each) for each in advice.costs(scheme)],
         "tc": list(typed.commands),
+        "autorate": list(typed.autorate),
         "notes": list(typed.notes) if typed.commands else [typed.why_not],
         "tested": typed.tested,
     }

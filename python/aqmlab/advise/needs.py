@@ -74,13 +74,13 @@ def signs(scenario: Scenario, needs: Sequence[str]) -> list[Sign]:
     groups = [scenario.group(name) for name in scenario.flows]
     found = [
         Sign("throughput", TOGETHER.join(f"flows.{name}.goodput" for name in names), more=True, link=link)
-        for link, names in _filled(scenario).items()
+        for link, names in filled_links(scenario).items()
     ]
     found += [sign for group in groups for sign in _of_group(group)]
     return [sign for sign in found if sign.need in needs]
 
 
-def _filled(scenario: Scenario) -> dict[str, list[str]]:
+def filled_links(scenario: Scenario) -> dict[str, list[str]]:
     """Return the links that long transfers cross, and so can fill, with all groups of flows that cross them."""
     crossing: dict[str, list[str]] = {}
     filled = set()

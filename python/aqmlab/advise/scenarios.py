@@ -6,6 +6,7 @@ from math import ceil, floor, log2
 
 from aqmlab import _core
 from aqmlab._core import Scenario
+from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.quantities import written
 from aqmlab.scenario import chosen, load
@@ -43,6 +44,9 @@ QUEUES = {"fq-codel": 1024, "fq-pie": 1024, "cake": 1024}
 WANDERING = (1.0, 0.5, 0.25)
 """The shares of its rate that a varying link has in turn; each holds for an exponential time with mean 1 s."""
 
+PRESETS = ("lte", "5g")
+"""Kinds of links whose queue is one that a scheme can stand at; that of a satellite is the operator's."""
+
 NEED_ECN = ("dctcp", "prague")
 """Laws that are senseless without marks."""
 
@@ -56,6 +60,7 @@ class LineSpec:
 
     `flows` long transfers share it. `law` is the congestion control of all transfers, by default CUBIC without ECN as
     Linux has it; DCTCP and Prague need ECN and have it. A `varying` rate wanders between the whole and a quarter of it.
+    With a `preset`, "lte" or "5g", rates are means, and what is not said of a link is that of the preset.
     """
 
     down: float | None = None
@@ -67,6 +72,7 @@ class LineSpec:
     law: str | None = None
     ecn: bool = False
     varying: bool = False
+    preset: str | None = None
 
     def __post_init__(self) -> None:
         """Raise InputError for rates that describe no line."""
@@ -74,6 +80,10 @@ class LineSpec:
             raise InputError(
                 "advise", "describe the line: --down and --up, or --rate for one direction, or name scenarios"
             )
+        if self.preset is not None and self.preset not in PRESETS:
+            raise unknown("preset", "none of a line whose queue is yours", self.preset, PRESETS)
+        if self.preset is not None and self.varying:
+            raise InputError("varying", f"the rate of {self.preset} varies by itself; leave one of them out")
         if self.flows is not None and self.rate is None:
             raise InputError("flows", f"{self.flows}: is for a link of one direction; give --rate")
 
@@ -161,6 +171,8 @@ def _settings(line: LineSpec, rtt: float) -> Iterator[tuple[str, str]]:
     yield "flows.*.rtt", written(rtt, "time")
     for link, rate in line.rates.items():
         yield f"links.{link}.rate", _rate(line, rate)
+        if line.preset:
+            yield f"links.{link}.preset", f"{line.preset}-{link if link == OUTGOING else INCOMING}"
         if buffer := line.buffer or BUFFER.get(line.family):
             yield f"links.{link}.buffer", buffer
 

@@ -9,7 +9,7 @@ from aqmlab.catalogue import title
 
 def sentences(advice: Advice) -> list[str]:
     """Return what was found: the first, what it gains and costs, how sure that is, and where it turns."""
-    told = [_first(advice), *_against_baseline(advice), *_turns(advice), *_part(advice)]
+    told = [_first(advice), *_against_baseline(advice), *_turns(advice), *_unused(advice), *_part(advice)]
     return [*told, *_untold(advice), *_doubts(advice)]
 
 
@@ -60,6 +60,15 @@ def _turns(advice: Advice) -> list[str]:
         for where, scheme, score in advice.turns()
     ]
     return [f"Where it turns: {'; '.join(turns)}."] if turns else []
+
+
+def _unused(advice: Advice) -> list[str]:
+    """Say what each scheme leaves unused of a link whose rate varies, and long transfers could fill."""
+    told = []
+    for link, schemes in advice.unused().items():
+        shares = ", ".join(f"{title(scheme)} {100 * share:.0f} %" for scheme, share in schemes.items())
+        told.append(f"Capacity of {link} that is left unused, as its rate varies: {shares}.")
+    return told
 
 
 def _part(advice: Advice) -> list[str]:

@@ -38,6 +38,9 @@ def advise(
     varying: Annotated[
         bool, typer.Option("--varying", help="Rates wander down to a quarter, as a radio link's do.")
     ] = False,
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="KIND", help="The line is by radio: lte or 5g; rates are means.")
+    ] = None,
     matters: Annotated[
         str,
         typer.Option("--for", metavar="LIST", help="latency, transfers, throughput, fairness, or everything."),
@@ -88,6 +91,7 @@ def advise(
             law=None if law is None else law_spec(law),
             ecn=ecn,
             varying=varying,
+            preset=preset,
         )
         values = assignments(settings or [])
         given, whole = conditions(described, values), conditions(described, values, whole=True)[0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aqmlab import catalogue
+from aqmlab import catalogue, control
 from aqmlab._core import Scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem
@@ -59,3 +59,4 @@ def check_engine(engine: str, scenario: Scenario, specs: Sequence[str | None]) -
             linux.check(scenario, spec)
     else:
         quic.check(scenario)
+        control.check(scenario)

@@ -149,6 +149,10 @@ class LinkResult(Measured):
 
     utilisation: float
     """Bits sent, headers included, over what the link could have carried."""
+    capacity: float
+    """Capacity: the mean rate at which the link could have sent. Unit: bit/s."""
+    capacity_unused: float
+    """Capacity left unused: the rate at which the link could have carried more. Unit: bit/s."""
     drop_ratio: float
     """Packets dropped over packets that arrived."""
     mark_ratio: float

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aqmlab import _core, own
+from aqmlab import _core, control, own
 from aqmlab._core import Interrupted, Scenario, SchemeError, Watch
 from aqmlab.problems import InputError
 from aqmlab.runs import quic
@@ -75,6 +75,9 @@ def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
             return linux.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
         if quic.groups(task.scenario):
             return quic.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
+        if task.scenario.controllers:
+            run = control.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
+            return RunResult.of(run)
         run = _core.run(
             task.scenario, scheme, task.seed, task.series, watch, task.trace, task.threads, task.most_events
         )

@@ -1,4 +1,5 @@
-//! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link.
+//! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link; or two queues that another rule
+//! tells apart.
 
 use super::shelf::Shelf;
 use super::{Carried, Discipline, Fate, Limit, view};
@@ -20,21 +21,25 @@ pub enum Joins {
 
 /// A scheme that couples the two queues. Bytes that wait are those of the low-latency and of the classic queue.
 pub trait Coupled: Tune {
-    /// Time between updates.
-    fn period(&self) -> Span;
+    /// Time between updates; `None` if there are none.
+    fn period(&self) -> Option<Span>;
+    /// A packet that joins at `now` belongs to the low-latency queue.
+    fn goes_first(&mut self, packet: &PacketView, _now: Time) -> bool {
+        packet.is_low_latency()
+    }
+    /// Who finds the buffer full takes the place of the packet at the head of the classic queue.
+    fn drops_front(&self) -> bool {
+        false
+    }
     /// The classic queue's share of the link while both wait.
     fn classic_weight(&self) -> f64;
     /// Bytes that the classic queue is owed when both queues are empty, where what it is owed outlasts a queue that runs
     /// empty and dropped packets are not counted; `None` where it is forgotten and every packet counts.
     fn owed_at_rest(&self) -> Option<f64>;
     /// A packet asks to join a link on which so many `bytes` wait: the queue that it joins, and what becomes of it.
-    fn judge_arrival(
-        &mut self,
-        packet: &PacketView,
-        bytes: [u64; 2],
-        queue: &QueueView,
-        cx: &mut Ctx,
-    ) -> (Joins, Verdict);
+    fn judge_arrival(&mut self, packet: &PacketView, _: [u64; 2], _: &QueueView, cx: &mut Ctx) -> (Joins, Verdict) {
+        (if self.goes_first(packet, cx.now) { Joins::LowLatency } else { Joins::Classic }, Verdict::Pass)
+    }
     /// The periodic update. `delay` is the longer of the times that the two heads have waited.
     fn update(&mut self, delay: Span, bytes: [u64; 2], queue: &QueueView);
     /// A packet leaves the low-latency queue, `left` packets behind it, of a link on which `queue` still waits.
@@ -143,8 +148,12 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         self.shelf.accounts.arrived += 1;
-        if self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, packet.size()) {
-            return self.shelf.refuse(OVERFLOW);
+        while self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, packet.size()) {
+            if !self.scheme.drops_front() || self.classic.waiting.is_empty() {
+                return self.shelf.refuse(OVERFLOW);
+            }
+            let (oldest, since) = self.head(false);
+            self.shelf.drop(OVERFLOW, &oldest, since);
         }
         let shown = view(&packet, cx.now, self.shelf.ecn);
         let (joins, verdict) = self.scheme.judge_arrival(&shown, self.bytes(), &self.shelf.view, cx);
@@ -179,7 +188,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn tick_every(&self) -> Option<Span> {
-        Some(self.scheme.period())
+        self.scheme.period()
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
@@ -203,7 +212,8 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn adopt(&mut self, packet: P, since: Time) {
         self.shelf.accounts.adopted += 1;
-        let joins = if view(&packet, since, false).is_low_latency() { Joins::LowLatency } else { Joins::Classic };
+        let goes_first = self.scheme.goes_first(&view(&packet, since, false), since);
+        let joins = if goes_first { Joins::LowLatency } else { Joins::Classic };
         self.join(packet, joins, since);
     }
 

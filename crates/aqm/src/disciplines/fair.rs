@@ -19,7 +19,7 @@ use super::{Carried, Discipline, Fate, Limit, view};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
 use aqmlab_core::params::ParamInput;
-use aqmlab_core::{Bytes, ParamSet, Span, Time, choice, params};
+use aqmlab_core::{Bytes, ParamSet, Span, SparseTable, Time, choice, params};
 use std::collections::VecDeque;
 
 choice! {
@@ -60,6 +60,9 @@ struct Bucket {
 /// In place of the number of a queue: there is none yet.
 const NONE: u32 = u32::MAX;
 
+/// In place of the number of a queue: it was as good as new, and another bucket has it.
+const LEFT: u32 = NONE - 1;
+
 /// Parameters that the queues are laid out by.
 const AT_START: &[(&str, &str)] = &[
     ("flows", "flows have been hashed into that many queues"),
@@ -72,9 +75,9 @@ pub struct Fair<A, P> {
     params: FairParams,
     /// The scheme at rest, which each queue starts with.
     scheme: A,
-    buckets: Vec<Bucket>,
+    buckets: SparseTable<Bucket>,
     hash: SetAssociativeHash,
-    /// Those of buckets not used yet do not exist.
+    /// Those of buckets not used yet, or not for long, do not exist.
     queues: Vec<FlowQueue<A>>,
     /// Packets that wait in the queues.
     store: PacketStore<P>,
@@ -110,7 +113,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             acts_on_dequeue: scheme.acts_on_dequeue() || cfg!(debug_assertions),
             draws: scheme.draws_packets() || cfg!(debug_assertions),
             scheme,
-            buckets: vec![Bucket { queue: NONE, flow: 0 }; params.flows as usize],
+            buckets: SparseTable::new(params.flows as usize, Bucket { queue: NONE, flow: 0 }),
             queues: Vec::new(),
             store: PacketStore::new(),
             hash: SetAssociativeHash::new(params.flows, params.ways, salt),
@@ -154,15 +157,15 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// The queue of a flow: in its set the one that was its last, or else an idle one, or else the one it hashes to. If that
     /// was another's, it is this flow's and its host's now.
     #[inline(always)]
-    fn claim(&mut self, flow: u32, host: u32) -> u32 {
+    fn claim(&mut self, flow: u32, host: u32, now: Time) -> u32 {
         let at = |bucket: u32| self.buckets[bucket as usize];
         let is_own = |bucket| at(bucket).flow == flow && at(bucket).queue != NONE;
         let is_idle =
             |bucket| self.queues.get(at(bucket).queue as usize).is_none_or(|queue| queue.state == QueueState::Idle);
         let bucket = self.hash.bucket(flow, is_own, is_idle);
         let Bucket { queue: index, flow: owner } = at(bucket);
-        if index == NONE {
-            let index = self.make(bucket);
+        if index >= LEFT {
+            let index = self.make(bucket, now);
             self.give(index, flow, host);
             return index;
         }
@@ -186,14 +189,27 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         }
     }
 
-    /// A queue begins to exist.
+    /// A queue begins to exist, in the place of one that is as good as new, if there is one.
     #[cold]
-    fn make(&mut self, bucket: u32) -> u32 {
-        let index = self.queues.len() as u32;
-        self.buckets[bucket as usize].queue = index;
-        self.queues.push(FlowQueue::new(bucket, self.scheme.clone()));
-        self.flows.push(FlowTags::default());
-        index
+    fn make(&mut self, bucket: u32, now: Time) -> u32 {
+        let is_as_new = |queue: &FlowQueue<A>| queue.state == QueueState::Idle && queue.scheme.is_as_new(now);
+        let mut queue = FlowQueue::new(bucket, self.scheme.clone());
+        let can_tell = self.scheme.is_as_new(now); // else all queues would be looked at in vain
+        let index = match can_tell.then(|| self.queues.iter().position(is_as_new)).flatten() {
+            Some(index) => {
+                queue.decays = self.queues[index].decays;
+                let left = std::mem::replace(&mut self.queues[index], queue);
+                self.buckets[left.bucket as usize].queue = LEFT;
+                index
+            }
+            None => {
+                self.queues.push(queue);
+                self.flows.push(FlowTags::default());
+                self.queues.len() - 1
+            }
+        };
+        self.buckets[bucket as usize].queue = index as u32;
+        index as u32
     }
 
     /// Bytes waiting.
@@ -243,7 +259,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
-        let index = self.claim(packet.flow_hash(), packet.host());
+        let index = self.claim(packet.flow_hash(), packet.host(), cx.now);
         let fate = self.judge_arrival(index, &mut packet, cx);
         if !matches!(fate, Fate::Dropped(_)) {
             self.join(index, packet, cx.now);
@@ -303,7 +319,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
-        let index = self.claim(packet.flow_hash(), packet.host());
+        let index = self.claim(packet.flow_hash(), packet.host(), since);
         self.shelf.accounts.adopted += 1;
         self.queues[index as usize].scheme.on_adopt(&view(&packet, since, self.shelf.ecn));
         self.join(index, packet, since);

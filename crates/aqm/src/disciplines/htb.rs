@@ -261,8 +261,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Htb<Q, P> {
         {
             queue.fetch_notes(notes);
         }
-        let view = &mut self.shelf.view;
-        (view.packets, view.bytes) = (view.packets + after.0 - before.0, view.bytes + after.1 - before.1);
+        self.shelf.follow(before, after);
         answer
     }
 

@@ -96,9 +96,9 @@ impl<T: TinPolicy + Clone, P: Carried> Mq<T, P> {
     /// Lets an instance act, and follows what becomes of its packets.
     fn with<R>(&mut self, at: usize, act: impl FnOnce(&mut Tins<T, P>) -> R) -> R {
         let tins = &mut self.instances[at].tins;
-        let before = tins.len();
+        let before = held(tins);
         let answer = act(tins);
-        self.shelf.view.packets = self.shelf.view.packets + tins.len() - before;
+        self.shelf.follow(before, held(tins));
         answer
     }
 
@@ -109,6 +109,11 @@ impl<T: TinPolicy + Clone, P: Carried> Mq<T, P> {
     fn each_mut(&mut self) -> impl Iterator<Item = &mut Tins<T, P>> {
         self.instances.iter_mut().map(|instance| &mut instance.tins)
     }
+}
+
+/// Packets and bytes that wait in an instance.
+fn held<T: TinPolicy, P: Carried>(tins: &Tins<T, P>) -> (u32, u64) {
+    (tins.len(), tins.shelf().view.bytes)
 }
 
 impl<T: TinPolicy + Clone, P: Carried> Discipline<P> for Mq<T, P> {
@@ -189,6 +194,7 @@ impl<T: TinPolicy + Clone, P: Carried> Discipline<P> for Mq<T, P> {
     fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
         let mut left: Vec<_> = self.each_mut().map(|tins| tins.take_all(now).into_iter()).collect();
         let all = std::mem::take(&mut self.shelf.view.packets) as usize;
+        self.shelf.view.bytes = 0;
         let mut taken = Vec::with_capacity(all);
         while taken.len() < all {
             taken.extend(left.iter_mut().filter_map(Iterator::next));
@@ -226,8 +232,9 @@ impl<T: TinPolicy + Clone, P: Carried> Discipline<P> for Mq<T, P> {
     }
 
     fn accounts_balance(&self) -> bool {
-        let packets: u32 = self.each().map(|tins| tins.len()).sum();
-        self.each().all(|tins| tins.accounts_balance()) && self.shelf.view.packets == packets
+        let (packets, bytes) = self.each().map(held).fold((0, 0), |all, more| (all.0 + more.0, all.1 + more.1));
+        self.each().all(|tins| tins.accounts_balance())
+            && (self.shelf.view.packets, self.shelf.view.bytes) == (packets, bytes)
     }
 
     fn keep_notes(&mut self, marks: bool) {

@@ -32,6 +32,13 @@ impl<P: Carried> Shelf<P> {
         self.accounts.balance(packets.into()) && self.view.packets == packets && self.view.bytes == bytes
     }
 
+    /// What waits in one of its queues has changed: packets and bytes.
+    #[inline(always)]
+    pub fn follow(&mut self, before: (u32, u64), after: (u32, u64)) {
+        let view = &mut self.view;
+        (view.packets, view.bytes) = (view.packets - before.0 + after.0, view.bytes - before.1 + after.1);
+    }
+
     /// An arriving packet, marked if that is its fate; whether it joins.
     #[inline(always)]
     pub fn joins(&mut self, fate: Fate, packet: &mut P) -> bool {

@@ -67,8 +67,10 @@ pub struct Tins<S: TinPolicy, P> {
     shaper: Option<Rate>,
     /// Bytes that packets take on the link.
     layer: LinkLayer,
-    /// Of the link: its rate, and all tins' target and limit; packets and accounts are those of the tins. The schemes see the
-    /// rate of their tin.
+    /// Tins that hold packets: a bit for each, so that those that are idle need not be looked at.
+    waiting: u32,
+    /// Of the link: its rate, what waits in all tins, and their target and limit; accounts are those of the tins. The schemes see
+    /// the rate of their tin.
     shelf: Shelf<P>,
     /// Time at which the shaper lets the next packet go. What the link has held up is made up for at the link's own rate.
     next_at: Time,
@@ -90,7 +92,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         };
         let tins = policy.tin_rates(shaper.unwrap_or(view.rate)).into_iter().map(tin).collect();
         let shelf = Shelf::new(view, limit, ecn);
-        Self { tins, policy, shaper, layer, shelf, next_at: Time::ZERO, failsafe_at: Time::ZERO }
+        Self { tins, policy, shaper, layer, waiting: 0, shelf, next_at: Time::ZERO, failsafe_at: Time::ZERO }
     }
 
     /// The policy.
@@ -147,24 +149,34 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         }
     }
 
-    /// The tin of a packet, ready for it.
-    fn tin_for(&mut self, packet: &P, now: Time) -> &mut Tin<S::Aqm, P> {
-        let tin = &mut self.tins[self.policy.tin_of(class_of(packet.dscp()))];
-        if tin.queues.is_empty() {
-            tin.next_at = tin.next_at.max(now);
-        }
-        tin
+    /// Does something with a tin, after which it may hold more or less.
+    #[inline(always)]
+    fn at<R>(&mut self, tin: usize, act: impl FnOnce(&mut Tin<S::Aqm, P>) -> R) -> R {
+        let held = |tin: &Tin<S::Aqm, P>| (tin.queues.len(), tin.queues.bytes());
+        let before = held(&self.tins[tin]);
+        let result = act(&mut self.tins[tin]);
+        let after = held(&self.tins[tin]);
+        self.shelf.follow(before, after);
+        self.waiting = self.waiting & !(1 << tin) | u32::from(after.0 > 0) << tin;
+        result
+    }
+
+    /// Does what lets a packet join its tin, once the tin is ready for it.
+    #[inline(always)]
+    fn join<R>(&mut self, packet: P, now: Time, act: impl FnOnce(&mut Fair<S::Aqm, P>, P) -> R) -> R {
+        self.at(self.policy.tin_of(class_of(packet.dscp())), |tin| {
+            if tin.queues.is_empty() {
+                tin.next_at = tin.next_at.max(now);
+            }
+            act(&mut tin.queues, packet)
+        })
     }
 
     /// The tin served next: the most important that has not had its rate, or else the one that had it longest ago.
     fn choose(&self, now: Time) -> Option<usize> {
-        let waiting = || (0..self.tins.len()).rev().filter(|tin| !self.tins[*tin].queues.is_empty());
+        let waiting = || (0..self.tins.len()).rev().filter(|tin| self.waiting >> tin & 1 == 1);
         let due = waiting().find(|tin| self.tins[*tin].next_at <= now);
         due.or_else(|| waiting().min_by_key(|tin| self.tins[*tin].next_at))
-    }
-
-    fn packets(&self) -> u32 {
-        self.tins.iter().map(|tin| tin.queues.len()).sum()
     }
 }
 
@@ -181,11 +193,11 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         if self.next_at < cx.now && self.is_empty() {
             (self.next_at, self.failsafe_at) = (cx.now, cx.now);
         }
-        let fate = self.tin_for(&packet, cx.now).queues.enqueue(packet, cx);
-        while self.shelf.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
+        let fate = self.join(packet, cx.now, |queues, packet| queues.enqueue(packet, cx));
+        while self.shelf.limit.is_exceeded(self.shelf.view.packets, self.shelf.view.bytes) {
             let longest =
                 (0..self.tins.len()).max_by_key(|tin| self.tins[*tin].queues.longest()).expect("there is a tin");
-            self.tins[longest].queues.make_room(cx);
+            self.at(longest, |tin| tin.queues.make_room(cx));
             self.charge_dropped(longest, cx.now);
         }
         fate
@@ -199,9 +211,8 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         let layer = self.layer;
         let mut keep = Some(keep); // one packet leaves
         while let Some(index) = self.choose(cx.now) {
-            let tin = &mut self.tins[index];
             let kept = |packet: P, since| (layer.bytes(packet.size()), keep.take().map(|keep| keep(packet, since)));
-            let left = tin.queues.dequeue_with(cx, kept);
+            let left = self.at(index, |tin| tin.queues.dequeue_with(cx, kept));
             self.charge_dropped(index, cx.now);
             if let Some((bytes, sent)) = left {
                 self.charge(index, bytes, cx.now);
@@ -215,10 +226,6 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
 
     fn ready_at(&self) -> Option<Time> {
         (!self.is_empty()).then_some(self.opens_at())
-    }
-
-    fn len(&self) -> u32 {
-        self.packets()
     }
 
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
@@ -261,10 +268,9 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         let pace = self.shaper.unwrap_or(self.shelf.view.rate);
         let layer = self.layer;
         while let Some(index) = self.choose(now) {
-            let tin = &mut self.tins[index];
-            let Some((packet, since)) = tin.queues.take_next(now) else { continue };
+            let Some((packet, since)) = self.at(index, |tin| tin.queues.take_next(now)) else { continue };
             let bytes = layer.bytes(packet.size());
-            tin.charge(bytes, now);
+            self.tins[index].charge(bytes, now);
             now += pace.transmission(bytes);
             taken.push((packet, since));
         }
@@ -273,7 +279,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
 
     fn adopt(&mut self, packet: P, since: Time) {
         (self.next_at, self.failsafe_at) = (self.next_at.max(since), self.failsafe_at.max(since));
-        self.tin_for(&packet, since).queues.adopt(packet, since);
+        self.join(packet, since, |queues, packet| queues.adopt(packet, since));
     }
 
     /// Queues with packets, and packets of the longest.
@@ -297,7 +303,10 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     }
 
     fn accounts_balance(&self) -> bool {
+        let packets = self.tins.iter().map(|tin| tin.queues.len()).sum::<u32>();
+        let bytes = self.tins.iter().map(|tin| tin.queues.bytes()).sum::<u64>();
         self.tins.iter().all(|tin| tin.queues.accounts_balance())
+            && (self.shelf.view.packets, self.shelf.view.bytes) == (packets, bytes)
     }
 
     fn keep_notes(&mut self, marks: bool) {

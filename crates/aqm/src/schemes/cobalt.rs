@@ -97,6 +97,11 @@ pub struct Cobalt {
 /// Counts up to which 1 / sqrt(count) is exact (`REC_INV_SQRT_CACHE`).
 const CACHED: u32 = 16;
 
+/// 1 / sqrt(count) before the first count.
+fn first_inv_sqrt(params: &CobaltParams) -> f64 {
+    if params.first_signal == FirstSignal::NextPacket { 0.0 } else { 1.0 }
+}
+
 impl Cobalt {
     fn is_over(&self, packet: &PacketView, queue: &QueueView, now: Time) -> bool {
         let sojourn = now.since(packet.enqueued_at);
@@ -167,11 +172,10 @@ impl Scheme for Cobalt {
     ];
 
     fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
-        let inv_sqrt = if params.first_signal == FirstSignal::NextPacket { 0.0 } else { 1.0 };
         Ok(Self {
-            params,
             count: 0,
-            inv_sqrt,
+            inv_sqrt: first_inv_sqrt(&params),
+            params,
             drop_next: Time::ZERO,
             dropping: false,
             p: 0.0,
@@ -244,6 +248,11 @@ impl Aqm for Cobalt {
         self.p == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
+    fn is_as_new(&self, now: Time) -> bool {
+        let has_counted = self.inv_sqrt != first_inv_sqrt(&self.params);
+        self.is_at_rest(now) && !has_counted && now.since(self.p_changed) > self.params.target
+    }
+
     fn observe(&self, i: usize) -> f64 {
         [self.p, f64::from(self.count), f64::from(u8::from(self.dropping))][i]
     }
@@ -281,6 +290,22 @@ mod tests {
         assert_eq!([6_000, 6_100].map(|waited| over(&cobalt, waited)), [false, true], "four packets at least");
         cobalt.set_bulk_flows(10);
         assert_eq!([6_100, 30_200, 30_300].map(|waited| over(&cobalt, waited)), [false, false, true]);
+    }
+
+    #[test]
+    fn it_is_as_new_once_what_it_has_met_is_over_and_unless_it_has_counted() {
+        let mut cobalt = with(FirstSignal::NextPacket);
+        head(&mut cobalt, 10_000, 1000, 0, false);
+        // The first signal after it is an interval away, as for a new one only once that is over.
+        assert_eq!([10_000, 109_999, 110_000].map(|us| cobalt.is_as_new(Time(us * 1_000_000))), [false, false, true]);
+        // p has just fallen to 0: it may not change again within 5 ms.
+        cobalt.p_changed = us(200_000);
+        assert_eq!([205_000, 205_001].map(|us| cobalt.is_as_new(Time(us * 1_000_000))), [false, true]);
+        // A signal leaves the law with 1/sqrt(1), where a new one has 0.
+        long(&mut cobalt, 300_000);
+        long(&mut cobalt, 300_100);
+        head(&mut cobalt, 2_000_000, 0, 0, false);
+        assert_eq!((cobalt.count, cobalt.is_at_rest(us(3_000_000)), cobalt.is_as_new(us(3_000_000))), (0, true, false));
     }
 
     fn us(us: u64) -> Time {

@@ -311,8 +311,8 @@ impl DocsisLld {
 }
 
 impl Coupled for DocsisLld {
-    fn period(&self) -> Span {
-        self.params.t_update
+    fn period(&self) -> Option<Span> {
+        Some(self.params.t_update)
     }
 
     fn classic_weight(&self) -> f64 {
@@ -330,7 +330,7 @@ impl Coupled for DocsisLld {
         queue: &QueueView,
         cx: &mut Ctx,
     ) -> (Joins, Verdict) {
-        match packet.is_low_latency() {
+        match self.goes_first(packet, cx.now) {
             true => self.arrives_at_l(packet, bytes, queue, cx),
             false => (Joins::Classic, self.arrives_at_c(packet, bytes[1], queue, cx)),
         }

@@ -1,7 +1,7 @@
 use crate::disciplines::{Coupled, Joins};
 use crate::queue_protection::{QueueProtection, Thresholds};
 use crate::signal::SEVERAL_QUEUES;
-use crate::{Ctx, EARLY, FORCED, NQB, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
+use crate::{Ctx, EARLY, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, Time, choice, params};
 
 choice! {
@@ -244,8 +244,8 @@ impl DualPi2 {
 }
 
 impl Coupled for DualPi2 {
-    fn period(&self) -> Span {
-        self.params.t_update
+    fn period(&self) -> Option<Span> {
+        Some(self.params.t_update)
     }
 
     fn classic_weight(&self) -> f64 {
@@ -257,6 +257,13 @@ impl Coupled for DualPi2 {
         (flavour == DualPi2Flavour::Linux).then_some(mtu.0 * (2.0 * classic_weight.0 - 1.0))
     }
 
+    fn goes_first(&mut self, packet: &PacketView, _: Time) -> bool {
+        match self.params.flavour {
+            DualPi2Flavour::Rfc => packet.is_low_latency(),
+            DualPi2Flavour::Linux => packet.ecn.is_l4s(),
+        }
+    }
+
     fn judge_arrival(
         &mut self,
         packet: &PacketView,
@@ -264,8 +271,7 @@ impl Coupled for DualPi2 {
         queue: &QueueView,
         cx: &mut Ctx,
     ) -> (Joins, Verdict) {
-        let is_nqb = packet.dscp == NQB && self.params.flavour == DualPi2Flavour::Rfc;
-        let joins = match packet.ecn.is_l4s() || is_nqb {
+        let joins = match self.goes_first(packet, cx.now) {
             true => self.protect(packet, bytes[0], queue, cx.now),
             false => Joins::Classic,
         };
@@ -307,7 +313,7 @@ impl Coupled for DualPi2 {
 mod tests {
     use super::*;
     use crate::contract::bench;
-    use crate::{Ecn, Tune};
+    use crate::{Ecn, NQB, Tune};
     use aqmlab_core::params::ParamInput;
     use aqmlab_core::{ParamSet, Stream};
 

@@ -34,6 +34,7 @@ impl Scheme for FixedP {
         confidence: "exact: a single comparison",
         papers: &[],
     };
+    const IS_LISTED: bool = false;
     const OBSERVABLES: &'static [Observable] = &[P];
 
     fn new(params: FixedPParams, _: &QueueView) -> Result<Self, String> {

@@ -152,6 +152,7 @@ impl<S: Scheme> Scheme for Fq<S> {
         },
     };
     const STANDING: Standing = S::STANDING;
+    const IS_LISTED: bool = S::FAIR.is_some();
     const OBSERVABLES: &'static [Observable] = OBSERVABLES;
 
     fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String> {

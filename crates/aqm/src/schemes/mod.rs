@@ -56,11 +56,12 @@ schemes! {
     cobalt::Cobalt
 }
 
-// Schemes that couple the two queues of RFC 9332.
+// Schemes of two queues, such as those that couple the two of RFC 9332.
 schemes! {
     every_coupled:
     dualpi2::DualPi2
     docsis_lld::DocsisLld
+    sparse_first::SparseFirst
 }
 
 // Schemes of many queues.

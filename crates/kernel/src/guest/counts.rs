@@ -10,8 +10,8 @@ use aqmlab_kernel::{GuestOrder, Queue};
 use aqmlab_netlink::QdiscStats;
 use aqmlab_scenario::{LinkSpec, Scenario};
 use aqmlab_sim::kernel::{
-    Client, EngineStats, FlowShare, FlowTable, GroupMeter, GroupOutcome, LinkFacts, LinkMeter, LinkResult, MemberDraft,
-    RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
+    CapacityUse, Client, EngineStats, FlowShare, FlowTable, GroupMeter, GroupOutcome, LinkFacts, LinkMeter, LinkResult,
+    MemberDraft, RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
 };
 use aqmlab_sim::{Delays, Output};
 
@@ -249,12 +249,13 @@ impl<'a> Counts<'a> {
     }
 
     fn link_results(&mut self, lost: &[u64], changes: &[Span], now: Time) -> Vec<(String, LinkResult)> {
+        let seconds = now.since(self.warmup).seconds();
         let links = self.scenario.links.iter().zip(&mut self.links).zip(&self.order.queues).zip(lost);
         links
             .map(|(((spec, link), queue), lost)| {
                 link.pass_time(now);
                 link.meter.pass_time(now);
-                (spec.name.clone(), link.result(queue, lost - link.lost_before, changes))
+                (spec.name.clone(), link.result(queue, lost - link.lost_before, changes, seconds))
             })
             .collect()
     }
@@ -286,7 +287,8 @@ impl LinkCount {
         self.changed_at = now;
     }
 
-    fn result(&self, queue: &Queue, lost: u64, changes: &[Span]) -> LinkResult {
+    /// Its result over so many seconds.
+    fn result(&self, queue: &Queue, lost: u64, changes: &[Span], seconds: f64) -> LinkResult {
         let (now, then) = (&self.last, &self.at_warmup);
         let since = |count: fn(&QdiscStats) -> u64| count(now) - count(then);
         let (departed, dropped) = (since(|stats| stats.packets), since(|stats| stats.dropped.into()));
@@ -307,8 +309,14 @@ impl LinkCount {
             Stage { from: *from, target: *target, tolerance: 0.1 * buffer }
         };
         let stages: Vec<Stage> = changes.iter().map(stage).collect();
-        let utilisation = (since(|stats| stats.bytes) as f64 / self.capacity.max(1.0)).min(1.0);
-        LinkResult::of(&LinkFacts::new(&self.meter, &accounts, utilisation, lost, &stages))
+        let bytes = since(|stats| stats.bytes) as f64;
+        let unused = 8.0 * (self.capacity - bytes).max(0.0) / seconds;
+        let used = CapacityUse {
+            utilisation: (bytes / self.capacity.max(1.0)).min(1.0),
+            capacity: 8.0 * self.capacity / seconds,
+            unused,
+        };
+        LinkResult::of(&LinkFacts::new(&self.meter, &accounts, used, lost, &stages))
     }
 }
 

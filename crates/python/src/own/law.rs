@@ -1,8 +1,8 @@
 //! A user's own congestion-control law: a Python class, as a sender sees it. Each call takes the interpreter, so it is slow.
 
-use super::{Param, Parameters, declared, leak};
+use super::{Param, Parameters, leak};
 use crate::refused;
-use aqmlab_core::{Problem, Span, Time};
+use aqmlab_core::{Span, Time};
 use aqmlab_tcp::cc::{CongestionControl, CongestionEvent, Facts, LawDeclaration, LawFailure, LawInfo, Needs, Window};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -88,20 +88,19 @@ pub fn declare_law(
     hooks: Vec<String>,
 ) -> PyResult<Parameters> {
     let name = leak(name);
-    let because = |problem: Problem| refused(problem.within(name));
-    let params = params.into_iter().map(declared).collect::<Result<Vec<_>, _>>().map_err(because)?;
+    let parameters = Parameters::declare(name, params).map_err(refused)?;
     let needs = Needs { pacing: hooks.iter().any(|hook| hook == "pacing_rate"), ..Needs::NONE };
     aqmlab_tcp::cc::declare(LawDeclaration {
         info: LawInfo { name, title: leak(title), year: 0, source: leak(source) },
         page: leak(page),
         needs,
-        params: params.clone(),
+        params: parameters.params.clone(),
         make: Box::new(move |pairs| {
             Python::attach(|py| OwnLaw::new(class.bind(py), &hooks, pairs)).map(|law| Box::new(law) as _)
         }),
     })
-    .map_err(because)?;
-    Ok(Parameters { path: name, params })
+    .map_err(|problem| refused(problem.within(name)))?;
+    Ok(parameters)
 }
 
 /// An instance of a user's class in one sender.

@@ -27,8 +27,21 @@ pub struct Parameters {
     params: Vec<RuntimeParam>,
 }
 
+impl Parameters {
+    fn declare(path: &'static str, params: Vec<Param>) -> Result<Self, Problem> {
+        let params = params.into_iter().map(declared).collect::<Result<_, _>>();
+        params.map(|params| Self { path, params }).map_err(|problem| problem.within(path))
+    }
+}
+
 #[pymethods]
 impl Parameters {
+    /// Those of a class that no catalogue lists; `name` is the class's.
+    #[new]
+    fn new(name: String, params: Vec<Param>) -> PyResult<Self> {
+        Self::declare(leak(name), params).map_err(refused)
+    }
+
     /// Every parameter's value in base units when `pairs` (name and text) are set.
     fn read<'py>(&self, py: Python<'py>, pairs: Vec<(String, String)>) -> PyResult<Bound<'py, PyDict>> {
         let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
@@ -84,8 +97,7 @@ pub fn declare(
     reads_target: bool,
 ) -> PyResult<Parameters> {
     let name = leak(name);
-    let because = |problem: Problem| refused(problem.within(name));
-    let params = params.into_iter().map(declared).collect::<Result<Vec<_>, _>>().map_err(because)?;
+    let parameters = Parameters::declare(name, params).map_err(refused)?;
     let confidence = "a scheme of the user's own; see aqmlab.check_aqm";
     let (title, source) = (leak(title), leak(source));
     let observables: Vec<Observable> = observables
@@ -93,7 +105,7 @@ pub fn declare(
         .map(|(name, unit, doc)| Observable { name: leak(name), unit: leak(unit), doc: leak(doc) })
         .collect();
     let shown: Vec<&'static str> = observables.iter().map(|observable| observable.name).collect();
-    let declared = params.clone();
+    let declared = parameters.params.clone();
     let make = move |pairs: &[(&str, &str)], queue: &QueueView| -> Result<Box<dyn BoxedAqm>, String> {
         Python::attach(|py| OwnAqm::new(class.bind(py), &hooks, &shown, &declared, pairs, queue))
             .map(|own| Box::new(own) as _)
@@ -102,12 +114,12 @@ pub fn declare(
         info: SchemeInfo { name, title, family: OWN, year: 0, source, confidence, papers: &[] },
         page: leak(page),
         observables,
-        params: params.clone(),
+        params: parameters.params.clone(),
         reads_target,
         make: Box::new(make),
     })
-    .map_err(because)?;
-    Ok(Parameters { path: name, params })
+    .map_err(|problem| refused(problem.within(name)))?;
+    Ok(parameters)
 }
 
 /// A clause, how it is broken, and why it is not asked for.

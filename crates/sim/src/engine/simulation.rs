@@ -50,6 +50,8 @@ pub struct Options {
     pub watch: Option<Arc<Watch>>,
     /// Events after which the run is given up, at the next look; none by default. Such a run takes one thread.
     pub most_events: Option<u64>,
+    /// Whoever steps the simulation runs the scenario's controllers.
+    pub is_controlled: bool,
 }
 
 /// The run was told to stop.
@@ -95,7 +97,7 @@ const EVENTS_PER_LOOK: u64 = 1 << 16;
 /// If the scheme does not fit the scenario or breaks down, or if the watch says stop.
 #[allow(clippy::disallowed_methods)] // the wall clock times the run; nothing in the run reads it
 pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Output, RunError> {
-    let started = std::time::Instant::now();
+    let started = cfg!(not(target_family = "wasm")).then(std::time::Instant::now); // a web page has no clock for it
     let (threads, goes_on) = (options.threads.max(1), options.most_events.is_none());
     let mut simulation = Simulation::foreseeing(scenario.into(), options)?;
     simulation.stop_probing();
@@ -104,7 +106,7 @@ pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Outpu
         simulation.go_in_rounds(&plan)?;
     }
     let mut output = simulation.finish()?;
-    output.result.engine.wall = started.elapsed().as_secs_f64();
+    output.result.engine.wall = started.map_or(0.0, |started| started.elapsed().as_secs_f64());
     Ok(output)
 }
 

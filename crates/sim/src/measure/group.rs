@@ -57,16 +57,16 @@ measures! {
         /// Percentiles are exact to 0.1 %.
         packet_delay_p50: Option<f64>, "Packet delay median" in DELAY = group.delays[1];
         /// 95 % of the packets take at most this long.
-        packet_delay_p95: Option<f64>, "Packet delay p95" in DELAY = group.delays[2];
+        packet_delay_p95: Option<f64>, "Packet delay p95" in DELAY = group.delays[3];
         /// 99 % of the packets take at most this long.
-        packet_delay_p99: Option<f64>, "Packet delay p99" in DELAY = group.delays[3];
+        packet_delay_p99: Option<f64>, "Packet delay p99" in DELAY = group.delays[4];
         /// 99.9 % of the packets take at most this long.
-        packet_delay_p999: Option<f64>, "Packet delay p99.9" in DELAY = group.delays[4];
+        packet_delay_p999: Option<f64>, "Packet delay p99.9" in DELAY = group.delays[5];
         /// Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481).
         ///
         /// The packet delay variation of section 4.2.
         packet_delay_variation_p99: Option<f64>, "Delay variation p99" in DELAY, less =
-            group.delays[3].zip(group.delays[0]).map(|(p99, least)| p99 - least);
+            group.delays[4].zip(group.delays[0]).map(|(p99, least)| p99 - least);
         /// Quality of Outcome of browsing over such a path, 0 to 100 (draft-ietf-ippm-qoo).
         ///
         /// The worse of two scores, each 100 up to what is perfect for the application and 0 from what is useless on: the latency that
@@ -144,6 +144,8 @@ measures! {
     }
 }
 
+/// Shares of the packets whose delay is asked for.
+const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.95, 0.99, 0.999];
 /// Share of the round trips that RPM keeps (the draft's TMP).
 const RPM_KEPT: f64 = 0.95;
 
@@ -177,8 +179,8 @@ pub struct GroupFacts<'a> {
     way_back: f64,
     /// Retransmissions included.
     segment_delay: Spans,
-    /// Packet delay: least, median, 95 %, 99 %, 99.9 %.
-    delays: [Option<f64>; 5],
+    /// Packet delay that these shares of the packets do not exceed.
+    delays: [Option<f64>; SHARES.len()],
     /// Completion time: median, 95 %, 99 %.
     completions: [Option<f64>; 3],
     call: Option<CallResult>,
@@ -201,7 +203,7 @@ impl<'a> GroupFacts<'a> {
             dropped: shares.iter().map(|share| share.dropped).sum(),
             way_back: shares.iter().map(|share| share.rtt.seconds()).sum::<f64>() / shares.len().max(1) as f64 / 2.0,
             segment_delay: meter.segment_delay(),
-            delays: meter.packet_delay.quantiles([0.0, 0.5, 0.95, 0.99, 0.999]),
+            delays: meter.packet_delay.quantiles(SHARES),
             completions: meter.completion.quantiles([0.5, 0.95, 0.99]),
             call: None,
             video: None,
@@ -219,8 +221,9 @@ impl<'a> GroupFacts<'a> {
     }
 
     fn qoo(&self, profile: &qoo::QooProfile) -> Option<f64> {
+        let delay = self.delays[SHARES.iter().position(|share| *share == profile.percentile)?]?;
         let loss_ratio = self.call.as_ref().map_or_else(|| self.drop_ratio(), |call| call.loss_ratio);
-        profile.score(&self.meter.packet_delay, self.way_back, loss_ratio)
+        Some(profile.score(delay + self.way_back, loss_ratio))
     }
 
     /// With what only groups of some kinds have.
@@ -491,6 +494,18 @@ mod tests {
         let [mean, p99] = [delay.mean(), delay.quantile(0.99)].map(|delay| delay.unwrap() * 1e3);
         assert!((mean - 110.0).abs() < 1e-6, "(40 + 40 + 250)/3 ms, not {mean}");
         assert!((p99 - 250.0).abs() < 0.25, "{p99}");
+    }
+
+    #[test]
+    fn quality_of_outcome_takes_the_share_of_the_packets_that_its_profile_says() {
+        // 20 ms one way, but 8 of 100 packets 80 ms; 20 ms back. At 90 % 40 ms, perfect; at 95 % 100 ms, of no use to a game.
+        let mut meter = GroupMeter::default();
+        (0..100).for_each(|n| meter.count(Span::from_millis(if n < 8 { 80 } else { 20 }), false));
+        let share = FlowShare { goodput: 0.0, always_active: true, dropped: 0, rtt: Span::from_millis(40) };
+        let facts = GroupFacts::new(&[&share], &meter, SenderCounters::default());
+        assert_eq!(facts.qoo(&qoo::WEB), Some(100.0));
+        assert!(facts.qoo(&qoo::GAMING).unwrap() < 0.2, "percentiles are exact to 0.1 %");
+        assert_eq!(GroupFacts::new(&[], &GroupMeter::default(), SenderCounters::default()).qoo(&qoo::WEB), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Counts of spans in bins of equal relative width: percentiles to 0.1 % at a nanosecond a sample.
 
-use aqmlab_core::Span;
+use aqmlab_core::{Span, SparseTable};
 
 /// Bins of an octave: 2^9, so that the middle of a bin is within 0.1 % of all its values. Few and small enough that those
 /// in use stay in the processor's first cache.
@@ -9,9 +9,15 @@ const BITS: u32 = 9;
 const TOGETHER: usize = 8;
 
 /// Counts of whole nanoseconds. Below 2^9 ns each value has its own bin; above, each octave has 2^9.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Histogram {
-    counts: Vec<u32>,
+    counts: SparseTable<u32>,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: SparseTable::new(0, 0) }
+    }
 }
 
 impl Histogram {
@@ -27,34 +33,46 @@ impl Histogram {
     /// The first value of a bin beyond those in use.
     #[cold]
     fn begin(&mut self, bin: usize) {
-        self.counts.resize(bin + 1, 0);
+        self.counts.grow(bin + 1);
         self.counts[bin] = 1;
     }
 
     /// Takes in another's counts.
     pub fn merge(&mut self, other: &Histogram) {
-        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
-        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count = count.saturating_add(*more));
+        for (bin, more) in other.counts.stored().filter(|(_, count)| *count > 0) {
+            self.counts.grow(bin + 1);
+            self.counts[bin] = self.counts[bin].saturating_add(more);
+        }
     }
 
     /// Takes out another's counts, all of which it has.
     pub fn remove(&mut self, other: &Histogram) {
-        self.counts.iter_mut().zip(&other.counts).for_each(|(count, less)| *count = count.saturating_sub(*less));
+        for (bin, less) in other.counts.stored().filter(|(_, count)| *count > 0) {
+            self.counts[bin] = self.counts[bin].saturating_sub(less);
+        }
     }
 
     pub fn clear(&mut self) {
-        self.counts.fill(0);
+        self.counts.clear();
+    }
+
+    /// Counts up to the greatest value.
+    fn used(&self) -> Vec<u32> {
+        let mut counts: Vec<u32> = self.counts.rows().collect();
+        counts.truncate(counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1));
+        counts
     }
 
     /// For each share, the value that so many of all do not exceed, in seconds; `None` without a value.
     pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
         // Most bins are empty: first whole octaves are passed over, then the bins of one.
-        let octaves: Vec<u64> = self.counts.chunks(1 << BITS).map(sum).collect();
+        let counts = self.used();
+        let octaves: Vec<u64> = counts.chunks(1 << BITS).map(sum).collect();
         let all: u64 = octaves.iter().sum();
         shares.map(|share| {
             let wanted = (share * all as f64).ceil().max(1.0);
             let (octave, below) = reach(octaves.iter().copied(), 0, wanted)?;
-            let bins = self.counts[octave << BITS..].iter().map(|count| u64::from(*count));
+            let bins = counts[octave << BITS..].iter().map(|count| u64::from(*count));
             let (bin, _) = reach(bins, below, wanted)?;
             Some(middle((octave << BITS) + bin) * 1e-9)
         })
@@ -62,10 +80,11 @@ impl Histogram {
 
     /// Mean of the least values, so many of all, in seconds; `None` without a value.
     pub fn trimmed_mean(&self, share: f64) -> Option<f64> {
-        let kept = (share * sum(&self.counts) as f64).ceil();
+        let all: u64 = self.counts.stored().map(|(_, count)| u64::from(count)).sum();
+        let kept = (share * all as f64).ceil();
         let (mut left, mut total) = (kept, 0.0);
-        for (bin, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let taken = f64::from(*count).min(left);
+        for (bin, count) in self.counts.stored() {
+            let taken = f64::from(count).min(left);
             total += taken * middle(bin);
             left -= taken;
         }
@@ -77,9 +96,10 @@ impl Histogram {
     /// a nanosecond. It begins at the share 0, unless values below a nanosecond are the least, and ends at 1; empty
     /// without a value.
     pub fn distribution(&self) -> (Vec<f64>, Vec<f64>) {
-        let all = sum(&self.counts);
+        let counts = self.used();
+        let all = sum(&counts);
         let (mut values, mut shares, mut below, mut end) = (Vec::new(), Vec::new(), 0, 0);
-        for (group, counts) in self.counts.chunks(TOGETHER).enumerate() {
+        for (group, counts) in counts.chunks(TOGETHER).enumerate() {
             let count = sum(counts);
             if count == 0 {
                 continue;

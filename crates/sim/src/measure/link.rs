@@ -14,7 +14,17 @@ measures! {
         ///
         /// That is the share of the time in which the transmitter was busy. On a link that follows a trace: bytes sent
         /// over those of the opportunities; the wait for one is not use.
-        utilisation: f64, "Utilisation" in SHARE, more = link.utilisation;
+        utilisation: f64, "Utilisation" in SHARE, more = link.used.utilisation;
+        /// Capacity: the mean rate at which the link could have sent.
+        ///
+        /// Of a trace: the opportunities that it had while metrics counted.
+        capacity: f64, "Capacity" in RATE = link.used.capacity;
+        /// Capacity left unused: the rate at which the link could have carried more.
+        ///
+        /// Bits that it could have sent at the rate of the moment while it sent nothing, over time. On a link whose rate varies this says what
+        /// a share of the time does not: an idle second counts by what it would have carried. Of a trace: opportunities that nobody took. What
+        /// a shaper held back, and what an [interruption](radio.md#keys) took, counts as unused.
+        capacity_unused: f64, "Unused" in RATE, less = link.used.unused;
         /// Packets dropped over packets that arrived.
         drop_ratio: f64, "Drop ratio" in SHARE, less = link.per_arrival(link.accounts.dropped);
         /// Packets marked over packets that arrived.
@@ -58,7 +68,7 @@ measures! {
         ///
         /// Transient, offset and oscillation in one number. Null if the target changes.
         queue_error: Option<f64>, "Queue error" in SHARE, less =
-            link.steady_target().map(|target| link.queue.1.hypot(link.queue.0 - target) / target);
+            link.steady_target().map(|target| hypotenuse(link.queue.1, link.queue.0 - target) / target);
         /// Packets offered to the queue.
         ///
         /// SYNs, retransmissions, and ACKs where they queue are packets, too. Exact to the packet: arrived + waiting at
@@ -119,7 +129,7 @@ const fn drops(name: &'static str, title: &'static str, doc: &'static str) -> Fi
 pub struct LinkFacts<'a> {
     meter: &'a LinkMeter,
     accounts: &'a Accounts,
-    utilisation: f64,
+    used: CapacityUse,
     lost: u64,
     policed: u64,
     /// Share of the long flows that lose together.
@@ -134,7 +144,13 @@ pub struct LinkFacts<'a> {
 
 impl<'a> LinkFacts<'a> {
     /// `lost`: packets lost on the wire. The queue is judged in stages, the first from the start on.
-    pub fn new(meter: &'a LinkMeter, accounts: &'a Accounts, utilisation: f64, lost: u64, stages: &'a [Stage]) -> Self {
+    pub fn new(
+        meter: &'a LinkMeter,
+        accounts: &'a Accounts,
+        used: CapacityUse,
+        lost: u64,
+        stages: &'a [Stage],
+    ) -> Self {
         let means = meter.bin_means.as_deref().unwrap_or_default();
         Self {
             queue: meter.queue_mean_and_std(),
@@ -142,7 +158,7 @@ impl<'a> LinkFacts<'a> {
             transient: transient(means, stages),
             meter,
             accounts,
-            utilisation,
+            used,
             lost,
             policed: 0,
             synchronisation: None,
@@ -207,6 +223,29 @@ impl LinkUsage {
     /// Share of what it could have carried since `mark` that it has; 0 where that was nothing.
     pub fn share_since(self, mark: LinkUsage) -> f64 {
         (self.sent - mark.sent) as f64 / (self.capacity - mark.capacity).max(1) as f64
+    }
+}
+
+/// What a link has made of its capacity.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CapacityUse {
+    /// Share of it that was used.
+    pub utilisation: f64,
+    /// All of it, bit/s.
+    pub capacity: f64,
+    /// What was not used, bit/s.
+    pub unused: f64,
+}
+
+impl CapacityUse {
+    /// Of several links, of which there is one at least.
+    pub fn mean(links: impl ExactSizeIterator<Item = Self>) -> Self {
+        let count = links.len() as f64;
+        links.fold(Self::default(), |sum, Self { utilisation, capacity, unused }| Self {
+            utilisation: sum.utilisation + utilisation / count,
+            capacity: sum.capacity + capacity / count,
+            unused: sum.unused + unused / count,
+        })
     }
 }
 
@@ -341,6 +380,11 @@ impl LinkMeter {
         LinkUsage { sent: busy, capacity: now.0 }
     }
 
+    /// Time for which metrics have counted.
+    pub fn counted(&self, now: Time) -> Span {
+        now.since(self.counts_from)
+    }
+
     /// Updates of the scheme a second, up to the time accounted for; `None` if there are none.
     fn update_rate(&self) -> Option<f64> {
         (self.updates > 0).then(|| self.updates as f64 / self.changed_at.since(self.counts_from).seconds())
@@ -373,9 +417,29 @@ impl LinkMeter {
     }
 }
 
+/// Root of the sum of two squares, by fused operations and one correction (Borges, 2019, algorithm 10): the same bytes on every
+/// machine, where `f64::hypot` is what the system's library says.
+fn hypotenuse(a: f64, b: f64) -> f64 {
+    let (long, short) = (a.abs().max(b.abs()), a.abs().min(b.abs()));
+    if long == 0.0 {
+        return 0.0;
+    }
+    let root = long.mul_add(long, short * short).sqrt();
+    let (of_root, of_long) = (root * root, long * long);
+    let left = (-short).mul_add(short, of_root - of_long) + root.mul_add(root, -of_root) - long.mul_add(long, -of_long);
+    root - left / (2.0 * root)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hypotenuse_is_that_of_whole_triangles_and_next_to_the_roots() {
+        let sides = [(3.0, 4.0, 5.0), (-12.0, 5.0, 13.0), (0.0, -7.0, 7.0), (0.0, 0.0, 0.0), (20.0, -99.0, 101.0)];
+        sides.iter().for_each(|(a, b, c)| assert_eq!(hypotenuse(*a, *b), *c, "{a}, {b}"));
+        assert!((hypotenuse(1.0, 1.0) - 2f64.sqrt()).abs() <= f64::EPSILON);
+    }
 
     fn s(seconds: f64) -> Time {
         Time::ZERO + Span::from_seconds(seconds)

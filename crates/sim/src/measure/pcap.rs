@@ -62,7 +62,7 @@ impl<'a> Frames<'a> {
     fn frame(&mut self, packet: &Packet) -> Frame {
         let shape = self.trace.shapes[usize::from(self.trace.group_of[packet.flow as usize])];
         let transfer = self.transfers.of(packet);
-        let segment = match packet.kind {
+        let segment = match packet.kind() {
             PacketKind::Foreign | PacketKind::ForeignReply => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent if shape.is_udp => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent => Segment::data(&shape, packet),
@@ -71,7 +71,7 @@ impl<'a> Frames<'a> {
             }
         };
         let mut frame = Frame { bytes: [0; LONGEST], length: ETHERNET + IP + segment.header + segment.payload };
-        let is_back = packet.kind.goes_back();
+        let is_back = packet.kind().goes_back();
         ethernet(&mut frame.bytes[..14], is_back);
         ip(&mut frame.bytes[14..34], packet, &segment, is_back);
         let ports = [49152 + (transfer % 16384) as u16, RECEIVER_PORT];

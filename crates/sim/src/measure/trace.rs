@@ -1,7 +1,7 @@
 //! The trace of packets at one link, on request. Nothing is recorded otherwise.
 
 use crate::measure::shape::Shape;
-use crate::net::packet::{EPOCHS, Packet};
+use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_aqm::{Carried, Ecn, QueueEvent};
 use aqmlab_core::Time;
@@ -95,7 +95,7 @@ impl TraceTable {
             QueueEvent::Refused(why) | QueueEvent::Dropped(why) => (2, Some(why)),
             QueueEvent::Marked(why) => (3, Some(why)),
         };
-        let (kind, seq) = if packet.kind.goes_back() { (1, packet.ack().next) } else { (0, packet.data().seq) };
+        let (kind, seq) = if packet.kind().goes_back() { (1, packet.ack().next) } else { (0, packet.data().seq) };
         let has_joined = !matches!(event, QueueEvent::Refused(_));
         let reason = why.map_or(-1, |why| self.reason(why));
         self.time.push(time.seconds());
@@ -149,7 +149,7 @@ impl PacketTrace {
     }
 }
 
-/// Numbering of the transfers of each flow; packets carry the number modulo [`EPOCHS`].
+/// Numbering of the transfers of each flow; packets carry the number modulo 256.
 pub struct TransferNumbering(Vec<u32>);
 
 impl TransferNumbering {
@@ -160,9 +160,8 @@ impl TransferNumbering {
     /// Number of a packet's transfer within its flow. A late packet may be of an earlier transfer than those before it.
     pub fn of(&mut self, packet: &Packet) -> u32 {
         let latest = &mut self.0[packet.flow as usize];
-        let ahead = u32::from(packet.epoch()).wrapping_sub(*latest) % EPOCHS;
-        let ahead = if ahead < EPOCHS / 2 { ahead as i32 } else { ahead as i32 - EPOCHS as i32 };
-        let transfer = latest.saturating_add_signed(ahead);
+        let ahead = packet.epoch().wrapping_sub(*latest as u8) as i8;
+        let transfer = latest.saturating_add_signed(ahead.into());
         *latest = transfer.max(*latest);
         transfer
     }
@@ -182,8 +181,8 @@ mod tests {
             transfers.of(&Packet::of_ack(label, 40, 0, &Ack::default()))
         };
         assert_eq!(
-            [of(0), of(1), of(0), of(15), of(30), of(31), of(0), of(31), of(3)],
-            [0, 1, 0, 15, 30, 31, 32, 31, 35]
+            [of(0), of(1), of(0), of(120), of(240), of(255), of(0), of(255), of(3)],
+            [0, 1, 0, 120, 240, 255, 256, 255, 259]
         );
     }
 }

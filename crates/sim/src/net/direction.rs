@@ -164,7 +164,7 @@ impl<P: WirePacket> Direction<P> {
                     self.is_warm = true;
                 }
                 DirectionEvent::Sample => self.take_sample(now),
-                DirectionEvent::Change => self.change(),
+                DirectionEvent::Change => self.change(now),
             }
         }
     }
@@ -222,10 +222,10 @@ impl<P: WirePacket> Direction<P> {
     }
 
     /// Makes the line's next change.
-    fn change(&mut self) {
+    fn change(&mut self, now: Time) {
         let LineSpec { link: spec, delay, changes, .. } = &self.line;
         match changes[self.changed].1 {
-            Action::Rate(_, rate) => self.link.set_rate(rate),
+            Action::Rate(_, rate) => self.link.set_rate(rate, now),
             Action::Delay(_, own) => self.delay = Span(delay.0 - spec.delay.0) + own,
             Action::Loss(_, loss) => self.link.set_loss(loss, spec, self.seed),
             _ => {} // a line has no others

@@ -11,7 +11,6 @@ use aqmlab_scenario::{FlowSpec, Traffic};
 use aqmlab_tcp::{
     Ack, EcnFeedback, LawChoice, Receiver, Segment, SegmentArrival, SegmentSink, Sender, TcpParams, TcpVariant,
 };
-use std::mem::offset_of;
 use std::ops::Range;
 
 /// Hot state of one flow, in cache lines of its own: what its receiver needs in the first two, its sender in all but the first.
@@ -46,7 +45,7 @@ pub struct Flow {
 
 /// Each cache line more costs a run of many flows a tenth of its time.
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(offset_of!(Flow, sender) == 2 * 64 && size_of::<Flow>() == 6 * 64);
+const _: () = assert!(std::mem::offset_of!(Flow, sender) == 2 * 64 && size_of::<Flow>() == 6 * 64);
 
 /// Whether a sender may act on ACKs ahead of time, and what then counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,7 +253,7 @@ impl Flow {
         self.lanes = self.lanes.with_spare(ahead as u16);
     }
 
-    /// Class selector of its packets, 0 to 7.
+    /// DSCP of its packets, 0 to 63.
     pub fn set_dscp(&mut self, dscp: u8) {
         self.stamp = Stamp::new(dscp, self.stamp.epoch());
     }
@@ -370,7 +369,7 @@ impl Flow {
 
     /// A packet of a foreign flow leaves one of its ends.
     pub fn send_foreign(&self, packet: Packet, now: Time, path: Path<impl Schedule>) {
-        let (leg, place) = match packet.kind.goes_back() {
+        let (leg, place) = match packet.kind().goes_back() {
             true => (path.way.back(self.route()), Place::receiver(packet.flow)),
             false => (path.way.entry(self.route()), Place::sender(packet.flow)),
         };
@@ -444,7 +443,7 @@ impl Flow {
     /// A datagram has reached its end, which counts it, or is outside.
     #[inline(never)]
     fn take_datagram(&mut self, packet: Packet, time: Time, counts: bool, schedule: &mut impl Schedule) {
-        match packet.kind {
+        match packet.kind() {
             PacketKind::Foreign => schedule.hand_over(time, packet),
             _ => self.receiver.delivered += u32::from(counts),
         }

@@ -33,6 +33,8 @@ pub struct Impairment<P = Packet> {
     is_bad: bool,
     /// Packets so far.
     packets: usize,
+    /// The jitter that holds at present, and the number of its period, where it holds for several packets.
+    held: (u64, Span),
     /// Departure time of the last packet that keeps the order, without propagation.
     last: Time,
     /// Packets lost while metrics count, those dropped by the policer among them.
@@ -59,6 +61,7 @@ impl<P: WirePacket> Impairment<P> {
             policer: spec.impairments.policer.map(|policer| (TokenBucket::new(&policer), policer.action)),
             is_bad: false,
             packets: 0,
+            held: (0, Span::ZERO),
             last: Time::ZERO,
             lost: 0,
             policed: 0,
@@ -92,7 +95,7 @@ impl<P: WirePacket> Impairment<P> {
 
     /// Carries a packet sent at `sent`: the time at which it leaves the wire, without propagation; `None` if it is lost.
     pub fn cross(&mut self, packet: &mut P, sent: Time, measured: Range<Time>) -> Option<Time> {
-        let (is_lost, jitter, is_free) = (self.loses(), self.delays(), self.frees());
+        let (is_lost, jitter, is_free) = (self.loses(), self.delays(sent), self.frees());
         self.packets += 1;
         let is_policed = self.policer.is_some() && self.polices(packet, sent, &measured);
         if is_policed || is_lost {
@@ -170,9 +173,15 @@ impl<P: WirePacket> Impairment<P> {
         is_lost
     }
 
-    /// Extra delay of the next packet.
-    fn delays(&mut self) -> Span {
-        self.keys.jitter.as_ref().map_or(Span::ZERO, |law| law.draw(self.packets, &mut self.jitter))
+    /// Extra delay of the next packet, which was sent at `sent`. One that holds is that of its period, whoever has sent before.
+    fn delays(&mut self, sent: Time) -> Span {
+        let Some(law) = &self.keys.jitter else { return Span::ZERO };
+        let Some(every) = self.keys.jitter_every else { return law.draw(self.packets, &mut self.jitter) };
+        let period = sent.0 / every.0 + 1;
+        while self.held.0 < period {
+            self.held = (self.held.0 + 1, law.draw(self.held.0 as usize, &mut self.jitter));
+        }
+        self.held.1
     }
 
     /// Draws whether the next packet may pass others.
@@ -343,6 +352,16 @@ mod tests {
         assert_eq!((wire.release().len(), wire.release_at), (3, None));
         assert_eq!(wire.gather(data(Ecn::NotEct), ms(4)), Gathering::Begun(ms(9)));
         assert_eq!((wire.release_at, wire.release().len()), (Some(ms(9)), 1));
+    }
+
+    #[test]
+    fn a_jitter_that_holds_is_that_of_its_period() {
+        // 3 ms until 2 ms, then 0 ms, then 5 ms; packets at 0, 1, 2, ... ms keep their order.
+        let keys = "jitter = { values = [\"3 ms\", \"0 ms\", \"5 ms\"] }\njitter_every = \"2 ms\"";
+        let all: Vec<Time> = left(keys, 6).into_iter().flatten().collect();
+        assert_eq!(all, [3, 4, 4, 4, 9, 10].map(ms));
+        // A packet of the third period has its jitter though none was sent before.
+        assert_eq!(wire(keys, 1).cross(&mut data(Ecn::Ect0), ms(4), Time::ZERO..Time::NEVER), Some(ms(9)));
     }
 
     #[test]

@@ -84,6 +84,10 @@ fn changes(scenario: &Scenario) -> Result<Vec<(usize, Time, Action)>, Problems> 
             "waits for a phase of a flow, and a line has no flows; expected at = TIME",
         ));
     }
+    if let Some(controller) = scenario.controllers.first() {
+        let path = format!("controllers.{}", controller.name);
+        return Err(Problems::one(&path, "sees pings among the flows, and a line has no flows; leave it out"));
+    }
     let mut links = scenario.links.clone();
     let made = scenario.changes.iter().map(|change| {
         let action = change.action(scenario, &links)?;

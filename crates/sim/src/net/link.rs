@@ -1,18 +1,19 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
-use crate::measure::link::{LinkFacts, LinkMeter, LinkResult, LinkUsage};
+use crate::measure::link::{CapacityUse, LinkFacts, LinkMeter, LinkResult, LinkUsage};
 use crate::measure::losses::LossMeter;
 use crate::measure::settling::Stage;
 use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
 use crate::net::direction::PacketOutcome;
 use crate::net::impairment::Impairment;
+use crate::net::interruption::Interruption;
 use crate::net::packet::Packet;
 use crate::net::shared_buffer::{BufferShare, SharedBuffer};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Limit, Reason};
 use aqmlab_core::{Rate, Span, Stream, Time};
-use aqmlab_scenario::{Distribution, Impairments, LinkSpec, Loss, RateChanges};
+use aqmlab_scenario::{Distribution, Fading, Impairments, LinkSpec, Loss, RateChanges};
 
 /// The way in which departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,12 @@ pub struct Link<P = Packet> {
     clear_at: Time,
     /// Usage when metrics began to count.
     usage_before: LinkUsage,
+    /// Bits at earlier rates, and its usage when the present one began.
+    bits: (CapacityBits, LinkUsage),
+    /// Bits when metrics began to count.
+    bits_before: CapacityBits,
+    /// Time in which it begins nothing, now or next, if there are such.
+    interruption: Option<Box<Interruption>>,
     /// Packets offered until then.
     before_restart: Offered,
     /// Salt of the hash of flows.
@@ -73,6 +80,13 @@ pub struct Link<P = Packet> {
     pub is_host: bool,
     /// Packets that the queue of a host has dropped after they had joined; empty between two calls.
     pub removed: Vec<Packet>,
+}
+
+/// Bits that a link could have carried, and of them those that it did not.
+#[derive(Clone, Copy, Default)]
+struct CapacityBits {
+    all: f64,
+    unused: f64,
 }
 
 /// Packets offered to a link, and what became of them at once or later.
@@ -104,6 +118,7 @@ pub struct RateSchedule(Steps);
 enum Steps {
     Listed(std::vec::IntoIter<(Span, Rate)>),
     Wander { values: Vec<Rate>, hold: Distribution<Span>, holds: usize, rng: Stream },
+    Fade { mean: Rate, fading: Fading, level: f64, rng: Stream },
 }
 
 impl RateSchedule {
@@ -114,6 +129,9 @@ impl RateSchedule {
             RateChanges::At(steps) => Steps::Listed(steps.into_iter()),
             RateChanges::Wander { values, hold } => {
                 Steps::Wander { values, hold, holds: 0, rng: stream_of(seed, spec, "rate") }
+            }
+            RateChanges::Fade(fading) => {
+                Steps::Fade { mean: spec.rate, fading, level: 0.0, rng: stream_of(seed, spec, "rate") }
             }
         })
     }
@@ -128,6 +146,10 @@ impl RateSchedule {
                 let others: Vec<Rate> = values.iter().copied().filter(|rate| *rate != present).collect();
                 let rate = others.get((rng.uniform() * others.len() as f64) as usize).copied().unwrap_or(present);
                 Some((begins, rate))
+            }
+            Steps::Fade { mean, fading, level, rng } => {
+                *level = fading.step(*level, rng);
+                Some((now + fading.every, fading.rate(*mean, *level)))
             }
         }
     }
@@ -155,6 +177,7 @@ impl<P: WirePacket> Link<P> {
             && !spec.host
             && spec.changes == RateChanges::None
             && !gathers
+            && spec.impairments.interruptions.is_none()
             && spec.shared.is_none();
         let mut changes = RateSchedule::new(spec, seed);
         Self {
@@ -169,6 +192,13 @@ impl<P: WirePacket> Link<P> {
             sending: None,
             clear_at: Time::ZERO,
             usage_before: LinkUsage::default(),
+            bits: Default::default(),
+            bits_before: CapacityBits::default(),
+            interruption: spec
+                .impairments
+                .interruptions
+                .as_ref()
+                .map(|law| Box::new(Interruption::new(law, stream("interruptions")))),
             before_restart: Offered::default(),
             salt,
             changes,
@@ -260,6 +290,9 @@ impl<P: WirePacket> Link<P> {
     /// Takes the next packet into service; returns when its transmission ends, or when to ask again if none may go yet.
     #[inline]
     pub fn start_service(&mut self, now: Time) -> Option<Time> {
+        if let Some(end) = self.interruption.as_mut().and_then(|interruption| interruption.until(now)) {
+            return self.ask_at(Some(end), now);
+        }
         let cx = &mut Ctx { now, rng: &mut self.rng };
         let next = match self.departures {
             DepartureMode::Foreseen => self.queue.dequeue_with(cx, |packet, since| (packet.size() as u16, since)),
@@ -283,8 +316,14 @@ impl<P: WirePacket> Link<P> {
     /// Time at which to ask a queue again that holds its packets back; `None` if it is asked before then anyway.
     #[cold]
     fn ask_again(&mut self, now: Time) -> Option<Time> {
-        let arranged = self.ready_at.filter(|time| *time > now);
         let next = self.queue.ready_at().filter(|time| *time > now);
+        self.ask_at(next, now)
+    }
+
+    /// The time `next`, if it is not asked by then anyway.
+    #[cold]
+    fn ask_at(&mut self, next: Option<Time>, now: Time) -> Option<Time> {
+        let arranged = self.ready_at.filter(|time| *time > now);
         if arranged.is_some_and(|time| next.is_none_or(|next| time <= next)) {
             return None;
         }
@@ -338,13 +377,14 @@ impl<P: WirePacket> Link<P> {
     /// The rate changes now: the next packet is the first at the new one.
     pub fn change_rate(&mut self, now: Time) {
         if let Some((_, rate)) = self.upcoming.take() {
-            self.set_rate(rate);
+            self.set_rate(rate, now);
             self.upcoming = self.changes.next(rate, now);
         }
     }
 
-    /// The next packet is the first at this rate.
-    pub fn set_rate(&mut self, rate: Rate) {
+    /// The next packet after now is the first at this rate.
+    pub fn set_rate(&mut self, rate: Rate, now: Time) {
+        self.bits = (self.capacity_bits(now), self.usage(now));
         self.transmission = (0, Span::ZERO);
         self.queue.set_rate(rate);
     }
@@ -381,7 +421,7 @@ impl<P: WirePacket> Link<P> {
         self.queue.restart_accounts();
         self.meter.restart(self.queue.len(), now);
         self.losses.iter_mut().for_each(|losses| losses.restart());
-        self.usage_before = self.usage(now);
+        (self.usage_before, self.bits_before) = (self.usage(now), self.capacity_bits(now));
     }
 
     /// Packets offered since the beginning.
@@ -402,6 +442,24 @@ impl<P: WirePacket> Link<P> {
         }
     }
 
+    /// Bits that it could have carried since the beginning, and has not.
+    fn capacity_bits(&self, now: Time) -> CapacityBits {
+        let ((before, mark), present) = (self.bits, self.usage(now));
+        let unit = if self.deliveries.is_some() { 8.0 } else { 1e-12 * self.rate().0 };
+        let (more, sent) = ((present.capacity - mark.capacity) as f64, (present.sent - mark.sent) as f64);
+        CapacityBits { all: before.all + unit * more, unused: before.unused + unit * (more - sent).max(0.0) }
+    }
+
+    /// What it has made of its capacity since the warm-up.
+    fn capacity_use(&self, now: Time) -> CapacityUse {
+        let (bits, before, seconds) = (self.capacity_bits(now), self.bits_before, self.meter.counted(now).seconds());
+        CapacityUse {
+            utilisation: self.utilisation(now),
+            capacity: (bits.all - before.all) / seconds,
+            unused: (bits.unused - before.unused).max(0.0) / seconds,
+        }
+    }
+
     /// Share of what it could have carried since `mark` that it has; the mark moves on to now.
     pub fn utilisation_since(&self, mark: &mut LinkUsage, now: Time) -> f64 {
         let present = self.usage(now);
@@ -414,7 +472,7 @@ impl<P: WirePacket> Link<P> {
         self.meter.pass_time(now);
     }
 
-    /// Result of links that are alike, after the warm-up: their packets, queues and drops together, and utilisation on average.
+    /// Result of links that are alike, after the warm-up: their packets, queues and drops together, the use of capacity on average.
     ///
     /// # Panics
     /// If there are none.
@@ -427,8 +485,8 @@ impl<P: WirePacket> Link<P> {
         }
         let on_wire = links.iter().filter_map(|link| link.impairment.as_ref());
         let (lost, policed) = on_wire.fold((0, 0), |(lost, policed), wire| (lost + wire.lost, policed + wire.policed));
-        let used: f64 = links.iter().map(|link| link.utilisation(now)).sum();
-        let facts = LinkFacts::new(&meter, &accounts, used / links.len() as f64, lost, std::slice::from_ref(&stage));
+        let used = CapacityUse::mean(links.iter().map(|link| link.capacity_use(now)));
+        let facts = LinkFacts::new(&meter, &accounts, used, lost, std::slice::from_ref(&stage));
         LinkResult::of(&facts.with(None, policed))
     }
 
@@ -440,10 +498,10 @@ impl<P: WirePacket> Link<P> {
     /// Result after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
         let (lost, policed) = self.impairment.as_ref().map_or((0, 0), |wire| (wire.lost, wire.policed));
-        let utilisation = self.utilisation(now);
+        let used = self.capacity_use(now);
         let synchronisation = self.losses.as_ref().and_then(|losses| losses.synchronisation());
         let accounts = self.queue.accounts();
-        let facts = LinkFacts::new(&self.meter, &accounts, utilisation, lost, stages);
+        let facts = LinkFacts::new(&self.meter, &accounts, used, lost, stages);
         LinkResult::of(&facts.with(synchronisation, policed))
     }
 

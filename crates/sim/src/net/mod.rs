@@ -6,6 +6,7 @@ pub mod direction;
 pub mod ecmp;
 pub mod flow;
 pub mod impairment;
+pub mod interruption;
 pub mod lines;
 pub mod link;
 pub mod packet;

@@ -15,7 +15,7 @@ from aqmlab.present.labels import label
 from aqmlab.present.text import some
 from aqmlab.problems import InputError
 
-IMPAIRMENTS = ("policer", "loss", "jitter", "reorder", "ecn_mangling", "aggregation")
+IMPAIRMENTS = ("policer", "loss", "jitter", "jitter_every", "reorder", "ecn_mangling", "aggregation", "interruptions")
 """What a wire does to packets, as scenarios write it."""
 
 
@@ -58,9 +58,9 @@ def _link(scenario: Scenario, link: Mapping[str, Any]) -> dict[str, str]:
     """Return what is said of a link, by what it is."""
     there = scenario.link(link["name"])
     room = f"{1e3 * 8 * there.buffer_bytes / there.rate:.4g} ms" if there.buffer_bytes else f"{there.buffer:g} packets"
-    wire = [f"{name} {link[name]}" for name in IMPAIRMENTS if link[name] is not None]
+    wire = [f"{name} {link[name]}" for name in IMPAIRMENTS if link.get(name) is not None]
     return {
-        "rate": link["rate"] if isinstance(link["rate"], str) else f"{there.rate / 1e6:g} Mbit/s, changes",
+        "rate": _rate(scenario, link),
         "delay": link["delay"],
         "buffer": room,
         "bytes": f"{there.buffer_bytes:,} B" if there.buffer_bytes else "",
@@ -69,6 +69,14 @@ def _link(scenario: Scenario, link: Mapping[str, Any]) -> dict[str, str]:
         "scheme": label(link["aqm"]) if link["fixed"] else "as compared",
         "wire": "; ".join(wire) or "–",
     }
+
+
+def _rate(scenario: Scenario, link: Mapping[str, Any]) -> str:
+    """Return the rate of a link, and what changes it."""
+    name = link["name"]
+    text = link["rate"] if isinstance(link["rate"], str) else f"{scenario.link(name).rate / 1e6:g} Mbit/s, changes"
+    laws = [each.law for each in scenario.controllers for shaper in each.shapers if shaper.link == name]
+    return ", by ".join([text, *laws])
 
 
 def _any_settles(scenario: Scenario, specs: Sequence[str]) -> bool:

@@ -30,6 +30,10 @@ def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
             out.print(aside(f"# {each}"), soft_wrap=True)
         for command in typed.commands:
             out.print(command, soft_wrap=True)
+    if followed := next((typed.autorate for typed in lines.values() if typed.autorate), ()):
+        out.print(title("To follow the rate, where the queue is in a modem: CAKE and cake-autorate"))
+        for line in followed:
+            out.print(line, soft_wrap=True)
 
 
 def check(tried: Check) -> None:

@@ -1,5 +1,7 @@
 //! Buckets that flows and hosts are hashed to.
 
+use aqmlab_core::SparseTable;
+
 /// A set-associative hash: what hashes to a bucket may take any bucket of its set.
 #[derive(Clone)]
 pub(in crate::disciplines) struct SetAssociativeHash {
@@ -60,7 +62,7 @@ struct Host {
 #[derive(Clone)]
 pub(super) struct Hosts {
     hash: SetAssociativeHash,
-    hosts: Vec<Host>,
+    hosts: SparseTable<Host>,
 }
 
 impl Hosts {
@@ -70,7 +72,7 @@ impl Hosts {
     pub(super) fn new(salt: u64) -> Self {
         Self {
             hash: SetAssociativeHash::new(Self::BUCKETS, Self::WAYS, salt),
-            hosts: vec![Host::default(); Self::BUCKETS as usize],
+            hosts: SparseTable::new(Self::BUCKETS as usize, Host::default()),
         }
     }
 

@@ -43,7 +43,7 @@ fn leave(tin: &mut Fair<Cobalt, Packet>, ms: u64) -> Option<u32> {
 
 /// Bucket of a flow's queue.
 fn bucket(tin: &mut Fair<Cobalt, Packet>, flow: u32) -> u32 {
-    let index = tin.claim(flow, 1);
+    let index = tin.claim(flow, 1, Time::ZERO);
     tin.queues[index as usize].bucket
 }
 
@@ -84,7 +84,7 @@ fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
     join(&mut tin, 0, Packet(1, 1, 1000), 1);
     assert_eq!([leave(&mut tin, 1), leave(&mut tin, 1)], [Some(1), None]);
     // COBALT is at rest an interval after the last packet. Until then another flow takes another queue.
-    let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1));
+    let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1, Time::ZERO));
     assert_ne!(one, two);
     for (ms, state) in [(50, QueueState::Decaying), (100, QueueState::Decaying), (101, QueueState::Idle)] {
         join(&mut tin, ms, Packet(2, 1, 1000), 1);
@@ -129,4 +129,18 @@ fn a_flow_finds_its_own_queue_again_and_no_state_of_another() {
     assert_eq!((1..9).rev().map(&mut joined).collect::<Vec<_>>(), buckets.into_iter().rev().collect::<Vec<_>>());
     // A ninth shares the one that it hashes to.
     assert_eq!([joined(9), joined(9)], [tin.hash.home(9); 2]);
+}
+
+#[test]
+fn a_queue_that_is_as_good_as_new_is_used_again_and_one_that_has_counted_is_not() {
+    let mut tin = tin(1024, 8);
+    let mut pass = |ms: u64, flow: u32, waited: u64| {
+        join(&mut tin, ms, Packet(flow, 1, 1000), 2);
+        while leave(&mut tin, ms + waited).is_some() {}
+        leave(&mut tin, ms + waited + 500); // told that it is empty; it is idle then
+        tin.queues.len()
+    };
+    // Flow 3 finds the queue of flow 1, flow 1 on its return that of flow 3. Flow 4 has waited and counted.
+    assert_eq!([pass(0, 1, 1), pass(1000, 3, 1), pass(2000, 1, 1), pass(3000, 4, 200)], [1, 1, 1, 1]);
+    assert_eq!([pass(5000, 5, 1), pass(6000, 6, 1)], [2, 2], "flow 4 keeps its own");
 }

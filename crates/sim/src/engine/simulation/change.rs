@@ -72,7 +72,7 @@ impl Simulation {
         let is_foreseen = |link: &usize| self.network.links[*link].departures == DepartureMode::Foreseen;
         debug_assert!(!action.needs_causality(&self.scenario).iter().any(is_foreseen), "{} is foreseen", change.path);
         match action.clone() {
-            Action::Rate(link, rate) => self.network.links[link].set_rate(rate),
+            Action::Rate(link, rate) => self.network.links[link].set_rate(rate, self.network.now),
             Action::Delay(..) => {}
             Action::Buffer(link, buffer, packets) => self.at_link(link, |queue| queue.set_limit(buffer, packets)),
             Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),

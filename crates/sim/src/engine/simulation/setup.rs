@@ -46,6 +46,7 @@ impl Simulation {
         options: Options,
         departures: DepartureMode,
     ) -> Result<Self, Problems> {
+        refuse_uncontrolled(&scenario, &options)?;
         let mut simulation = Simulation {
             network: NetworkState::new(&scenario, options.series),
             schemes: Vec::new(),
@@ -253,6 +254,16 @@ impl Simulation {
             let place = |name: &str| self.shown[link].iter().position(|shown| shown.name == name);
             *plotted = series.columns[3..].iter().map(|(name, _)| place(name)).collect();
         }
+    }
+}
+
+/// Refuses controllers that nobody would run.
+fn refuse_uncontrolled(scenario: &Scenario, options: &Options) -> Result<(), Problems> {
+    const WHY: &str =
+        "is not run here: aqmlab run, compare and sweep run controllers, which no simulation does by itself";
+    match scenario.controllers.first().filter(|_| !options.is_controlled) {
+        Some(controller) => Err(Problems::one(format!("controllers.{}", controller.name), WHY)),
+        None => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn data_carries_what_is_put_into_it() {
     let rtt = AnnouncedRtt::new(Span::from_seconds(0.08));
-    let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(45, 31) };
+    let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(45, 255) };
     let (is_cwr, is_push, is_resent) = (true, true, true);
     let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr, is_push, is_resent };
     let mut packet = Packet::of_data(label, 1500, data);
@@ -13,13 +13,13 @@ fn data_carries_what_is_put_into_it() {
     let out = packet.data();
     assert!(out.is_resent && out.is_push);
     assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));
-    assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (31, 7, 1500, 0));
+    assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
 }
 
 #[test]
 fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
     let s = |seconds| Time::ZERO + Span::from_seconds(seconds);
-    let (label, rtt) = (Label { stamp: Stamp::new(63, 31), ..label() }, AnnouncedRtt::new(Span::from_seconds(6.0)));
+    let (label, rtt) = (Label { stamp: Stamp::new(63, 255), ..label() }, AnnouncedRtt::new(Span::from_seconds(6.0)));
     let (is_cwr, is_push, is_resent) = (true, true, false);
     let data = Data { sent_at: s(3000.0), seq: 5, rtt, ecn: Ecn::Ce, is_cwr, is_push, is_resent };
     let first = Packet::of_data(label, 1500, data);
@@ -34,7 +34,7 @@ fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
             (out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr, out.is_push, out.is_resent),
             (s(3000.0), 5, rtt, Ecn::Ce, true, true, true)
         );
-        assert_eq!((again.dscp(), again.epoch(), again.flow), (63, 31, 9));
+        assert_eq!((again.dscp(), again.epoch(), again.flow), (63, 255, 9));
     }
     assert!(!Packet::of_ack(label, 40, 0, &Ack { is_resent: true, ..Ack::default() }).is_resent(), "no segment");
 }
@@ -51,7 +51,7 @@ fn an_ack_takes_a_window_along_and_its_time_which_a_segment_echoes() {
         packet.set_advertised(Advertised { edge: 70 + 1_048_575, sent_at: sent });
         assert_eq!(packet.advertised(heard), Some(Advertised { edge: 70 + 1_048_575, sent_at: told }));
         assert_eq!(packet.ack(), Ack { sack: Sack { starts: [72, 80, 0], lens: [1, 2, 0] }, ..ack });
-        assert!((packet.kind.is_data(), packet.kind.goes_back()) == (false, true));
+        assert!((packet.kind().is_data(), packet.kind().goes_back()) == (false, true));
         let data = Data {
             sent_at: heard,
             seq: 5,

@@ -1,0 +1,169 @@
+//! Controllers of shapers: who sets the rate of a link from what pings and loads tell, as a scenario gives them.
+
+use crate::table_reader::{TableReader, kind};
+use crate::{Change, FlowSpec, LinkSpec, RateChanges, Scenario};
+use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::{Problem, Quantity, Rate, Span};
+use toml::{Table, Value};
+
+/// A controller. What it decides is no business of the engine's: whoever runs the simulation asks it and sets the rates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerSpec {
+    /// Its name.
+    pub name: String,
+    /// Its law, with parameters: `cake-autorate:delay_thr=20ms`.
+    pub law: String,
+    /// Index of the group of datagrams whose delay it sees.
+    pub pings: usize,
+    /// What it controls.
+    pub shapers: Vec<ShaperSpec>,
+}
+
+/// A rate that a controller sets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShaperSpec {
+    /// Index of the link.
+    pub link: usize,
+    /// Parameter of the link's scheme that is the rate, such as CAKE's `bandwidth`; `None` for the rate of the link.
+    pub parameter: Option<String>,
+    /// The least rate.
+    pub min: Rate,
+    /// The rate at first, and where nothing else is known.
+    pub base: Rate,
+    /// The greatest rate.
+    pub max: Rate,
+}
+
+impl ShaperSpec {
+    /// What it sets, as a change names it.
+    pub fn path(&self, links: &[LinkSpec]) -> String {
+        let name = &links[self.link].name;
+        match &self.parameter {
+            None => format!("links.{name}.rate"),
+            Some(parameter) => format!("links.{name}.aqm.{parameter}"),
+        }
+    }
+}
+
+const EXAMPLE: &str = "[{ link = \"down\", min = \"5 Mbit/s\", base = \"20 Mbit/s\", max = \"80 Mbit/s\" }]";
+
+/// `[[controllers]]`.
+pub fn read_controllers(tables: &[&Table], scenario: &Scenario, found: &mut Vec<Problem>) -> Vec<ControllerSpec> {
+    let mut read: Vec<ControllerSpec> = Vec::new();
+    for table in tables {
+        let name = table.get("name").and_then(Value::as_str).unwrap_or(DEFAULT_NAME).to_string();
+        let at = format!("controllers.{}", clip(&name));
+        if read.iter().any(|other| other.name == name) {
+            found.push(Problem::new(&at, "this name is used twice"));
+        }
+        let mut reader = TableReader::new(table, &at, found);
+        let controller = read_controller(&mut reader, scenario);
+        reader.finish();
+        read.extend(controller);
+    }
+    read
+}
+
+/// Name of one that has none.
+pub const DEFAULT_NAME: &str = "controller";
+
+fn read_controller(table: &mut TableReader, scenario: &Scenario) -> Option<ControllerSpec> {
+    let name = table.name(DEFAULT_NAME);
+    let law = table.text("law");
+    if law.is_none() {
+        table.miss("law", "\"cake-autorate\"");
+    }
+    let pings = read_pings(table, &scenario.flows);
+    let shapers = match table.raw("shapers") {
+        Some(Value::Array(shapers)) if !shapers.is_empty() => shapers.clone(),
+        Some(other) => {
+            table.refuse("shapers", format!("expected a list, found {}; write e.g. {EXAMPLE}", kind(other)));
+            return None;
+        }
+        None => {
+            table.miss("shapers", EXAMPLE);
+            return None;
+        }
+    };
+    let path = table.path("shapers");
+    let each: Vec<Option<ShaperSpec>> = shapers
+        .iter()
+        .enumerate()
+        .map(|(i, shaper)| match shaper {
+            Value::Table(shaper) => {
+                let mut shaper = TableReader::new(shaper, format!("{path}.{i}"), table.found());
+                let read = read_shaper(&mut shaper, scenario);
+                shaper.finish();
+                read
+            }
+            other => {
+                let why = format!("expected a table, found {}; write e.g. {EXAMPLE}", kind(other));
+                table.found().push(Problem::new(format!("{path}.{i}"), why));
+                None
+            }
+        })
+        .collect();
+    Some(ControllerSpec {
+        name,
+        law: law?.to_string(),
+        pings: pings?,
+        shapers: each.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+fn read_pings(table: &mut TableReader, flows: &[FlowSpec]) -> Option<usize> {
+    let Some(text) = table.text("pings") else {
+        if table.raw("pings").is_none() {
+            table.miss("pings", "\"ping\", a group of kind udp-cbr that goes there and back");
+        }
+        return None;
+    };
+    let names: Vec<&str> = flows.iter().map(|flows| flows.name.as_str()).collect();
+    match names.iter().position(|name| *name == text) {
+        Some(group) if flows[group].traffic.is_udp() => Some(group),
+        Some(group) => {
+            let kind = flows[group].traffic.kind();
+            table.refuse("pings", format!("\"{text}\" is of kind {kind}; expected datagrams, udp-cbr or udp-onoff"));
+            None
+        }
+        None => {
+            table.refuse("pings", unknown("group of flows", text, &names));
+            None
+        }
+    }
+}
+
+fn read_shaper(table: &mut TableReader, scenario: &Scenario) -> Option<ShaperSpec> {
+    let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    let link = table.text("link");
+    if link.is_none() {
+        table.miss("link", "\"down\"");
+    }
+    let index = link.and_then(|name| names.iter().position(|known| *known == name));
+    if let (Some(name), None) = (link, index) {
+        table.refuse("link", unknown("link", name, &names));
+    }
+    let parameter = table.text("parameter").map(str::to_string);
+    let mut rate = |key| {
+        let given: Option<Rate> = table.required(key, "\"20 Mbit/s\"");
+        table.within(key, given, "1 kbit/s", "10 Tbit/s")
+    };
+    let (min, base, max) = (rate("min"), rate("base"), rate("max"));
+    let spec = ShaperSpec { link: index?, parameter, min: min?, base: base?, max: max? };
+    if !(spec.min.0 <= spec.base.0 && spec.base.0 <= spec.max.0) {
+        table.refuse("base", format!("\"{}\" does not lie between min and max", spec.base.text()));
+    }
+    let link = &scenario.links[spec.link];
+    if spec.parameter.is_none() && link.changes != RateChanges::None {
+        table.refuse(
+            "link",
+            format!("\"{}\" has a rate that changes by itself; a shaper needs one of its own", link.name),
+        );
+    } else {
+        let change = Change::new(Span::ZERO, &spec.path(&scenario.links), &spec.base.text());
+        if let Err(problem) = change.action(scenario, &scenario.links) {
+            table.refuse("link", problem.to_string());
+        }
+    }
+    Some(spec)
+}

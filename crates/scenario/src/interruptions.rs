@@ -1,0 +1,57 @@
+//! Interruptions of a link, as a scenario gives them.
+
+use crate::distribution::Distribution;
+use crate::table_reader::{TableReader, kind};
+use crate::traffic::{read_distribution, required_distribution};
+use aqmlab_core::{Quantity, Span};
+use toml::Value;
+
+/// Times at which the transmitter begins nothing: a handover, or satellites that are assigned anew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interruptions {
+    /// Time from the beginning of one to that of the next.
+    pub every: Distribution<Span>,
+    /// Length of each.
+    pub hold: Distribution<Span>,
+    /// Beginning of the first; the first of `every` where it is not given.
+    pub first: Option<Span>,
+}
+
+const EXAMPLE: &str = "interruptions = { every = \"15 s\", hold = \"50 ms\" }";
+
+impl Interruptions {
+    /// Those of one `[[links]]`.
+    pub(super) fn read(link: &mut TableReader) -> Option<Self> {
+        let table = match link.raw("interruptions")? {
+            Value::Table(table) => table,
+            other => {
+                link.refuse("interruptions", format!("expected a table, found {}; write e.g. {EXAMPLE}", kind(other)));
+                return None;
+            }
+        };
+        let path = link.path("interruptions");
+        let mut inner = TableReader::new(table, path, link.found());
+        let every: Option<Distribution<Span>> = required_distribution(&mut inner, "every", "\"15 s\"");
+        let hold: Option<Distribution<Span>> = read_distribution(&mut inner, "hold");
+        if inner.raw("hold").is_none() {
+            inner.miss("hold", "\"50 ms\"");
+        }
+        let first: Option<Span> = inner.optional("first");
+        let first = inner.within("first", first, "0 s", "1000000 s");
+        let (every, hold) = (every?, hold?);
+        if every.typical_largest() < Span::from_millis(1) {
+            inner.refuse("every", format!("\"{}\" is too short; at least 1 ms", every.text()));
+        }
+        if hold.typical_largest() >= every.typical_largest() {
+            inner.refuse("hold", format!("\"{}\" leaves no time to send; expected less than every", hold.text()));
+        }
+        inner.finish();
+        Some(Self { every, hold, first })
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let first = self.first.map_or(String::new(), |first| format!(", first at {}", first.text()));
+        format!("each {} for {}{first}", self.every.text(), self.hold.text())
+    }
+}

@@ -207,7 +207,7 @@ def test_what_is_wrong_is_named() -> None:
         (lambda: line.push(4, 1000, 2), "4 ns is before 5 ns"),
         (lambda: line.push(6, 0, 2), "length"),
         (lambda: line.push(6, 1000, 2, ecn="ect2"), "ect0"),  # type: ignore[arg-type]
-        (lambda: line.push(6, 1000, 2, class_selector=8), "class"),
+        (lambda: line.push(6, 1000, 2, dscp=64), "dscp"),
         (lambda: line.pop(7), "the next event is at"),
     ]
     for act, why in wrong:

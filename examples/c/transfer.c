@@ -24,8 +24,8 @@ static void must(AqmlabStatus status) {
 static void transfer(const char *aqm, uint8_t ecn) {
   AqmlabPath *path;
   must(aqmlab_path_new(SCENARIO, aqm, 1, &path));
-  AqmlabPacket segment = {.length = 1200, .flow = 1, .host = 1, .ecn = ecn, .class_selector = 0};
-  AqmlabPacket ack = {.length = 60, .flow = 1, .host = 1, .ecn = AQMLAB_NOT_ECT, .class_selector = 0};
+  AqmlabPacket segment = {.length = 1200, .flow = 1, .host = 1, .ecn = ecn, .dscp = 0};
+  AqmlabPacket ack = {.length = 60, .flow = 1, .host = 1, .ecn = AQMLAB_NOT_ECT, .dscp = 0};
   uint64_t now = 0, halved = 0, sent = 0, acked = 0, marks = 0, longest = 0;
   double window = 10;
   while (acked < PACKETS) {

@@ -107,7 +107,7 @@ class Line:
     @staticmethod
     def pair(scenario: str, aqm: str | None = None, seed: int = 1) -> tuple[Line, Line]:
         """The lines of a scenario: up and down."""
-    def push(self, now: int, length: int, payload: Any, ecn: str, flow: int, host: int, class_selector: int) -> str:
+    def push(self, now: int, length: int, payload: Any, ecn: str, flow: int, host: int, dscp: int) -> str:
         """What became of the packet: "joined", "marked", or why it was dropped."""
     def next_event(self) -> int | None:
         """When to call `pop` next, ns."""
@@ -145,7 +145,7 @@ class SharedPath:
         ecn: str,
         flow: int,
         host: int,
-        class_selector: int,
+        dscp: int,
     ) -> str: ...
     def next_event(self) -> int | None: ...
     def pop(self, now: int) -> tuple[str, tuple[Any, Any, int, int]] | None: ...
@@ -177,8 +177,11 @@ class Packet:
     def rtt(self) -> float | None:
         """Round-trip time that its sender announces, s; None if it does not."""
     @property
+    def dscp(self) -> int:
+        """Its DSCP, 0 to 63."""
+    @property
     def class_selector(self) -> int:
-        """Class selector of its DSCP, 0 to 7."""
+        """Class selector of its DSCP, 0 to 7: the upper three bits."""
     @property
     def enqueued_at(self) -> float:
         """When it joined the queue, s."""

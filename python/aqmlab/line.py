@@ -97,16 +97,16 @@ class Line(Generic[Payload]):
         ecn: Ecn = "not-ect",
         flow: int = 0,
         host: int | None = None,
-        class_selector: int = 0,
+        dscp: int = 0,
     ) -> str:
         """Let a packet of `length` bytes of IP enter at `now`, ns, never before an earlier call.
 
         `flow` and `host` are numbers of the caller's; flow queueing hashes them (a host None is one of this flow only).
-        `class_selector` is that of its DSCP, 0 to 7. Returns "joined", "marked", or the reason for which the packet was
+        `dscp` is 0 to 63. Returns "joined", "marked", or the reason for which the packet was
         dropped at once (`Dropped.reason`). InputError if time goes backwards or such a packet cannot be; SchemeError
         if a scheme written in Python has broken down.
         """
-        return self._core.push(now, length, payload, ecn, flow, flow if host is None else host, class_selector)
+        return self._core.push(now, length, payload, ecn, flow, flow if host is None else host, dscp)
 
     def next_event(self) -> int | None:
         """Return the time at which to call `pop` next, ns; None if the line is empty."""
@@ -234,11 +234,11 @@ class SharedPath(Generic[Payload]):
         ecn: Ecn = "not-ect",
         flow: int = 0,
         host: int | None = None,
-        class_selector: int = 0,
+        dscp: int = 0,
     ) -> str:
         """Let a packet enter a direction, as `Line.push`, behind all that others have sent until then."""
         host = flow if host is None else host
-        return self._core.push(side, now, length, payload, ecn, flow, host, class_selector)
+        return self._core.push(side, now, length, payload, ecn, flow, host, dscp)
 
     def next_event(self) -> int | None:
         """Return when to call `pop` next, ns: nothing comes out before; None if nothing of the caller's is within.

@@ -36,8 +36,8 @@ impl Carried for Ip {
     fn ecn(&self) -> Ecn {
         [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(self.traffic_class() & 3)]
     }
-    fn class(&self) -> u8 {
-        self.traffic_class() >> 5
+    fn dscp(&self) -> u8 {
+        self.traffic_class() >> 2
     }
     /// Sets both ECN bits, and in IPv4 updates the header's checksum by RFC 1624: HC' = ~(~HC + ~m + m').
     fn mark(&mut self) {
@@ -99,19 +99,19 @@ mod tests {
     fn a_marked_ipv4_header_has_the_right_checksum() {
         for traffic_class in 0..=255 {
             let mut packet = datagram(traffic_class);
-            let (class, hash) = (packet.class(), packet.flow_hash());
-            assert_eq!((sum(&packet.0), class), (0xffff, traffic_class >> 5));
+            let (dscp, hash) = (packet.dscp(), packet.flow_hash());
+            assert_eq!((sum(&packet.0), dscp), (0xffff, traffic_class >> 2));
             packet.mark();
             assert_eq!((sum(&packet.0), packet.ecn()), (0xffff, Ecn::Ce), "{traffic_class}");
-            assert_eq!((packet.class(), packet.flow_hash(), packet.size()), (class, hash, 28));
+            assert_eq!((packet.dscp(), packet.flow_hash(), packet.size()), (dscp, hash, 28));
         }
     }
 
     #[test]
     fn ipv6_carries_its_bits_across_two_bytes() {
-        // Version 6, traffic class 0b101_000_01: class selector 5, ECT(1).
+        // Version 6, traffic class 0b101_000_01: DSCP 40, ECT(1).
         let mut packet = Ip([&[0x6a, 0x10][..], &[0; 38]].concat());
-        assert_eq!((packet.class(), packet.ecn()), (5, Ecn::Ect1));
+        assert_eq!((packet.dscp(), packet.ecn()), (40, Ecn::Ect1));
         packet.mark();
         assert_eq!((packet.0[..2].to_vec(), packet.ecn()), (vec![0x6a, 0x30], Ecn::Ce));
     }

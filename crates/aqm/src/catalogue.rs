@@ -1,6 +1,6 @@
 //! The schemes by name: those of `schemes/`, alone and in flow queueing, and those from elsewhere.
 
-use crate::disciplines::{Any, Coupled, Dual, Fair, FairParams, Htb, HtbClass, Mq, MqParams, Tins};
+use crate::disciplines::{Any, Coupled, Dual, Fair, FairParams, Htb, HtbClass, Joins, Mq, MqParams, Tins};
 use crate::link_layer::LinkLayer;
 use crate::schemes::cake::Cake;
 use crate::schemes::cake_mq::{CakeMq, CakeMqParams};
@@ -445,7 +445,7 @@ macro_rules! coupled {
             fn period(&self) -> Option<Span> {
                 match self { $(Self::$variant(scheme) => scheme.period()),* }
             }
-            fn goes_first<P: Carried>(&mut self, packet: &P, now: Time) -> bool {
+            fn goes_first(&mut self, packet: &PacketView, now: Time) -> bool {
                 match self { $(Self::$variant(scheme) => scheme.goes_first(packet, now)),* }
             }
             fn drops_front(&self) -> bool {
@@ -457,8 +457,17 @@ macro_rules! coupled {
             fn owed_at_rest(&self) -> Option<f64> {
                 match self { $(Self::$variant(scheme) => scheme.owed_at_rest()),* }
             }
-            fn update(&mut self, delay: Span) {
-                match self { $(Self::$variant(scheme) => scheme.update(delay)),* }
+            fn judge_arrival(
+                &mut self,
+                packet: &PacketView,
+                bytes: [u64; 2],
+                queue: &QueueView,
+                cx: &mut Ctx,
+            ) -> (Joins, Verdict) {
+                match self { $(Self::$variant(scheme) => scheme.judge_arrival(packet, bytes, queue, cx)),* }
+            }
+            fn update(&mut self, delay: Span, bytes: [u64; 2], queue: &QueueView) {
+                match self { $(Self::$variant(scheme) => scheme.update(delay, bytes, queue)),* }
             }
             fn judge_l4s(&mut self, packet: &PacketView, left: usize, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self { $(Self::$variant(scheme) => scheme.judge_l4s(packet, left, queue, cx)),* }

@@ -10,6 +10,7 @@
 //!                low-latency queue; queues per flow within tins; a tree of classes; any of them, traced
 //!   declaration  schemes that are declared while the program runs
 //!   link_layer   overhead of a packet on a link beyond its own bytes
+//!   queue_protection  packets of flows that build a low-latency queue, sent to the classic one
 //!   tune         parameters that are set while a scheme runs
 //!   signal       the event at which a scheme signals, for a fluid
 //!   linear       linear laws: the operating point of a scheme, and its response to small changes
@@ -26,6 +27,7 @@ pub mod declaration;
 pub mod disciplines;
 pub mod linear;
 pub mod link_layer;
+pub mod queue_protection;
 pub mod schemes;
 pub mod signal;
 mod tune;
@@ -80,14 +82,37 @@ pub struct PacketView {
     pub flow_hash: u32,
     /// Round-trip time that its sender announces (Explicit RTT Notification), if it does.
     pub rtt: Option<Span>,
-    /// Class selector of its DSCP, 0 to 7 (RFC 2474).
-    pub class: u8,
+    /// Its DSCP, 0 to 63 (RFC 2474).
+    pub dscp: u8,
     /// Time at which it joined the queue.
     pub enqueued_at: Time,
     /// ECN field of its header.
     pub ecn: Ecn,
     /// It can carry a mark: ECN-capable, and this queue marks.
     pub can_mark: bool,
+}
+
+impl PacketView {
+    /// Class selector of its DSCP, 0 to 7 (RFC 2474, section 4.2.2).
+    #[inline]
+    pub fn class(&self) -> u8 {
+        class_of(self.dscp)
+    }
+
+    /// It belongs into a low-latency queue: L4S by its ECN field, or non-queue-building by its DSCP.
+    #[inline]
+    pub fn is_low_latency(&self) -> bool {
+        self.ecn.is_l4s() || self.dscp == NQB
+    }
+}
+
+/// DSCP of packets that build no queue (RFC 9956, section 4): they may join a low-latency queue, ECN-capable or not.
+pub const NQB: u8 = 45;
+
+/// Class selector of a DSCP, 0 to 7: its upper three bits (RFC 2474, section 4.2.2).
+#[inline]
+pub fn class_of(dscp: u8) -> u8 {
+    dscp >> 3
 }
 
 /// A scheme's view of its queue. The packet being judged is never included, nor is the one in transmission.

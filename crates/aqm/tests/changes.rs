@@ -25,8 +25,8 @@ impl Carried for Packet {
     fn ecn(&self) -> Ecn {
         [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1][self.number as usize % 4]
     }
-    fn class(&self) -> u8 {
-        (self.number % 5) as u8
+    fn dscp(&self) -> u8 {
+        ((self.number % 5) as u8) << 3
     }
     fn mark(&mut self) {
         self.marked = true;

@@ -68,8 +68,8 @@ typedef enum AqmlabStatus {
   AQMLAB_STATUS_NOT_DUE = 5,
   // The length of a packet is not 1 to 65535 bytes.
   AQMLAB_STATUS_LENGTH = 6,
-  // The class of a packet is not 0 to 7.
-  AQMLAB_STATUS_CLASS = 7,
+  // The DSCP of a packet is not 0 to 63.
+  AQMLAB_STATUS_DSCP = 7,
   // A pointer is null that may not be.
   AQMLAB_STATUS_NULL = 8,
   // A fault of aqmlab. The object is of no further use but to be freed.
@@ -132,8 +132,8 @@ typedef struct AqmlabPacket {
   uint32_t host;
   // ECN field of the IP header, `AQMLAB_NOT_ECT` to `AQMLAB_CE`.
   uint8_t ecn;
-  // Class selector of its DSCP, 0 to 7; for schemes with priorities.
-  uint8_t class_selector;
+  // Its DSCP, 0 to 63; for schemes with priorities, or with a queue for flows that build none (45).
+  uint8_t dscp;
 } AqmlabPacket;
 
 // A packet that comes out.

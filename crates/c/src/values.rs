@@ -22,8 +22,8 @@ pub enum AqmlabStatus {
     NotDue = 5,
     /// The length of a packet is not 1 to 65535 bytes.
     Length = 6,
-    /// The class of a packet is not 0 to 7.
-    Class = 7,
+    /// The DSCP of a packet is not 0 to 63.
+    Dscp = 7,
     /// A pointer is null that may not be.
     Null = 8,
     /// A fault of aqmlab. The object is of no further use but to be freed.
@@ -38,7 +38,7 @@ impl AqmlabStatus {
             LineError::Late { .. } => Self::Late,
             LineError::NotDue { .. } => Self::NotDue,
             LineError::Length { .. } => Self::Length,
-            LineError::Class { .. } => Self::Class,
+            LineError::Dscp { .. } => Self::Dscp,
         }
     }
 }
@@ -64,13 +64,13 @@ pub struct AqmlabPacket {
     pub host: u32,
     /// ECN field of the IP header, `AQMLAB_NOT_ECT` to `AQMLAB_CE`.
     pub ecn: u8,
-    /// Class selector of its DSCP, 0 to 7; for schemes with priorities.
-    pub class_selector: u8,
+    /// Its DSCP, 0 to 63; for schemes with priorities, or with a queue for flows that build none (45).
+    pub dscp: u8,
 }
 
 impl AqmlabPacket {
     pub(crate) fn read(self) -> Result<Packet, Refusal> {
-        let Self { length, flow, host, ecn, class_selector: class } = self;
+        let Self { length, flow, host, ecn, dscp } = self;
         let ecn = match ecn {
             AQMLAB_NOT_ECT => Ecn::NotEct,
             AQMLAB_ECT1 => Ecn::Ect1,
@@ -78,7 +78,7 @@ impl AqmlabPacket {
             AQMLAB_CE => Ecn::Ce,
             _ => return Err(Refusal(AqmlabStatus::Input, format!("ecn: {ecn} is out of range: must lie in 0 ..= 3"))),
         };
-        Ok(Packet { length, ecn, flow, host, class })
+        Ok(Packet { length, ecn, flow, host, dscp })
     }
 }
 

@@ -112,12 +112,12 @@ static void misuse(void) {
   packet = packet_of(1000, 1, 4);
   refuses(aqmlab_line_push(line, 5, &packet, 0, NULL), AQMLAB_STATUS_INPUT, "ecn: 4");
   packet = packet_of(1000, 1, 0);
-  packet.class_selector = 8;
-  refuses(aqmlab_line_push(line, 5, &packet, 0, NULL), AQMLAB_STATUS_CLASS, "class: 8");
+  packet.dscp = 64;
+  refuses(aqmlab_line_push(line, 5, &packet, 0, NULL), AQMLAB_STATUS_DSCP, "dscp: 64");
   refuses(aqmlab_line_push(NULL, 5, &packet, 0, NULL), AQMLAB_STATUS_NULL, "line: null");
   refuses(aqmlab_line_push(line, 5, NULL, 0, NULL), AQMLAB_STATUS_NULL, "packet: null");
   push(line, 7, AQMLAB_NOT_ECT, 1);
-  packet.class_selector = 0;
+  packet.dscp = 0;
   refuses(aqmlab_line_push(line, 6, &packet, 0, NULL), AQMLAB_STATUS_BACKWARDS, "6 ns is before 7 ns");
   refuses(aqmlab_line_advance(line, UINT64_MAX), AQMLAB_STATUS_LATE, "out of range");
   AqmlabDelivery out;

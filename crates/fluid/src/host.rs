@@ -133,7 +133,7 @@ impl<A: Aqm> Host<A> {
     fn packet(&self, enqueued_at: f64) -> PacketView {
         let (size, can_mark) = (self.size, self.ecn);
         let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        PacketView { size, flow: 0, flow_hash: 0, rtt: None, class: 0, enqueued_at: at(enqueued_at), ecn, can_mark }
+        PacketView { size, flow: 0, flow_hash: 0, rtt: None, dscp: 0, enqueued_at: at(enqueued_at), ecn, can_mark }
     }
 }
 

@@ -36,11 +36,11 @@ pub enum LineError {
         /// The length.
         length: u32,
     },
-    /// The class of a packet.
-    #[error("class: {class} is out of range: must lie in 0 ..= 7")]
-    Class {
-        /// The class selector.
-        class: u8,
+    /// The DSCP of a packet.
+    #[error("dscp: {dscp} is out of range: must lie in 0 ..= 63")]
+    Dscp {
+        /// The DSCP.
+        dscp: u8,
     },
 }
 

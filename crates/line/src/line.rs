@@ -22,21 +22,21 @@ pub struct Packet {
     pub flow: u32,
     /// The host that sent it, likewise; for schemes that are fair to hosts.
     pub host: u32,
-    /// Class selector of its DSCP, 0 to 7; for schemes with priorities.
-    pub class: u8,
+    /// Its DSCP, 0 to 63; for schemes with priorities, or with a queue for flows that build none (45).
+    pub dscp: u8,
 }
 
 impl Packet {
-    /// A packet of class 0, of a host that sends nothing but this flow.
+    /// A packet of DSCP 0, of a host that sends nothing but this flow.
     pub fn new(length: u32, ecn: Ecn, flow: u32) -> Self {
-        Self { length, ecn, flow, host: flow, class: 0 }
+        Self { length, ecn, flow, host: flow, dscp: 0 }
     }
 
     /// Refuses what no packet has.
     pub(crate) fn check(&self) -> Result<(), LineError> {
         match *self {
             Self { length, .. } if length == 0 || length > LineError::LONGEST => Err(LineError::Length { length }),
-            Self { class, .. } if class > 7 => Err(LineError::Class { class }),
+            Self { dscp, .. } if dscp > 63 => Err(LineError::Dscp { dscp }),
             _ => Ok(()),
         }
     }
@@ -101,7 +101,7 @@ struct Handle {
     host: u32,
     size: u16,
     ecn: Ecn,
-    class: u8,
+    dscp: u8,
 }
 
 impl Carried for Handle {
@@ -117,8 +117,8 @@ impl Carried for Handle {
     fn ecn(&self) -> Ecn {
         self.ecn
     }
-    fn class(&self) -> u8 {
-        self.class
+    fn dscp(&self) -> u8 {
+        self.dscp
     }
     fn mark(&mut self) {
         self.ecn = Ecn::Ce;
@@ -195,13 +195,13 @@ impl<T> Line<T> {
     #[inline]
     pub fn push(&mut self, now: u64, packet: Packet, payload: T) -> Result<Verdict, LineError> {
         packet.check()?;
-        let Packet { length, ecn, flow, host, class } = packet;
+        let Packet { length, ecn, flow, host, dscp } = packet;
         let time = self.enter(now)?;
         self.direction.advance(time);
         self.collect();
         let (key, before) = (self.payloads.put(payload), self.dropped.len());
         let joined =
-            self.direction.offer(Handle { arrived: time, key, flow, host, size: length as u16, ecn, class }, time);
+            self.direction.offer(Handle { arrived: time, key, flow, host, size: length as u16, ecn, dscp }, time);
         self.counters.pushed += 1;
         if let Some(reason) = self.collect_with(key) {
             debug_assert!(self.dropped.len() > before);

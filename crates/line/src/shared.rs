@@ -32,7 +32,7 @@ use std::fmt;
 pub struct SharedPath<T> {
     simulation: Simulation,
     directions: [Direction; 2],
-    /// The number in the simulation of each flow of the caller's: by direction, flow, host and class.
+    /// The number in the simulation of each flow of the caller's: by direction, flow, host and DSCP.
     flows: BTreeMap<(usize, u32, u32, u8), u32>,
     payloads: Payloads<(usize, T)>,
     /// What a direction without a queue carries.
@@ -176,10 +176,10 @@ impl<T> SharedPath<T> {
     fn flow(&mut self, at: usize, packet: &Packet) -> Option<u32> {
         let Direction { link, group, rtt, .. } = self.directions[at];
         link?;
-        let Packet { flow, host, class, .. } = *packet;
+        let Packet { flow, host, dscp, .. } = *packet;
         let simulation = &mut self.simulation;
-        let number = self.flows.entry((at, flow, host, class));
-        Some(*number.or_insert_with(|| simulation.add_foreign_flow(group, rtt, tuple(flow, host), class)))
+        let number = self.flows.entry((at, flow, host, dscp));
+        Some(*number.or_insert_with(|| simulation.add_foreign_flow(group, rtt, tuple(flow, host), dscp)))
     }
 
     /// Lets happen what comes before `end`; what comes out is ready then. `one`: only until something does.

@@ -14,7 +14,7 @@ fn arrivals(count: u32) -> Vec<(u64, Packet)> {
         now += u64::from(rng.below(100_000));
         let flow = rng.below(10);
         let (length, ecn) = (rng.below(1500) + 1, codepoints[rng.below(4) as usize]);
-        (now, Packet { length, ecn, flow, host: flow / 2, class: rng.below(8) as u8 })
+        (now, Packet { length, ecn, flow, host: flow / 2, dscp: (rng.below(8) as u8) << 3 })
     };
     (0..count).map(arrival).collect()
 }

@@ -194,8 +194,8 @@ fn a_wrong_call_changes_nothing_and_says_what_is_wrong() {
     let of = |length| Packet { length, ..packet(0) };
     assert_eq!(why(line.push(8, of(0), 2).map(drop)), "length: 0 bytes is out of range: must lie in 1 ..= 65535 bytes");
     assert!(why(line.push(8, of(65_536), 2).map(drop)).starts_with("length: 65536"));
-    let class = Packet { class: 8, ..packet(0) };
-    assert_eq!(why(line.push(8, class, 2).map(drop)), "class: 8 is out of range: must lie in 0 ..= 7");
+    let wrong = Packet { dscp: 64, ..packet(0) };
+    assert_eq!(why(line.push(8, wrong, 2).map(drop)), "dscp: 64 is out of range: must lie in 0 ..= 63");
     assert!(
         why(line.push(u64::MAX, packet(0), 2).map(drop)).starts_with("now: 18446744073709551615 ns is out of range")
     );

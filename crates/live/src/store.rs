@@ -48,8 +48,8 @@ impl Carried for Slot {
     fn ecn(&self) -> Ecn {
         ecn(self.traffic_class)
     }
-    fn class(&self) -> u8 {
-        self.traffic_class >> 5
+    fn dscp(&self) -> u8 {
+        self.traffic_class >> 2
     }
     fn mark(&mut self) {
         self.traffic_class |= Ecn::Ce as u8;

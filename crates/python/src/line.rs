@@ -102,9 +102,9 @@ impl Line {
         ecn: &str,
         flow: u32,
         host: u32,
-        class_selector: u8,
+        dscp: u8,
     ) -> PyResult<&'static str> {
-        let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, class: class_selector };
+        let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, dscp };
         let mut line = self.lock(py);
         let verdict = line.push(now, packet, Arc::new(payload)).map_err(wrong)?;
         verify(&line)?;
@@ -201,9 +201,9 @@ impl SharedPath {
         ecn: &str,
         flow: u32,
         host: u32,
-        class_selector: u8,
+        dscp: u8,
     ) -> PyResult<&'static str> {
-        let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, class: class_selector };
+        let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, dscp };
         let verdict = self.lock(py).push(side_of(side)?, now, packet, Arc::new(payload));
         verdict.map(verdict_name).map_err(wrong)
     }

@@ -57,8 +57,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     let payload = flow.within("packet", payload, least, "64000 B").map(|bytes| bytes.0.round() as u32);
     let access_rate: Option<Rate> = if is_quic { None } else { flow.optional("access_rate") };
     let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
-    let class: Option<u32> = flow.optional("class").or(Some(0));
-    let class = flow.within("class", class, "0", "7");
+    let dscp = read_dscp(&mut flow);
     let hosts: Option<u32> = flow.optional("hosts");
     let hosts = flow.within("hosts", hosts, "1", "1000000");
     let ack_path = if is_tcp || is_quic { flow.raw("ack_path") } else { None };
@@ -131,7 +130,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         header: header.0.round() as u32,
         access_rate,
         ecn: ecn?,
-        class: class? as u8,
+        dscp: dscp?,
         hosts,
         rtt_notification,
         phases,
@@ -179,6 +178,19 @@ fn read_direction(flow: &mut TableReader) -> Option<bool> {
             None
         }
     }
+}
+
+/// `dscp`, or `class`, its upper three bits where the lower are 0.
+fn read_dscp(flow: &mut TableReader) -> Option<u8> {
+    let [class, dscp] = [("class", "7"), ("dscp", "63")].map(|(key, most)| {
+        let given: Option<u32> = flow.optional(key).or(Some(0));
+        flow.within(key, given, "0", most)
+    });
+    if flow.raw("class").is_some() && flow.raw("dscp").is_some() {
+        flow.refuse("class", "is the upper part of dscp, which stands here too; leave one of them out");
+        return None;
+    }
+    Some((class? << 3 | dscp?) as u8)
 }
 
 /// The codepoint of the endpoints' packets, if they speak ECN; `law` is that of a TCP.

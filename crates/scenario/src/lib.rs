@@ -189,8 +189,8 @@ pub struct FlowSpec {
     pub access_rate: Option<Rate>,
     /// The codepoint of the packets if the endpoints speak ECN: ECT(0) or ECT(1).
     pub ecn: Ecn,
-    /// Class selector of the packets' DSCP, 0 to 7.
-    pub class: u8,
+    /// DSCP of the packets, 0 to 63.
+    pub dscp: u8,
     /// Packets carry the sender's smoothed round-trip time.
     pub rtt_notification: bool,
     /// The phases that its senders go through are recorded.

@@ -4,7 +4,7 @@ use crate::{
     Aggregation, Distribution, FlowSpec, Interruptions, LinkSpec, Mangling, OfferedData, PolicerSpec, Quic,
     RateChanges, Scenario, Traffic,
 };
-use aqmlab_aqm::{Ecn, Limit};
+use aqmlab_aqm::{Ecn, Limit, class_of};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
 
@@ -158,10 +158,13 @@ impl FlowSpec {
                 (Ecn::Ect0, true) => json!("ect0"), // true is ECT(1) there
                 _ => json!(self.ecn.is_capable()),
             },
-            "class": self.class,
+            "class": class_of(self.dscp),
             "hosts": self.hosts,
             "phases": self.phases,
         });
+        if self.dscp != class_of(self.dscp) << 3 {
+            shown["dscp"] = json!(self.dscp);
+        }
         if let Some(ends) = &self.ends {
             (shown["from"], shown["to"]) = (ranges(&ends.from).into(), ranges(&ends.to).into());
         }

@@ -97,6 +97,16 @@ class FlowResult(Measured):
     """99.9 % of the packets take at most this long. Unit: s."""
     packet_delay_variation_p99: float | None
     """Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481). Unit: s."""
+    qoo_web: float | None
+    """Quality of Outcome of browsing over such a path, 0 to 100 (draft-ietf-ippm-qoo)."""
+    qoo_conferencing: float | None
+    """Quality of Outcome of a video conference, 0 to 100."""
+    qoo_gaming: float | None
+    """Quality of Outcome of a game, 0 to 100."""
+    qoo_backup: float | None
+    """Quality of Outcome of a backup, 0 to 100."""
+    rpm: float | None
+    """Round trips a minute of its packets (RPM, draft-ietf-ippm-responsiveness)."""
     segment_delay_mean: float | None
     """Mean time from the first transmission of a segment to its arrival. Unit: s."""
     segment_delay_std: float | None
@@ -177,6 +187,8 @@ class LinkResult(Measured):
     """Packets dropped. Unit: packets."""
     marked: int
     """Packets marked. Unit: packets."""
+    sanctioned: int
+    """Packets that queue protection has sent to the classic queue. Unit: packets."""
     lost: int
     """Packets sent and lost on the wire. Unit: packets."""
     policed: int

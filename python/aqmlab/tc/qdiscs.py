@@ -217,6 +217,7 @@ TABLE = (
         "always",
         fixed={"flavour": "linux", "mtu": "full"},
         defaults={"t_update": "16 ms", "alpha": "0.16015625 Hz", "beta": "3.19921875 Hz", "classic_weight": "10 %"},
+        unsaid={"queue_protection": "Linux protects no queue (RFC 9957)"},
         lacking={
             "overflow": "in overload packets are dropped here (drop_on_overload)",
             "drop_enqueue": "packets are dropped here when they leave (drop_dequeue)",

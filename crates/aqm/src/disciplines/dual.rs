@@ -8,13 +8,24 @@ use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
-/// A scheme that couples the two queues.
+/// The queue that a packet joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joins {
+    /// The low-latency queue.
+    LowLatency,
+    /// The classic queue.
+    Classic,
+    /// The classic queue, by queue protection: it belongs into the low-latency one.
+    Sanctioned,
+}
+
+/// A scheme that couples the two queues. Bytes that wait are those of the low-latency and of the classic queue.
 pub trait Coupled: Tune {
     /// Time between updates; `None` if there are none.
     fn period(&self) -> Option<Span>;
     /// A packet that joins at `now` belongs to the low-latency queue.
-    fn goes_first<P: Carried>(&mut self, packet: &P, _now: Time) -> bool {
-        packet.ecn().is_l4s()
+    fn goes_first(&mut self, packet: &PacketView, _now: Time) -> bool {
+        packet.is_low_latency()
     }
     /// Who finds the buffer full takes the place of the packet at the head of the classic queue.
     fn drops_front(&self) -> bool {
@@ -25,8 +36,12 @@ pub trait Coupled: Tune {
     /// Bytes that the classic queue is owed when both queues are empty, where what it is owed outlasts a queue that runs
     /// empty and dropped packets are not counted; `None` where it is forgotten and every packet counts.
     fn owed_at_rest(&self) -> Option<f64>;
+    /// A packet asks to join a link on which so many `bytes` wait: the queue that it joins, and what becomes of it.
+    fn judge_arrival(&mut self, packet: &PacketView, _: [u64; 2], _: &QueueView, cx: &mut Ctx) -> (Joins, Verdict) {
+        (if self.goes_first(packet, cx.now) { Joins::LowLatency } else { Joins::Classic }, Verdict::Pass)
+    }
     /// The periodic update. `delay` is the longer of the times that the two heads have waited.
-    fn update(&mut self, delay: Span);
+    fn update(&mut self, delay: Span, bytes: [u64; 2], queue: &QueueView);
     /// A packet leaves the low-latency queue, `left` packets behind it, of a link on which `queue` still waits.
     fn judge_l4s(&mut self, packet: &PacketView, left: usize, queue: &QueueView, cx: &mut Ctx) -> Verdict;
     /// The same of the classic queue.
@@ -39,11 +54,12 @@ pub trait Coupled: Tune {
 #[derive(Clone)]
 struct Side<P> {
     waiting: VecDeque<(P, Time)>,
+    bytes: u64,
 }
 
 impl<P: Carried> Side<P> {
     fn new() -> Self {
-        Self { waiting: VecDeque::new() }
+        Self { waiting: VecDeque::new(), bytes: 0 }
     }
 
     /// Time for which the packet at the head has waited.
@@ -56,7 +72,7 @@ impl<P: Carried> Side<P> {
     }
 }
 
-/// Two queues under weighted round robin; ECT(1) and CE go into the low-latency one.
+/// Two queues under weighted round robin; the scheme says which of them a packet joins.
 #[derive(Clone)]
 pub struct Dual<S, P> {
     scheme: S,
@@ -76,19 +92,26 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
         Self { scheme, l4s, classic, shelf, owed }
     }
 
+    /// Bytes that wait in the low-latency and in the classic queue.
+    fn bytes(&self) -> [u64; 2] {
+        [self.l4s.bytes, self.classic.bytes]
+    }
+
     /// Takes the head of the low-latency queue or of the classic one.
     fn head(&mut self, is_l4s: bool) -> (P, Time) {
         let side = if is_l4s { &mut self.l4s } else { &mut self.classic };
         let (packet, since) = side.waiting.pop_front().expect("the scheduler picks a queue with packets");
+        side.bytes -= u64::from(packet.size());
         self.shelf.view.packets -= 1;
         self.shelf.view.bytes -= u64::from(packet.size());
         (packet, since)
     }
 
-    fn join(&mut self, packet: P, since: Time) {
+    fn join(&mut self, packet: P, joins: Joins, since: Time) {
+        let side = if joins == Joins::LowLatency { &mut self.l4s } else { &mut self.classic };
+        side.bytes += u64::from(packet.size());
         self.shelf.view.packets += 1;
         self.shelf.view.bytes += u64::from(packet.size());
-        let side = if self.scheme.goes_first(&packet, since) { &mut self.l4s } else { &mut self.classic };
         side.waiting.push_back((packet, since));
     }
 
@@ -123,7 +146,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
         &mut self.shelf
     }
 
-    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+    fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         self.shelf.accounts.arrived += 1;
         while self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, packet.size()) {
             if !self.scheme.drops_front() || self.classic.waiting.is_empty() {
@@ -132,8 +155,14 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
             let (oldest, since) = self.head(false);
             self.shelf.drop(OVERFLOW, &oldest, since);
         }
-        self.join(packet, cx.now);
-        Fate::Kept
+        let shown = view(&packet, cx.now, self.shelf.ecn);
+        let (joins, verdict) = self.scheme.judge_arrival(&shown, self.bytes(), &self.shelf.view, cx);
+        self.shelf.accounts.sanctioned += u64::from(joins == Joins::Sanctioned);
+        let fate = Fate::of(verdict, shown.can_mark);
+        if self.shelf.joins(fate, &mut packet) {
+            self.join(packet, joins, cx.now);
+        }
+        fate
     }
 
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
@@ -163,7 +192,8 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
-        self.scheme.update(self.l4s.delay(cx.now).max(self.classic.delay(cx.now)));
+        let delay = self.l4s.delay(cx.now).max(self.classic.delay(cx.now));
+        self.scheme.update(delay, self.bytes(), &self.shelf.view);
     }
 
     fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
@@ -182,7 +212,9 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn adopt(&mut self, packet: P, since: Time) {
         self.shelf.accounts.adopted += 1;
-        self.join(packet, since);
+        let goes_first = self.scheme.goes_first(&view(&packet, since, false), since);
+        let joins = if goes_first { Joins::LowLatency } else { Joins::Classic };
+        self.join(packet, joins, since);
     }
 
     fn observe(&self, i: usize) -> f64 {
@@ -254,7 +286,7 @@ mod tests {
     fn linux_does_not_charge_a_dropped_packet() {
         // In overload a classic packet is dropped at its turn: the turn stays the classic queue's.
         let mut dual = linux();
-        dual.scheme.update(Span::from_seconds(1e6));
+        dual.scheme.update(Span::from_seconds(1e6), [0; 2], &bench::queue(0));
         join(&mut dual, Ecn::NotEct, 20);
         join(&mut dual, Ecn::Ect1, 5);
         dual.owed = 50.0;

@@ -16,7 +16,7 @@ mod tins;
 mod traced;
 
 pub use any::Any;
-pub use dual::{Coupled, Dual};
+pub use dual::{Coupled, Dual, Joins};
 pub use fair::{Fair, FairParams, Isolation};
 pub use fifo::Fifo;
 pub use htb::{Htb, HtbClass, HtbQueue, LEVELS, PRIORITIES};
@@ -45,8 +45,8 @@ pub trait Carried: Clone {
     }
     /// ECN field of its header.
     fn ecn(&self) -> Ecn;
-    /// Class selector of its DSCP, 0 to 7.
-    fn class(&self) -> u8 {
+    /// Its DSCP, 0 to 63.
+    fn dscp(&self) -> u8 {
         0
     }
     /// The round-trip time that its sender announces, if it does.
@@ -99,6 +99,8 @@ pub struct Accounts {
     pub dropped: u64,
     /// Packets marked.
     pub marked: u64,
+    /// Packets that queue protection has sent to the classic queue.
+    pub sanctioned: u64,
     /// Dropped packets by reason.
     pub drops: Vec<(Reason, u64)>,
     /// Packets that waited when the accounts were opened.
@@ -121,6 +123,7 @@ impl Accounts {
         self.departed += other.departed;
         self.dropped += other.dropped;
         self.marked += other.marked;
+        self.sanctioned += other.sanctioned;
         self.waiting_at_start += other.waiting_at_start;
         self.adopted += other.adopted;
         self.taken += other.taken;
@@ -146,6 +149,7 @@ impl Accounts {
         self.arrived += other.arrived;
         self.departed += other.departed;
         self.marked += other.marked;
+        self.sanctioned += other.sanctioned;
         self.waiting_at_start += other.waiting_at_start;
         self.adopted += other.adopted;
         self.taken += other.taken;
@@ -210,7 +214,7 @@ pub fn view<P: Carried>(packet: &P, enqueued_at: Time, marks: bool) -> PacketVie
         flow: packet.flow(),
         flow_hash: packet.flow_hash(),
         rtt: packet.rtt(),
-        class: packet.class(),
+        dscp: packet.dscp(),
         enqueued_at,
         ecn,
         can_mark: marks && ecn.is_capable(),

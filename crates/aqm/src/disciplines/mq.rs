@@ -2,7 +2,7 @@
 
 use super::fair::SetAssociativeHash;
 use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Shelf, TinPolicy, Tins};
-use crate::{Ctx, Failure, QueueView, tune};
+use crate::{Ctx, Failure, QueueView, class_of, tune};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{ParamSet, Rate, Span, Time, choice, params};
 
@@ -72,7 +72,7 @@ impl<T: TinPolicy + Clone, P: Carried> Mq<T, P> {
         let at = match self.params.steering {
             Steering::Flows => self.hash.home(packet.flow_hash()),
             Steering::Hosts => self.hash.home(packet.host()),
-            Steering::Classes => u32::from(packet.class()) % self.params.queues,
+            Steering::Classes => u32::from(class_of(packet.dscp())) % self.params.queues,
         };
         at as usize
     }

@@ -4,7 +4,7 @@ use super::fair::RoundRobin;
 use super::shelf::Shelf;
 use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
 use crate::link_layer::LinkLayer;
-use crate::{Aqm, Ctx, QueueView, Tune};
+use crate::{Aqm, Ctx, QueueView, Tune, class_of};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
@@ -164,7 +164,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
     /// Does what lets a packet join its tin, once the tin is ready for it.
     #[inline(always)]
     fn join<R>(&mut self, packet: P, now: Time, act: impl FnOnce(&mut Fair<S::Aqm, P>, P) -> R) -> R {
-        self.at(self.policy.tin_of(packet.class()), |tin| {
+        self.at(self.policy.tin_of(class_of(packet.dscp())), |tin| {
             if tin.queues.is_empty() {
                 tin.next_at = tin.next_at.max(now);
             }

@@ -1,4 +1,5 @@
-use crate::disciplines::Coupled;
+use crate::disciplines::{Coupled, Joins};
+use crate::queue_protection::{QueueProtection, Thresholds};
 use crate::signal::SEVERAL_QUEUES;
 use crate::{Ctx, EARLY, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, Time, choice, params};
@@ -22,7 +23,7 @@ params! {
     /// square of its output, as TCP's rate goes as 1 / sqrt(p), and L4S packets with the output times k.
     ///
     /// ## Equations
-    /// Packets with ECT(1) or CE join the low-latency queue L, all others the classic queue C. Every `t_update`, d =
+    /// Packets with ECT(1), CE or DSCP 45 (RFC 9956, non-queue-building) join the low-latency queue L, all others the classic queue C. Every `t_update`, d =
     /// the longer of the times that the two heads have waited:
     ///
     /// ```text
@@ -39,7 +40,11 @@ params! {
     /// ```
     ///
     /// A probability is a running sum: each packet adds p; when the sum is above 1, one is taken off and the packet is
-    /// signalled. While both queues wait, C gets `classic_weight` of the link.
+    /// signalled. While both queues wait, C gets `classic_weight` of the link. What cannot carry a mark passes where L marks.
+    ///
+    /// With `queue_protection` packets of flows that build a queue in L are sent to C as they arrive (RFC 9957). The delay that it
+    /// looks at is that of the bytes in L, the packet included, at the link's rate; p'_L of that delay is the congestion, and
+    /// min_th + range is CRITICALqL.
     ///
     /// ## Readings
     /// The sojourn time is that of the packet which leaves. What C is owed counts only while both queues wait.
@@ -55,7 +60,7 @@ params! {
     /// C:                     at random with p'^2: mark ECT(0), drop not-ECT; with k*p' > 1 drop both
     /// ```
     ///
-    /// C is owed its share of each L4S packet sent while both wait. Dropped packets do not count, and what is owed stays
+    /// L takes ECT(1) and CE only, whatever the DSCP. C is owed its share of each L4S packet sent while both wait. Dropped packets do not count, and what is owed stays
     /// while one queue is empty. When both are empty it starts at mtu*(2*classic_weight - 1): L goes first.
     ///
     /// | parameter | here (RFC 9332) | kernel | tc with `max_rtt 100ms` |
@@ -94,6 +99,8 @@ params! {
         /// Share of the link that the classic queue gets at least while both wait.
         classic_weight: Ratio = "6.25%" in "0" ..= "1",
           tc "classic_protection" in "percent", from "RFC 9332, A.2 (1/16)";
+        /// Send packets of flows that build a queue in L to C.
+        queue_protection: bool = "false", from "RFC 9957 (QPROTECT_ON)";
         /// The implementation whose details apply.
         flavour: DualPi2Flavour = "rfc", from "RFC 9332, A.2";
         /// Packet size of the flavour linux's exemption and credit.
@@ -110,6 +117,8 @@ pub struct DualPi2 {
     /// Running sums of the two queues.
     sum_l4s: f64,
     sum_classic: f64,
+    /// If it is asked for.
+    protection: Option<Box<QueueProtection>>,
 }
 
 /// A deterministic "with probability p".
@@ -120,6 +129,11 @@ fn recur(sum: &mut f64, p: f64) -> bool {
         *sum -= 1.0;
     }
     is_due
+}
+
+/// A packet of the low-latency queue is marked; one that speaks no ECN is spared (RFC 9956).
+fn mark(packet: &PacketView) -> Verdict {
+    if packet.ecn.is_capable() { Verdict::Signal(EARLY) } else { Verdict::MarkOnly(EARLY) }
 }
 
 impl Scheme for DualPi2 {
@@ -142,7 +156,12 @@ impl Scheme for DualPi2 {
     ];
 
     fn new(params: DualPi2Params, _: &QueueView) -> Result<Self, String> {
-        Ok(Self { params, p_root: 0.0, delay_old: 0.0, sum_l4s: 0.0, sum_classic: 0.0 })
+        let protection = params.queue_protection.then(Box::default);
+        Ok(Self { params, p_root: 0.0, delay_old: 0.0, sum_l4s: 0.0, sum_classic: 0.0, protection })
+    }
+
+    fn retuned(&mut self) {
+        self.protection = self.params.queue_protection.then(|| self.protection.take().unwrap_or_default());
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
@@ -161,14 +180,23 @@ impl DualPi2 {
         ((sojourn.seconds() - min_th.seconds()) / range.seconds()).clamp(0.0, 1.0)
     }
 
+    /// A packet that belongs into the low-latency queue finds so many bytes there.
+    fn protect(&mut self, packet: &PacketView, waiting: u64, queue: &QueueView, now: Time) -> Joins {
+        let delay = queue.rate.transmission(waiting as u32 + packet.size);
+        let (p_native, DualPi2Params { min_th, range, .. }) = (self.own_l4s(delay), self.params);
+        let critical = Thresholds { delay: min_th + range, score: Thresholds::SCORE, aging: Thresholds::AGING };
+        let sanctions = |of: &mut Box<QueueProtection>| of.sanctions(packet, delay, p_native, &critical, now);
+        if self.protection.as_mut().is_some_and(sanctions) { Joins::Sanctioned } else { Joins::LowLatency }
+    }
+
     /// RFC 9332, figure 7, lines 4b to 8j.
     fn l4s_of_rfc(&mut self, packet: &PacketView, left: usize, now: Time) -> Verdict {
         let [p_classic, p_coupled, _] = self.probabilities();
         if p_coupled < 1.0 {
             let own = if left > 1 { self.own_l4s(now.since(packet.enqueued_at)) } else { 0.0 };
-            return if recur(&mut self.sum_l4s, own.max(p_coupled)) { Verdict::Signal(EARLY) } else { Verdict::Pass };
+            return if recur(&mut self.sum_l4s, own.max(p_coupled)) { mark(packet) } else { Verdict::Pass };
         }
-        if recur(&mut self.sum_l4s, p_classic) { Verdict::Drop(FORCED) } else { Verdict::Signal(EARLY) }
+        if recur(&mut self.sum_l4s, p_classic) { Verdict::Drop(FORCED) } else { mark(packet) }
     }
 
     /// Linux: a draw, unless less than two MTU wait, and then the step for what the draw has passed.
@@ -229,8 +257,29 @@ impl Coupled for DualPi2 {
         (flavour == DualPi2Flavour::Linux).then_some(mtu.0 * (2.0 * classic_weight.0 - 1.0))
     }
 
+    fn goes_first(&mut self, packet: &PacketView, _: Time) -> bool {
+        match self.params.flavour {
+            DualPi2Flavour::Rfc => packet.is_low_latency(),
+            DualPi2Flavour::Linux => packet.ecn.is_l4s(),
+        }
+    }
+
+    fn judge_arrival(
+        &mut self,
+        packet: &PacketView,
+        bytes: [u64; 2],
+        queue: &QueueView,
+        cx: &mut Ctx,
+    ) -> (Joins, Verdict) {
+        let joins = match self.goes_first(packet, cx.now) {
+            true => self.protect(packet, bytes[0], queue, cx.now),
+            false => Joins::Classic,
+        };
+        (joins, Verdict::Pass)
+    }
+
     /// The PI controller.
-    fn update(&mut self, delay: Span) {
+    fn update(&mut self, delay: Span, _: [u64; 2], _: &QueueView) {
         let DualPi2Params { target, alpha, beta, .. } = self.params;
         let delay = delay.seconds();
         let step = alpha.0 * (delay - target.seconds()) + beta.0 * (delay - self.delay_old);
@@ -263,8 +312,9 @@ impl Coupled for DualPi2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ecn;
     use crate::contract::bench;
+    use crate::{Ecn, NQB, Tune};
+    use aqmlab_core::params::ParamInput;
     use aqmlab_core::{ParamSet, Stream};
 
     fn with(pairs: &[(&str, &str)]) -> DualPi2 {
@@ -277,20 +327,24 @@ mod tests {
         Span(us * 1_000_000)
     }
 
+    fn update(dual: &mut DualPi2, delay: Span) {
+        Coupled::update(dual, delay, [0; 2], &bench::queue(0));
+    }
+
     #[test]
     fn steps_by_hand() {
         let mut dual = with(&[]);
         // 0.15*(0.055 - 0.015) + 3*0.055 = 0.171; squared 0.029241, doubled 0.342.
-        dual.update(us(55_000));
+        update(&mut dual, us(55_000));
         assert!((dual.p_root - 0.171).abs() < 1e-12);
         let [classic, coupled, _] = dual.probabilities();
         assert!((classic - 0.029241).abs() < 1e-12 && (coupled - 0.342).abs() < 1e-12);
         // + 0.15*0 - 3*0.04 = 0.051.
-        dual.update(us(15_000));
+        update(&mut dual, us(15_000));
         assert!((dual.p_root - 0.051).abs() < 1e-12);
         // - 0.00225 - 0.045 = 0.00375, then - 0.00225, then held at 0.
         for expected in [0.00375, 0.0015, 0.0] {
-            dual.update(us(0));
+            update(&mut dual, us(0));
             assert!((dual.p_root - expected).abs() < 1e-12, "{}", dual.p_root);
         }
     }
@@ -371,6 +425,38 @@ mod tests {
         let told: Vec<Verdict> = (0..6).map(|_| l4s(&mut dual, us(0), 9)).collect();
         let (mark, drop) = (Verdict::Signal(EARLY), Verdict::Drop(FORCED));
         assert_eq!(told, [mark, mark, mark, mark, drop, mark]);
+    }
+
+    /// The queue that a packet of 1500 B joins behind 2500 B in L: on a link of 8 Mbit/s 4 ms, every one marked.
+    fn joins(dual: &mut DualPi2, packet: PacketView) -> Joins {
+        let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
+        dual.judge_arrival(&PacketView { size: 1500, ..packet }, [2500, 0], &bench::queue(0), cx).0
+    }
+
+    #[test]
+    fn packets_that_build_no_queue_belong_into_l_but_not_in_linux() {
+        let nqb = PacketView { dscp: NQB, ..bench::packet() };
+        assert_eq!(joins(&mut with(&[]), nqb), Joins::LowLatency);
+        assert_eq!(joins(&mut with(&[]), PacketView { dscp: 40, ..nqb }), Joins::Classic);
+        assert_eq!(joins(&mut with(&[("flavour", "linux")]), nqb), Joins::Classic);
+        // Marks are for those that can carry them: no other is dropped instead.
+        let mut dual = with(&[]);
+        let cx = &mut Ctx { now: Time::ZERO + us(9000), rng: &mut bench::stream() };
+        dual.sum_l4s = 0.5;
+        assert_eq!(dual.judge_l4s(&nqb, 9, &bench::queue(9), cx), Verdict::MarkOnly(EARLY));
+    }
+
+    #[test]
+    fn protection_is_asked_for_and_can_be_switched() {
+        let l4s = PacketView { ecn: Ecn::Ect1, ..bench::packet() };
+        let mut dual = with(&[("queue_protection", "true")]);
+        // 4 ms against 1.2 ms: a score of 1.2 ms suffices, and each packet adds 2.861 ms.
+        assert_eq!(joins(&mut dual, l4s), Joins::Sanctioned);
+        let mut set = |value| {
+            dual.set_param("queue_protection", ParamInput::Text(value), &bench::queue(0)).unwrap();
+            joins(&mut dual, l4s)
+        };
+        assert_eq!([set("false"), set("true")], [Joins::LowLatency, Joins::Sanctioned]);
     }
 
     #[test]

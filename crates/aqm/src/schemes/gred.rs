@@ -136,7 +136,7 @@ impl Scheme for Gred {
 
 impl Aqm for Gred {
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-        let class = usize::from(packet.class) % CLASSES;
+        let class = usize::from(packet.class()) % CLASSES;
         self.average(class, queue);
         self.p = self.probability(class, queue);
         let count = &mut self.classes[class].count;
@@ -158,7 +158,7 @@ impl Aqm for Gred {
     }
 
     fn on_adopt(&mut self, packet: &PacketView) {
-        self.classes[usize::from(packet.class) % CLASSES].waiting += 1;
+        self.classes[usize::from(packet.class()) % CLASSES].waiting += 1;
     }
 
     fn acts_on_dequeue(&self) -> bool {
@@ -166,12 +166,12 @@ impl Aqm for Gred {
     }
 
     fn on_dequeue(&mut self, packet: &PacketView, _: &QueueView, _: &mut Ctx) -> Verdict {
-        self.classes[usize::from(packet.class) % CLASSES].waiting -= 1;
+        self.classes[usize::from(packet.class()) % CLASSES].waiting -= 1;
         Verdict::Pass
     }
 
     fn on_head_drop(&mut self, packet: &PacketView, _: &QueueView, _: &mut Ctx) {
-        self.classes[usize::from(packet.class) % CLASSES].waiting -= 1;
+        self.classes[usize::from(packet.class()) % CLASSES].waiting -= 1;
     }
 
     fn observe(&self, i: usize) -> f64 {
@@ -195,7 +195,7 @@ mod tests {
 
     fn arrive(gred: &mut Gred, class: u8, packets: u32) -> Verdict {
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
-        gred.on_enqueue(&PacketView { class, ..bench::packet() }, &bench::queue(packets), cx)
+        gred.on_enqueue(&PacketView { dscp: class << 3, ..bench::packet() }, &bench::queue(packets), cx)
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
         let mut gred = gred("own");
         assert_eq!([0; 3].map(|_| arrive(&mut gred, 2, 0)), [Verdict::Pass; 3]);
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
-        let head = PacketView { class: 2, ..bench::packet() };
+        let head = PacketView { dscp: 2 << 3, ..bench::packet() };
         gred.on_dequeue(&head, &bench::queue(2), cx);
         assert_eq!(gred.classes[2].waiting, 2);
         gred.on_head_drop(&head, &bench::queue(1), cx);

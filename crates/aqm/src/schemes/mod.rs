@@ -60,6 +60,7 @@ schemes! {
 schemes! {
     every_coupled:
     dualpi2::DualPi2
+    docsis_lld::DocsisLld
     sparse_first::SparseFirst
 }
 

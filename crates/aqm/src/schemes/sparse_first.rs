@@ -1,4 +1,4 @@
-use crate::disciplines::{Carried, Coupled};
+use crate::disciplines::Coupled;
 use crate::signal::SEVERAL_QUEUES;
 use crate::{Ctx, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Rate, Span, Time, params};
@@ -84,9 +84,9 @@ impl Coupled for SparseFirst {
         None
     }
 
-    fn goes_first<P: Carried>(&mut self, packet: &P, now: Time) -> bool {
-        let (more, most) = (self.time(f64::from(packet.size())), self.time(self.params.burst.0));
-        let bucket = packet.flow_hash() as usize % self.paid_until.len();
+    fn goes_first(&mut self, packet: &PacketView, now: Time) -> bool {
+        let (more, most) = (self.time(f64::from(packet.size)), self.time(self.params.burst.0));
+        let bucket = packet.flow_hash as usize % self.paid_until.len();
         let paid_until = &mut self.paid_until[bucket];
         *paid_until = (*paid_until).max(now) + more;
         paid_until.since(now) <= most
@@ -104,7 +104,7 @@ impl Coupled for SparseFirst {
         None
     }
 
-    fn update(&mut self, _: Span) {}
+    fn update(&mut self, _: Span, _: [u64; 2], _: &QueueView) {}
 
     fn judge_l4s(&mut self, _: &PacketView, _: usize, _: &QueueView, _: &mut Ctx) -> Verdict {
         Verdict::Pass
@@ -123,7 +123,7 @@ impl Coupled for SparseFirst {
 mod tests {
     use super::*;
     use crate::contract::bench;
-    use crate::disciplines::{Discipline, Dual, Fate, Limit};
+    use crate::disciplines::{Carried, Discipline, Dual, Fate, Limit};
     use crate::{Ecn, OVERFLOW};
     use aqmlab_core::ParamSet;
 

@@ -230,7 +230,7 @@ fn datagrams() -> io::Result<OwnedFd> {
 /// DSCP and, of datagrams, ECN field.
 fn set_class(socket: &impl AsFd, flows: &FlowSpec) -> io::Result<()> {
     let ecn = if flows.traffic.is_udp() { flows.ecn } else { Ecn::NotEct };
-    let field = i32::from(flows.class) << 5 | ecn as i32;
+    let field = i32::from(flows.dscp) << 2 | ecn as i32;
     Ok(setsockopt(socket, sockopt::Ipv4Tos, &field)?)
 }
 

@@ -85,7 +85,7 @@ impl OwnAqm {
         let ecn = Ecn::NotEct;
         let enqueued_at = Time::ZERO;
         let packet =
-            PacketView { size: 0, flow: 0, flow_hash: 0, rtt: None, class: 0, enqueued_at, ecn, can_mark: false };
+            PacketView { size: 0, flow: 0, flow_hash: 0, rtt: None, dscp: 0, enqueued_at, ecn, can_mark: false };
         Ok(Self {
             hooks: bound,
             packet: Py::new(py, Packet::from(&packet))?,

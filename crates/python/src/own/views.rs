@@ -30,7 +30,9 @@ pub struct Packet {
     flow: u32,
     /// Round-trip time that its sender announces, s; None if it does not.
     rtt: Option<f64>,
-    /// Class selector of its DSCP, 0 to 7.
+    /// Its DSCP, 0 to 63.
+    dscp: u8,
+    /// Class selector of its DSCP, 0 to 7: the upper three bits.
     class_selector: u8,
     /// Time at which it joined the queue, s.
     enqueued_at: f64,
@@ -46,7 +48,8 @@ impl From<&PacketView> for Packet {
             size: view.size,
             flow: view.flow,
             rtt: view.rtt.map(Span::seconds),
-            class_selector: view.class,
+            dscp: view.dscp,
+            class_selector: view.class(),
             enqueued_at: view.enqueued_at.seconds(),
             ecn: match view.ecn {
                 Ecn::NotEct => "not-ect",

@@ -2,6 +2,7 @@
 
 use super::call::CallResult;
 use super::declared::measures;
+use super::qoo;
 use super::slowdown::{SlowdownResult, Slowdowns};
 use super::spans::Spans;
 use crate::engine::phases::PhaseEntry;
@@ -56,16 +57,41 @@ measures! {
         /// Percentiles are exact to 0.1 %.
         packet_delay_p50: Option<f64>, "Packet delay median" in DELAY = group.delays[1];
         /// 95 % of the packets take at most this long.
-        packet_delay_p95: Option<f64>, "Packet delay p95" in DELAY = group.delays[2];
+        packet_delay_p95: Option<f64>, "Packet delay p95" in DELAY = group.delays[3];
         /// 99 % of the packets take at most this long.
-        packet_delay_p99: Option<f64>, "Packet delay p99" in DELAY = group.delays[3];
+        packet_delay_p99: Option<f64>, "Packet delay p99" in DELAY = group.delays[4];
         /// 99.9 % of the packets take at most this long.
-        packet_delay_p999: Option<f64>, "Packet delay p99.9" in DELAY = group.delays[4];
+        packet_delay_p999: Option<f64>, "Packet delay p99.9" in DELAY = group.delays[5];
         /// Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481).
         ///
         /// The packet delay variation of section 4.2.
         packet_delay_variation_p99: Option<f64>, "Delay variation p99" in DELAY, less =
-            group.delays[3].zip(group.delays[0]).map(|(p99, least)| p99 - least);
+            group.delays[4].zip(group.delays[0]).map(|(p99, least)| p99 - least);
+        /// Quality of Outcome of browsing over such a path, 0 to 100 (draft-ietf-ippm-qoo).
+        ///
+        /// The worse of two scores, each 100 up to what is perfect for the application and 0 from what is useless on: the latency that
+        /// 90 % of the packets do not exceed (50 and 150 ms) and the share of packets lost (0.5 and 1 %), by the profile of LibreQoS 2.0. The
+        /// latency is the packet delay and half of the round-trip propagation: a way back without a queue. Lost are datagrams that
+        /// were not received, and segments that queues have dropped.
+        qoo_web: Option<f64>, "QoO web" in SCORE, more = group.qoo(&qoo::WEB);
+        /// Quality of Outcome of a video conference, 0 to 100.
+        ///
+        /// As `qoo_web`, of 95 % of the packets: 50 and 100 ms, 0.1 and 0.5 %.
+        qoo_conferencing: Option<f64>, "QoO conferencing" in SCORE, more = group.qoo(&qoo::CONFERENCING);
+        /// Quality of Outcome of a game, 0 to 100.
+        ///
+        /// As `qoo_web`, of 95 % of the packets: 50 and 100 ms, 0.5 and 1 %.
+        qoo_gaming: Option<f64>, "QoO gaming" in SCORE, more = group.qoo(&qoo::GAMING);
+        /// Quality of Outcome of a backup, 0 to 100.
+        ///
+        /// As `qoo_web`, of 95 % of the packets: 100 and 150 ms, 0.1 and 1 %.
+        qoo_backup: Option<f64>, "QoO backup" in SCORE, more = group.qoo(&qoo::BACKUP);
+        /// Round trips a minute of its packets (RPM, draft-ietf-ippm-responsiveness).
+        ///
+        /// 60 s over the mean of the 95 % shortest round trips: packet delay and half of the round-trip propagation, a way back
+        /// without a queue. Of a group that loads the path this is the draft's loaded responsiveness, of a sparse one beside it the
+        /// foreign one; the draft's responsiveness is the mean of the two. Its probes measure with handshakes and requests.
+        rpm: Option<f64>, "RPM" in COUNT, more = group.rpm();
         /// Mean time from the first transmission of a segment to its arrival.
         ///
         /// The packet delay, retransmissions included, of Li et al. (2014), section 3.1: of each segment received, once. It does
@@ -118,6 +144,11 @@ measures! {
     }
 }
 
+/// Shares of the packets whose delay is asked for.
+const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.95, 0.99, 0.999];
+/// Share of the round trips that RPM keeps (the draft's TMP).
+const RPM_KEPT: f64 = 0.95;
+
 /// The phases of each flow of a group.
 pub type PhaseTable = Vec<Vec<PhaseEntry>>;
 
@@ -144,10 +175,12 @@ pub struct GroupFacts<'a> {
     goodput: f64,
     jain: Option<f64>,
     dropped: u64,
+    /// Half of the flows' mean round-trip propagation, s.
+    way_back: f64,
     /// Retransmissions included.
     segment_delay: Spans,
-    /// Packet delay: least, median, 95 %, 99 %, 99.9 %.
-    delays: [Option<f64>; 5],
+    /// Packet delay that these shares of the packets do not exceed.
+    delays: [Option<f64>; SHARES.len()],
     /// Completion time: median, 95 %, 99 %.
     completions: [Option<f64>; 3],
     call: Option<CallResult>,
@@ -168,8 +201,9 @@ impl<'a> GroupFacts<'a> {
             goodputs,
             jain: jain(always_active.map(|share| share.goodput)),
             dropped: shares.iter().map(|share| share.dropped).sum(),
+            way_back: shares.iter().map(|share| share.rtt.seconds()).sum::<f64>() / shares.len().max(1) as f64 / 2.0,
             segment_delay: meter.segment_delay(),
-            delays: meter.packet_delay.quantiles([0.0, 0.5, 0.95, 0.99, 0.999]),
+            delays: meter.packet_delay.quantiles(SHARES),
             completions: meter.completion.quantiles([0.5, 0.95, 0.99]),
             call: None,
             video: None,
@@ -179,6 +213,17 @@ impl<'a> GroupFacts<'a> {
     fn drop_ratio(&self) -> f64 {
         let sent = self.dropped + self.meter.packet_delay.count();
         if sent > 0 { self.dropped as f64 / sent as f64 } else { 0.0 }
+    }
+
+    fn rpm(&self) -> Option<f64> {
+        let round_trip = self.meter.packet_delay.trimmed_mean(RPM_KEPT)? + self.way_back;
+        (round_trip > 0.0).then(|| 60.0 / round_trip)
+    }
+
+    fn qoo(&self, profile: &qoo::QooProfile) -> Option<f64> {
+        let delay = self.delays[SHARES.iter().position(|share| *share == profile.percentile)?]?;
+        let loss_ratio = self.call.as_ref().map_or_else(|| self.drop_ratio(), |call| call.loss_ratio);
+        Some(profile.score(delay + self.way_back, loss_ratio))
     }
 
     /// With what only groups of some kinds have.
@@ -449,6 +494,29 @@ mod tests {
         let [mean, p99] = [delay.mean(), delay.quantile(0.99)].map(|delay| delay.unwrap() * 1e3);
         assert!((mean - 110.0).abs() < 1e-6, "(40 + 40 + 250)/3 ms, not {mean}");
         assert!((p99 - 250.0).abs() < 0.25, "{p99}");
+    }
+
+    #[test]
+    fn quality_of_outcome_takes_the_share_of_the_packets_that_its_profile_says() {
+        // 20 ms one way, but 8 of 100 packets 80 ms; 20 ms back. At 90 % 40 ms, perfect; at 95 % 100 ms, of no use to a game.
+        let mut meter = GroupMeter::default();
+        (0..100).for_each(|n| meter.count(Span::from_millis(if n < 8 { 80 } else { 20 }), false));
+        let share = FlowShare { goodput: 0.0, always_active: true, dropped: 0, rtt: Span::from_millis(40) };
+        let facts = GroupFacts::new(&[&share], &meter, SenderCounters::default());
+        assert_eq!(facts.qoo(&qoo::WEB), Some(100.0));
+        assert!(facts.qoo(&qoo::GAMING).unwrap() < 0.2, "percentiles are exact to 0.1 %");
+        assert_eq!(GroupFacts::new(&[], &GroupMeter::default(), SenderCounters::default()).qoo(&qoo::WEB), None);
+    }
+
+    #[test]
+    fn rpm_by_hand() {
+        // 40 ms one way and 10 ms back, 50 ms: 1200 a minute. The packet in twenty that takes a second is left out.
+        let mut meter = GroupMeter::default();
+        (0..20).for_each(|n| meter.count(Span::from_millis(if n == 7 { 1000 } else { 40 }), false));
+        let share = FlowShare { goodput: 0.0, always_active: true, dropped: 0, rtt: Span::from_millis(20) };
+        let rpm = GroupFacts::new(&[&share], &meter, SenderCounters::default()).rpm().unwrap();
+        assert!((rpm - 1200.0).abs() < 1.2, "{rpm}");
+        assert_eq!(GroupFacts::new(&[], &GroupMeter::default(), SenderCounters::default()).rpm(), None);
     }
 
     #[test]

@@ -78,6 +78,19 @@ impl Histogram {
         })
     }
 
+    /// Mean of the least values, so many of all, in seconds; `None` without a value.
+    pub fn trimmed_mean(&self, share: f64) -> Option<f64> {
+        let all: u64 = self.counts.stored().map(|(_, count)| u64::from(count)).sum();
+        let kept = (share * all as f64).ceil();
+        let (mut left, mut total) = (kept, 0.0);
+        for (bin, count) in self.counts.stored() {
+            let taken = f64::from(count).min(left);
+            total += taken * middle(bin);
+            left -= taken;
+        }
+        (kept > 0.0).then(|| total / kept * 1e-9)
+    }
+
     /// The distribution as a polyline: values in seconds, and the share of all that do not exceed each. Neighbouring bins
     /// are taken together, so that a point follows another by 1.6 % at most where there are values; shares are exact to
     /// a nanosecond. It begins at the share 0, unless values below a nanosecond are the least, and ends at 1; empty

@@ -82,6 +82,11 @@ measures! {
         dropped: u64, "Dropped" in PACKETS = link.accounts.dropped;
         /// Packets marked.
         marked: u64, "Marked" in PACKETS = link.accounts.marked;
+        /// Packets that queue protection has sent to the classic queue.
+        ///
+        /// They belong into the low-latency queue of [`dualpi2`](schemes/dualpi2.md) or [`docsis-lld`](schemes/docsis-lld.md), but
+        /// their flow builds a queue there (RFC 9957). 0 without queue protection.
+        sanctioned: u64, "Sanctioned" in PACKETS = link.accounts.sanctioned;
         /// Packets sent and lost on the wire.
         ///
         /// By [impairments](impairments.md): they are in `departed` and in no drop.

@@ -9,6 +9,7 @@ pub mod histogram;
 pub mod link;
 pub mod losses;
 mod pcap;
+pub mod qoo;
 pub mod result;
 pub mod settling;
 mod shape;

@@ -62,7 +62,7 @@ impl<'a> Frames<'a> {
     fn frame(&mut self, packet: &Packet) -> Frame {
         let shape = self.trace.shapes[usize::from(self.trace.group_of[packet.flow as usize])];
         let transfer = self.transfers.of(packet);
-        let segment = match packet.kind {
+        let segment = match packet.kind() {
             PacketKind::Foreign | PacketKind::ForeignReply => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent if shape.is_udp => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent => Segment::data(&shape, packet),
@@ -71,7 +71,7 @@ impl<'a> Frames<'a> {
             }
         };
         let mut frame = Frame { bytes: [0; LONGEST], length: ETHERNET + IP + segment.header + segment.payload };
-        let is_back = packet.kind.goes_back();
+        let is_back = packet.kind().goes_back();
         ethernet(&mut frame.bytes[..14], is_back);
         ip(&mut frame.bytes[14..34], packet, &segment, is_back);
         let ports = [49152 + (transfer % 16384) as u16, RECEIVER_PORT];
@@ -178,7 +178,7 @@ fn ip(header: &mut [u8], packet: &Packet, segment: &Segment, is_back: bool) {
     let receiver = sender | 0x80_0000;
     let (from, to) = if is_back { (receiver, sender) } else { (sender, receiver) };
     let length = (IP + segment.header + segment.payload) as u16;
-    header[0..2].copy_from_slice(&[0x45, packet.class() << 5 | ecn]);
+    header[0..2].copy_from_slice(&[0x45, packet.dscp() << 2 | ecn]);
     header[2..4].copy_from_slice(&length.to_be_bytes());
     header[6..10].copy_from_slice(&[0x40, 0, 64, segment.protocol()]); // not to be fragmented; time to live 64
     header[12..16].copy_from_slice(&from.to_be_bytes());
@@ -216,7 +216,7 @@ mod tests {
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {
         let (sent_at, rtt) = (Time::ZERO, Default::default());
         let data = Data { sent_at, seq, rtt, ecn, is_cwr, is_push: false, is_resent: false };
-        Packet::of_data(Label { stamp: Stamp::new(5, 0), ..Label::default() }, size, data)
+        Packet::of_data(Label { stamp: Stamp::new(5 << 3, 0), ..Label::default() }, size, data)
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Flow {
     tuple: u32,
     /// Index of its [`Way`], which tells its group.
     pub way: u32,
-    /// Its class, and which transfer this is: packets of an earlier one are strangers.
+    /// Its DSCP, and which transfer this is: packets of an earlier one are strangers.
     stamp: Stamp,
     /// With its [`Ahead`].
     lanes: Lanes,
@@ -115,7 +115,7 @@ pub struct Group {
     pub keeps_connection: bool,
     /// ECN field of its packets that may carry one.
     ecn: Ecn,
-    class: u8,
+    dscp: u8,
     /// Packets carry the smoothed round-trip time.
     announces_rtt: bool,
     /// ACKs carry the one-way delay of the segment that caused them.
@@ -146,7 +146,7 @@ impl Group {
             delays_acks: spec.tcp.delayed_ack || spec.tcp.quick_acks > 0,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
-            class: spec.class,
+            dscp: spec.dscp,
             announces_rtt: spec.rtt_notification,
             measures_delay: spec.control.needs().delay,
             counts_marks: spec.control.needs().feedback == EcnFeedback::Counter,
@@ -203,7 +203,7 @@ impl Flow {
             due_since: Time::ZERO,
             connection,
             tuple,
-            stamp: Stamp::new(group.class, 0),
+            stamp: Stamp::new(group.dscp, 0),
         }
     }
 
@@ -253,9 +253,9 @@ impl Flow {
         self.lanes = self.lanes.with_spare(ahead as u16);
     }
 
-    /// Class selector of its packets, 0 to 7.
-    pub fn set_class(&mut self, class: u8) {
-        self.stamp = Stamp::new(class, self.stamp.epoch());
+    /// DSCP of its packets, 0 to 63.
+    pub fn set_dscp(&mut self, dscp: u8) {
+        self.stamp = Stamp::new(dscp, self.stamp.epoch());
     }
 
     /// Fields that its packets share.
@@ -369,7 +369,7 @@ impl Flow {
 
     /// A packet of a foreign flow leaves one of its ends.
     pub fn send_foreign(&self, packet: Packet, now: Time, path: Path<impl Schedule>) {
-        let (leg, place) = match packet.kind.goes_back() {
+        let (leg, place) = match packet.kind().goes_back() {
             true => (path.way.back(self.route()), Place::receiver(packet.flow)),
             false => (path.way.entry(self.route()), Place::sender(packet.flow)),
         };
@@ -443,7 +443,7 @@ impl Flow {
     /// A datagram has reached its end, which counts it, or is outside.
     #[inline(never)]
     fn take_datagram(&mut self, packet: Packet, time: Time, counts: bool, schedule: &mut impl Schedule) {
-        match packet.kind {
+        match packet.kind() {
             PacketKind::Foreign => schedule.hand_over(time, packet),
             _ => self.receiver.delivered += u32::from(counts),
         }

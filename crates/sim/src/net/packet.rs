@@ -28,7 +28,7 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
 /// | 116      | PSH                          | there is anything in the bits before        |
-/// | 117-119  | class                        | class                                       |
+/// | 117-119  | kind                         | kind                                        |
 /// | 120-127  | epoch                        | epoch                                       |
 ///
 /// The offset of a block is its first segment's distance from the next one expected. A first block without length is a
@@ -40,7 +40,7 @@ pub struct Packet {
     pub size: u16,
     /// Index on its route of the link that it is at or bound for; [`AT_RECEIVER`] or [`AT_SENDER`] after the last.
     pub hop: u8,
-    pub kind: PacketKind,
+    dscp: Dscp,
     /// Data: the segment; an ACK: the next one expected.
     number: u32,
     /// Of its flow ([`Label::tuple`]).
@@ -48,22 +48,22 @@ pub struct Packet {
     body: [u64; 2],
 }
 
-/// Kind of a packet.
+/// Kind of a packet, in three bits of `body`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// A segment or a datagram.
-    Data,
+    Data = 0,
     /// A segment that has been sent before.
-    Resent,
+    Resent = 1,
     /// A packet of a foreign flow, on the way that data take there.
-    Foreign,
+    Foreign = 2,
     /// The same on the way back.
-    ForeignReply,
-    Ack,
+    ForeignReply = 3,
+    Ack = 4,
     /// An ACK with a one-way delay.
-    TimedAck,
+    TimedAck = 5,
     /// An ACK with a window and a timestamp.
-    WindowAck,
+    WindowAck = 6,
 }
 
 impl PacketKind {
@@ -95,26 +95,50 @@ pub struct Label {
     pub stamp: Stamp,
 }
 
-/// Class and transfer, as they stand in the highest bits of `body`.
+/// DSCP and transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp(u16);
+pub struct Stamp {
+    dscp: Dscp,
+    epoch: u8,
+}
 
 impl Stamp {
-    const SHIFT: u32 = u64::BITS - u16::BITS;
+    /// `dscp`: 0 to 63. `epoch`: which transfer of its flow, modulo 256.
+    pub fn new(dscp: u8, epoch: u8) -> Self {
+        Self { dscp: Dscp::ALL[usize::from(dscp & 63)], epoch }
+    }
 
-    /// `class`: class selector of the DSCP, 0 to 7. `epoch`: which transfer of its flow, modulo 256.
-    pub fn new(class: u8, epoch: u8) -> Self {
-        Self(u16::from(class & 7) << (CLASS - Self::SHIFT) | u16::from(epoch) << (EPOCH - Self::SHIFT))
+    pub fn epoch(self) -> u8 {
+        self.epoch
     }
 
     /// That of the next transfer.
     pub fn next(self) -> Self {
-        Self(self.0.wrapping_add(1 << (EPOCH - Self::SHIFT)))
+        Self { epoch: self.epoch.wrapping_add(1), ..self }
     }
+}
 
-    pub fn epoch(self) -> u8 {
-        (self.0 >> (EPOCH - Self::SHIFT)) as u8
-    }
+macro_rules! dscps {
+    ($first:ident $($other:ident)*) => {
+        /// A DSCP, 0 to 63. An enum, so that the other values of its byte can tell an event of a run from a packet.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        enum Dscp {
+            #[default]
+            $first,
+            $($other),*
+        }
+
+        impl Dscp {
+            const ALL: [Self; 64] = [Self::$first, $(Self::$other),*];
+        }
+    };
+}
+
+dscps! {
+    D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15
+    D16 D17 D18 D19 D20 D21 D22 D23 D24 D25 D26 D27 D28 D29 D30 D31
+    D32 D33 D34 D35 D36 D37 D38 D39 D40 D41 D42 D43 D44 D45 D46 D47
+    D48 D49 D50 D51 D52 D53 D54 D55 D56 D57 D58 D59 D60 D61 D62 D63
 }
 
 /// Contents of a data packet.
@@ -151,7 +175,7 @@ const ECE: u32 = 50;
 const COUNTS: u32 = 51;
 const MORE: u32 = 52;
 const PUSH: u32 = 52;
-const CLASS: u32 = 53;
+const KIND: u32 = 53;
 const EPOCH: u32 = 56;
 // Where things are in an ACK's `body` as a whole.
 const OFFSET_BITS: u32 = 19;
@@ -196,8 +220,8 @@ impl Packet {
     fn new(label: Label, size: u16, hop: u8, kind: PacketKind, number: u32, body: [u64; 2]) -> Self {
         let Label { flow, tuple, stamp } = label;
         let [first, second] = body;
-        let body = [first, second | u64::from(stamp.0) << Stamp::SHIFT];
-        Self { flow, size, hop, kind, number, tuple, body }
+        let body = [first, second | (kind as u64) << KIND | u64::from(stamp.epoch) << EPOCH];
+        Self { flow, size, hop, dscp: stamp.dscp, number, tuple, body }
     }
 
     /// A body with what few ACKs tell of. By value: others need not lie in memory.
@@ -226,13 +250,17 @@ impl Packet {
         self.body = [bits as u64, (bits >> 64) as u64];
     }
 
+    /// A plain ACK becomes one of another kind.
+    fn tell_more(&mut self, kind: PacketKind) {
+        self.body[1] = self.body[1] & !(7 << KIND) | (kind as u64) << KIND | 1 << MORE;
+    }
+
     /// An ACK takes a delay along, no longer than 8.8 s.
     pub fn set_delay(&mut self, delay: Span) {
         const LONGEST: u64 = (1 << DELAY_BITS) - 1;
         let others = self.bits() & !(u128::from(LONGEST) << DELAY);
-        self.kind = PacketKind::TimedAck;
         self.set_bits(others | u128::from(delay.0.min(LONGEST)) << DELAY);
-        self.body[1] |= 1 << MORE;
+        self.tell_more(PacketKind::TimedAck);
     }
 
     /// An ACK takes a window along, of up to 2^20 - 1 segments, and when it is sent.
@@ -241,15 +269,14 @@ impl Packet {
         let window = (advertised.edge - self.number).min(LARGEST);
         let told = u128::from(window) | u128::from(Timestamp::at(advertised.sent_at).0) << WINDOW_BITS;
         let others = self.bits() & !(((1 << DELAY_BITS) - 1) << DELAY);
-        self.kind = PacketKind::WindowAck;
         self.set_bits(others | told << DELAY);
-        self.body[1] |= 1 << MORE;
+        self.tell_more(PacketKind::WindowAck);
     }
 
     /// The window that an ACK takes along, read at `now`.
     #[inline]
     pub fn advertised(&self, now: Time) -> Option<Advertised> {
-        (self.kind == PacketKind::WindowAck).then(|| {
+        (self.kind() == PacketKind::WindowAck).then(|| {
             let told = (self.bits() >> DELAY) as u64;
             let (window, stamp) = (told & ((1 << WINDOW_BITS) - 1), told >> WINDOW_BITS & Timestamp::LAST);
             Advertised { edge: self.number + window as u32, sent_at: Timestamp(stamp).time(now) }
@@ -278,7 +305,21 @@ impl Packet {
 
     /// Index of the SACK block that a count of marks replaces.
     fn count_place(&self) -> usize {
-        if self.kind == PacketKind::Ack { 2 } else { 1 }
+        if self.kind() == PacketKind::Ack { 2 } else { 1 }
+    }
+
+    /// Its kind.
+    #[inline]
+    pub fn kind(&self) -> PacketKind {
+        match self.body[1] >> KIND & 7 {
+            0 => PacketKind::Data,
+            1 => PacketKind::Resent,
+            2 => PacketKind::Foreign,
+            3 => PacketKind::ForeignReply,
+            4 => PacketKind::Ack,
+            5 => PacketKind::TimedAck,
+            _ => PacketKind::WindowAck,
+        }
     }
 
     /// Number of its transfer within its flow, modulo 256: leftovers of an earlier transfer are ignored.
@@ -304,7 +345,7 @@ impl Packet {
     /// A segment that has been sent before.
     #[inline]
     pub fn is_resent(&self) -> bool {
-        self.kind == PacketKind::Resent
+        self.kind() == PacketKind::Resent
     }
 
     /// Time at which the segment was sent first, to a microsecond; `None` of one that has been sent before, if it does not
@@ -335,9 +376,9 @@ impl Packet {
     /// An ACK with what few carry. Nothing is written to a place that is known at run time only: the reader would wait for it.
     #[inline(always)]
     fn whole(&self, ack: Ack) -> Ack {
-        let (is_timed, counts) = (self.kind == PacketKind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
+        let (is_timed, counts) = (self.kind() == PacketKind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
         let (bits, next) = (self.bits(), ack.next);
-        let room = 3 - u32::from(self.kind != PacketKind::Ack) - u32::from(counts);
+        let room = 3 - u32::from(self.kind() != PacketKind::Ack) - u32::from(counts);
         let [first, second, third] = [0, 1, 2].map(|i| {
             let (offset, len) =
                 ((bits >> (i * BLOCK_BITS)) as u32 & OFFSETS, (bits >> (i * BLOCK_BITS + OFFSET_BITS)) as u16);
@@ -399,7 +440,7 @@ impl AnnouncedRtt {
 impl WirePacket for Packet {
     /// An ACK has none.
     fn set_ecn(&mut self, ecn: Ecn) {
-        if self.kind.is_data() {
+        if self.kind().is_data() {
             self.body[1] = self.body[1] & !(3 << ECN) | (ecn as u64) << ECN;
         }
     }
@@ -417,16 +458,16 @@ impl Carried for Packet {
     /// That of an ACK is the other direction's.
     #[inline]
     fn flow_hash(&self) -> u32 {
-        if self.kind.goes_back() { !self.tuple } else { self.tuple }
+        if self.kind().goes_back() { !self.tuple } else { self.tuple }
     }
     #[inline]
     fn host(&self) -> u32 {
         let sends_data = self.tuple >> PORT_BITS;
-        if self.kind.goes_back() { MAX_HOSTS + sends_data } else { sends_data }
+        if self.kind().goes_back() { MAX_HOSTS + sends_data } else { sends_data }
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        if !self.kind.is_data() {
+        if !self.kind().is_data() {
             return Ecn::NotEct; // RFC 3168, section 6.1.4
         }
         match self.body[1] >> ECN & 3 {
@@ -437,12 +478,12 @@ impl Carried for Packet {
         }
     }
     #[inline]
-    fn class(&self) -> u8 {
-        (self.body[1] >> CLASS) as u8 & 7
+    fn dscp(&self) -> u8 {
+        self.dscp as u8
     }
     #[inline]
     fn rtt(&self) -> Option<Span> {
-        if self.kind.is_data() { self.data().rtt.span() } else { None }
+        if self.kind().is_data() { self.data().rtt.span() } else { None }
     }
     #[inline]
     fn mark(&mut self) {

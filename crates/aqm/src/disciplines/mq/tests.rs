@@ -20,8 +20,8 @@ impl Carried for Packet {
     fn host(&self) -> u32 {
         self.flow / 10
     }
-    fn class(&self) -> u8 {
-        self.class
+    fn dscp(&self) -> u8 {
+        self.class << 3
     }
     fn ecn(&self) -> Ecn {
         Ecn::NotEct

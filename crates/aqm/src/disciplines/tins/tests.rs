@@ -22,8 +22,8 @@ impl Carried for Packet {
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
-    fn class(&self) -> u8 {
-        self.0
+    fn dscp(&self) -> u8 {
+        self.0 << 3
     }
     fn mark(&mut self) {}
 }

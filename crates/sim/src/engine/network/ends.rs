@@ -133,7 +133,7 @@ impl NetworkState {
             return;
         }
         self.events += 1;
-        if packet.kind == PacketKind::ForeignReply {
+        if packet.kind() == PacketKind::ForeignReply {
             return self.agenda.hand_over(self.now, *packet);
         }
         let connection = flow.connection;

@@ -104,7 +104,7 @@ impl Ord for Arrival {
 impl ForeignEvent {
     fn of(Decision { time, packet, outcome }: Decision<Packet>) -> Self {
         let data = packet.data();
-        let is_reply = packet.kind.goes_back();
+        let is_reply = packet.kind().goes_back();
         let told =
             ForeignPacket { flow: packet.flow, is_reply, size: packet.size, ecn: packet.ecn(), number: data.seq };
         Self { time, sent: data.sent_at, packet: told, outcome }
@@ -132,11 +132,11 @@ impl Simulation {
         foreign.collect()
     }
 
-    /// Adds a flow to a foreign group; `tuple` stands for its addresses (bits 12 and up) and ports, `class` is that of its packets.
-    pub fn add_foreign_flow(&mut self, group: usize, rtt: Span, tuple: u32, class: u8) -> u32 {
+    /// Adds a flow to a foreign group; `tuple` stands for its addresses (bits 12 and up) and ports, `dscp` is that of its packets.
+    pub fn add_foreign_flow(&mut self, group: usize, rtt: Span, tuple: u32, dscp: u8) -> u32 {
         let peer = Peer { way: self.network.routes.way(group, 0), rtt, tuple, phase: Span::ZERO };
         let flow = self.network.add_flow(peer, Flow::NO_CONNECTION);
-        self.network.flows[flow as usize].set_class(class);
+        self.network.flows[flow as usize].set_dscp(dscp);
         flow
     }
 
@@ -205,7 +205,7 @@ impl Simulation {
 
     fn note_sent(&mut self, packet: Packet) {
         let group = self.network.routes.group(self.network.flows[packet.flow as usize].way);
-        self.network.group_meters[group].sent += u64::from(!packet.kind.goes_back());
+        self.network.group_meters[group].sent += u64::from(!packet.kind().goes_back());
     }
 
     /// An end of a foreign flow has got so many bytes, of what it counts as goodput, at the present.

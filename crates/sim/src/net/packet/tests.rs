@@ -3,11 +3,11 @@ use super::*;
 #[test]
 fn data_carries_what_is_put_into_it() {
     let rtt = AnnouncedRtt::new(Span::from_seconds(0.08));
-    let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(5, 255) };
+    let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(45, 255) };
     let (is_cwr, is_push, is_resent) = (true, true, true);
     let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr, is_push, is_resent };
     let mut packet = Packet::of_data(label, 1500, data);
-    assert_eq!((packet.ecn(), packet.class(), packet.host()), (Ecn::Ect1, 5, MAX_HOSTS - 1));
+    assert_eq!((packet.ecn(), packet.dscp(), packet.host()), (Ecn::Ect1, 45, MAX_HOSTS - 1));
     assert_eq!(packet.flow_hash(), u32::MAX - 1);
     packet.mark();
     let out = packet.data();
@@ -19,7 +19,7 @@ fn data_carries_what_is_put_into_it() {
 #[test]
 fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
     let s = |seconds| Time::ZERO + Span::from_seconds(seconds);
-    let (label, rtt) = (Label { stamp: Stamp::new(7, 255), ..label() }, AnnouncedRtt::new(Span::from_seconds(6.0)));
+    let (label, rtt) = (Label { stamp: Stamp::new(63, 255), ..label() }, AnnouncedRtt::new(Span::from_seconds(6.0)));
     let (is_cwr, is_push, is_resent) = (true, true, false);
     let data = Data { sent_at: s(3000.0), seq: 5, rtt, ecn: Ecn::Ce, is_cwr, is_push, is_resent };
     let first = Packet::of_data(label, 1500, data);
@@ -34,7 +34,7 @@ fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
             (out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr, out.is_push, out.is_resent),
             (s(3000.0), 5, rtt, Ecn::Ce, true, true, true)
         );
-        assert_eq!((again.class(), again.epoch(), again.flow), (7, 255, 9));
+        assert_eq!((again.dscp(), again.epoch(), again.flow), (63, 255, 9));
     }
     assert!(!Packet::of_ack(label, 40, 0, &Ack { is_resent: true, ..Ack::default() }).is_resent(), "no segment");
 }
@@ -51,7 +51,7 @@ fn an_ack_takes_a_window_along_and_its_time_which_a_segment_echoes() {
         packet.set_advertised(Advertised { edge: 70 + 1_048_575, sent_at: sent });
         assert_eq!(packet.advertised(heard), Some(Advertised { edge: 70 + 1_048_575, sent_at: told }));
         assert_eq!(packet.ack(), Ack { sack: Sack { starts: [72, 80, 0], lens: [1, 2, 0] }, ..ack });
-        assert!((packet.kind.is_data(), packet.kind.goes_back()) == (false, true));
+        assert!((packet.kind().is_data(), packet.kind().goes_back()) == (false, true));
         let data = Data {
             sent_at: heard,
             seq: 5,
@@ -71,7 +71,7 @@ fn an_ack_takes_a_window_along_and_its_time_which_a_segment_echoes() {
 }
 
 fn label() -> Label {
-    Label { flow: 9, tuple: 0x1abc, stamp: Stamp::new(6, 3) }
+    Label { flow: 9, tuple: 0x1abc, stamp: Stamp::new(46, 3) }
 }
 
 /// The largest offset, the longest block, the last segment of all.
@@ -89,7 +89,7 @@ fn an_ack_carries_what_is_put_into_it() {
             let packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
             assert_eq!(packet.ack(), Ack { sack: kept, ..ack });
             assert_eq!((packet.epoch(), packet.hop, packet.flow), (3, AT_SENDER, 9));
-            assert_eq!((packet.class(), packet.host()), (6, MAX_HOSTS + 1), "its flow's class, the receiver's host");
+            assert_eq!((packet.dscp(), packet.host()), (46, MAX_HOSTS + 1), "its flow's DSCP, the receiver's host");
             assert_eq!(packet.flow_hash(), !0x1abc);
             assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
         }
@@ -120,7 +120,7 @@ fn a_delay_takes_the_place_of_the_third_block() {
             let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
             packet.set_delay(Span(ps));
             assert_eq!(packet.ack(), Ack { sack: kept, delay: Span(carried), ..ack });
-            assert_eq!((packet.epoch(), packet.class()), (3, 6));
+            assert_eq!((packet.epoch(), packet.dscp()), (3, 46));
         }
     }
 }
@@ -143,7 +143,7 @@ fn a_count_of_marks_takes_the_place_of_the_last_block_that_is_left() {
         packet.set_delay(ack.delay);
         packet.set_marks(ack.ce);
         assert_eq!(packet.ack(), Ack { sack: one, ..ack });
-        assert_eq!((packet.epoch(), packet.class(), packet.flow_hash()), (3, 6, !0x1abc));
+        assert_eq!((packet.epoch(), packet.dscp(), packet.flow_hash()), (3, 46, !0x1abc));
     }
 }
 

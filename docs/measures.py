@@ -16,10 +16,17 @@ from dataclasses import dataclass
 
 from aqmlab.runs.metric import Measured
 '''
-PLACES = {"LinkResult": ("drops",), "FlowResult": (), "CallResult": (), "VideoResult": (), "SlowdownResult": ()}
+PLACES = {
+    "LinkResult": ("drops",),
+    "FlowResult": (),
+    "CallResult": (),
+    "VideoResult": (),
+    "MediaResult": (),
+    "SlowdownResult": (),
+}
 """The results that have a table, and those whose fields follow in it, with a name of the place before theirs."""
 
-PARTS = ("CallResult", "VideoResult", "SlowdownResult")
+PARTS = ("CallResult", "VideoResult", "MediaResult", "SlowdownResult")
 """Results within that of a group of flows, which only some groups have."""
 
 TYPES = {
@@ -28,6 +35,7 @@ TYPES = {
     "u64": "int",
     "Vec<(f64, Option<f64>)>": "Sequence[tuple[float, float | None]]",
     "BTreeMap<&'static str, u64>": "Mapping[str, int]",
+    "RateTable": "Sequence[Sequence[float]]",
     "PhaseTable": "Sequence[Sequence[tuple[float, str]]]",
 }
 """Types of Rust in Python."""

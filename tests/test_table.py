@@ -111,7 +111,14 @@ def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
 
 @pytest.mark.parametrize(
     "result",
-    [metrics.LinkResult, metrics.FlowResult, metrics.CallResult, metrics.VideoResult, metrics.SlowdownResult],
+    [
+        metrics.LinkResult,
+        metrics.FlowResult,
+        metrics.CallResult,
+        metrics.VideoResult,
+        metrics.MediaResult,
+        metrics.SlowdownResult,
+    ],
 )
 def test_the_classes_have_the_fields_that_the_engine_declares(result: type) -> None:
     declared = _core.measures()[result.__name__]["fields"]

@@ -8,10 +8,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from aqmlab.names import unknown
-from aqmlab.runs.declared import CallResult, FlowResult, LinkResult, SlowdownResult, VideoResult
+from aqmlab.runs.declared import CallResult, FlowResult, LinkResult, MediaResult, SlowdownResult, VideoResult
 from aqmlab.runs.metric import Metric, Shown, of
 
-__all__ = ["CallResult", "FlowResult", "LinkResult", "Metric", "Shown", "SlowdownResult", "VideoResult"]
+__all__ = [
+    "CallResult",
+    "FlowResult",
+    "LinkResult",
+    "MediaResult",
+    "Metric",
+    "Shown",
+    "SlowdownResult",
+    "VideoResult",
+]
 
 PERCENT = Shown(100, "%", 2)
 COUNT = Shown(1, "1", 0)
@@ -41,6 +50,7 @@ OF_FLOWS = (
     *of("FlowResult"),
     *_within("CallResult", "call."),
     *_within("VideoResult", "video."),
+    *_within("MediaResult", "media."),
     *_within("SlowdownResult", "slowdown."),
 )
 """Everything that is measured of a group of flows, and of all together."""

@@ -8,7 +8,7 @@ use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Ack, Advertised, Sack};
 
-/// The hop of an ACK that has passed all queues: it reaches its sender.
+/// The hop of an ACK that has passed all queues: it reaches its sender. Also of media, when they reach their receiver.
 pub const AT_SENDER: u8 = u8::MAX;
 /// The hop of a segment or datagram that has passed all queues: it reaches its receiver's access link. No route has it.
 pub const AT_RECEIVER: u8 = u8::MAX - 1;
@@ -59,6 +59,10 @@ pub enum PacketKind {
     Foreign,
     /// The same on the way back.
     ForeignReply,
+    /// A packet of a call that adapts.
+    Media,
+    /// The feedback of its receiver.
+    Feedback,
     Ack,
     /// An ACK with a one-way delay.
     TimedAck,
@@ -76,7 +80,13 @@ impl PacketKind {
     /// It goes from the end that data reach to the other one.
     #[inline]
     pub fn goes_back(self) -> bool {
-        self == PacketKind::ForeignReply || !self.is_data()
+        matches!(self, PacketKind::ForeignReply | PacketKind::Feedback) || !self.is_data()
+    }
+
+    /// Its ends are those of a call that adapts.
+    #[inline]
+    pub fn is_media(self) -> bool {
+        matches!(self, PacketKind::Media | PacketKind::Feedback)
     }
 
     /// Its ends are outside of the simulation.
@@ -171,7 +181,7 @@ impl Packet {
         Self::new(label, size, 0, kind, data.seq, [data.sent_at.0, traits])
     }
 
-    /// A packet of a foreign flow, which is known by its number, from `hop` on.
+    /// A packet of a foreign flow or of media, which is known by its number, from `hop` on.
     pub fn of_foreign(
         label: Label,
         size: u16,

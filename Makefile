@@ -134,11 +134,12 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 docs: build  ## Rewrite the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
-pictures: build  ## Redraw the pictures on the pages of schemes, lessons, fabrics, Wi-Fi and controllers
+pictures: build  ## Redraw the pictures on the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/fabric.py
 	$(BIN)/python docs/wifi.py
 	$(BIN)/python docs/autorate.py
+	$(BIN)/python docs/media.py
 
 deployed: build  ## Measure what the deployed schemes promise, and on a home line; writes docs/deployed.md, home.md
 	$(BIN)/python docs/deployed.py

@@ -21,12 +21,13 @@ PLACES: dict[str, tuple[str, ...]] = {
     "FlowResult": (),
     "CallResult": (),
     "VideoResult": (),
+    "MediaResult": (),
     "SlowdownResult": (),
     "StationResult": (),
 }
 """The results that have a table, and those whose fields follow in it, with a name of the place before theirs."""
 
-PARTS = ("CallResult", "VideoResult", "SlowdownResult")
+PARTS = ("CallResult", "VideoResult", "MediaResult", "SlowdownResult")
 """Results within that of a group of flows, which only some groups have."""
 
 TYPES = {
@@ -35,6 +36,7 @@ TYPES = {
     "u64": "int",
     "Vec<(f64, Option<f64>)>": "Sequence[tuple[float, float | None]]",
     "BTreeMap<&'static str, u64>": "Mapping[str, int]",
+    "RateTable": "Sequence[Sequence[float]]",
     "PhaseTable": "Sequence[Sequence[tuple[float, str]]]",
 }
 """Types of Rust in Python."""

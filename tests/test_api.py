@@ -38,7 +38,9 @@ PUBLIC = {
     "aqmlab.runs.comparison": ["Comparison"],
     "aqmlab.runs.engines": ["Difference", "EngineComparison"],
     "aqmlab.runs.live": ["EmulatedLine", "LiveRun", "beside", "live", "replay"],
-    "aqmlab.runs.metrics": ["CallResult", "FlowResult", "LinkResult", "SlowdownResult", "StationResult", "VideoResult"],
+    "aqmlab.runs.metrics": [
+        *("CallResult", "FlowResult", "LinkResult", "MediaResult", "SlowdownResult", "StationResult", "VideoResult"),
+    ],
     "aqmlab.runs.results": ["EngineResult", "RunResult"],
     "aqmlab.runs.shards": ["Shard", "shard"],
     "aqmlab.runs.sweep": ["Precision", "Sweep", "precision"],

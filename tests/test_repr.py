@@ -78,6 +78,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path: aqmlab.Path[str] = aqmlab.Path(PATH)
     for name in ("is sent", "waits", "finds no room"):
         path.up.push(0, 1000, name)
+    talkers = aqmlab.run("rmcat/5.1-one-flow", "pie").flows
     [viewers, callers] = [aqmlab.run(name, "pie").flows for name in ("home/video", "home/call")]
     small = {
         "fabric.leaves.count": 2,
@@ -92,7 +93,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     [_, outcome] = path.pop(1_500_000) or (None, None)
     twice = EngineComparison({"sim": compared, "linux": compared})  # no kernel is needed to look at one
     objects = [
-        viewers["film"], viewers["film"].video, callers["call-up"].call, fabric["web"].slowdown,
+        viewers["film"], viewers["film"].video, callers["call-up"].call, fabric["web"].slowdown, talkers["call"].media,
         cell.stations["fast"],
         scenario, run, run.total, run.engine, run.trace, *run.links.values(),
         compared, twice, twice.difference("pi", "link.queue_mean"), swept, swept.plan, swept.measured,

@@ -52,6 +52,7 @@ def test_the_catalogue_has_all_there_is(studio: Server) -> None:
         "short",
         "http",
         "video",
+        "media",
         "udp-cbr",
         "udp-onoff",
     }

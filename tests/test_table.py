@@ -116,6 +116,7 @@ def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
         metrics.FlowResult,
         metrics.CallResult,
         metrics.VideoResult,
+        metrics.MediaResult,
         metrics.SlowdownResult,
         metrics.StationResult,
     ],

@@ -134,6 +134,10 @@ fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
         found.push(refuse("kind", "\"quic\" is a stack that runs in the simulator only".into()));
         return found;
     }
+    if flows.traffic.media().is_some() {
+        found.push(refuse("kind", "\"media\" is a call that runs in the simulator only".into()));
+        return found;
+    }
     if matches!(flows.traffic, Traffic::AppLimited(_)) {
         found.push(refuse("kind", "\"app-limited\" is data that our guest on Linux does not offer".into()));
     }

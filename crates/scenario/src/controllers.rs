@@ -120,7 +120,7 @@ fn read_pings(table: &mut TableReader, flows: &[FlowSpec]) -> Option<usize> {
     };
     let names: Vec<&str> = flows.iter().map(|flows| flows.name.as_str()).collect();
     match names.iter().position(|name| *name == text) {
-        Some(group) if flows[group].traffic.is_udp() => Some(group),
+        Some(group) if flows[group].traffic.rate().is_some() => Some(group),
         Some(group) => {
             let kind = flows[group].traffic.kind();
             table.refuse("pings", format!("\"{text}\" is of kind {kind}; expected datagrams, udp-cbr or udp-onoff"));

@@ -2,6 +2,7 @@
 
 use crate::distribution::Distribution;
 use crate::fabric::{FabricShape, read_hosts};
+use crate::media::read_media_ecn;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::tcp::{Tcp, read_tcp};
 use crate::traffic::{read_distribution, read_traffic, required_distribution};
@@ -19,6 +20,12 @@ const MAX_HOPS: usize = 254;
 
 /// UDP and IP (RFC 768, RFC 791 without options).
 const UDP_HEADER: Bytes = Bytes(28.0);
+
+/// RTP without extensions (RFC 3550), UDP and IP.
+const RTP_HEADER: Bytes = Bytes(40.0);
+
+/// RTP payload of a full packet, bytes: what libwebrtc fills.
+const RTP_PAYLOAD: u32 = 1200;
 
 /// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
 const QUIC_PAYLOAD: u32 = 1452;
@@ -38,6 +45,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     let name = flow.name("flows");
     let traffic = read_traffic(&mut flow);
     let is_tcp = traffic.as_ref().is_none_or(Traffic::is_tcp);
+    let media = traffic.as_ref().and_then(Traffic::media).cloned();
     let is_quic = traffic.as_ref().is_some_and(Traffic::is_foreign);
     let plan = flow.text("lines");
     let stations = flow.text("stations");
@@ -55,23 +63,24 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     let payload: Option<Bytes> = flow.optional("packet");
     let least = if is_quic { "1200 B" } else { "1 B" }; // RFC 9000, section 14
     let payload = flow.within("packet", payload, least, "64000 B").map(|bytes| bytes.0.round() as u32);
-    let access_rate: Option<Rate> = if is_quic { None } else { flow.optional("access_rate") };
+    let access_rate: Option<Rate> = if is_quic || media.is_some() { None } else { flow.optional("access_rate") };
     let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
     let dscp = read_dscp(&mut flow);
     let hosts: Option<u32> = flow.optional("hosts");
     let hosts = flow.within("hosts", hosts, "1", "1000000");
-    let ack_path = if is_tcp || is_quic { flow.raw("ack_path") } else { None };
+    let ack_path = if is_tcp || is_quic || media.is_some() { flow.raw("ack_path") } else { None };
     let ack_path = match ack_path {
         None if is_tcp && fabric.is_some() => fabric.map(|shape| shape.fabric.longest(true)),
         None => Some(Vec::new()),
         Some(value) => read_path(&mut flow, "ack_path", value, links),
     };
     let ends = fabric.and_then(|shape| read_hosts(&mut flow, &shape.fabric));
+    let has_acks = is_tcp || media.is_some();
     let branches = match (plan, shape, stations, cell) {
-        (Some(plan), Some(shape), ..) => read_branches(&mut flow, plan, shape, is_tcp),
+        (Some(plan), Some(shape), ..) => read_branches(&mut flow, plan, shape, has_acks),
         (_, _, Some(list), Some(cell)) => {
             let wired = [&path, &ack_path].map(|path| path.as_deref().unwrap_or_default());
-            read_direction(&mut flow).map(|is_up| cell.branches(list, is_up, is_tcp, wired))
+            read_direction(&mut flow).map(|is_up| cell.branches(list, is_up, has_acks, wired))
         }
         _ => Some(Vec::new()),
     };
@@ -79,11 +88,14 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         true => (flow.optional("rtt_notification").unwrap_or(false), read_tcp(&mut flow)),
         false => (false, Some(Tcp::none())),
     };
-    let ecn = read_ecn(&mut flow, tcp.as_ref().map(|tcp| &tcp.control).filter(|_| is_tcp));
+    let ecn = match &media {
+        Some(media) => read_media_ecn(&mut flow, media.law),
+        None => read_ecn(&mut flow, tcp.as_ref().map(|tcp| &tcp.control).filter(|_| is_tcp)),
+    };
     let header = match is_tcp {
         true => tcp.as_ref().map(|tcp| tcp.params.header),
         false if is_quic => Some(UDP_HEADER),
-        false => read_udp_header(&mut flow),
+        false => read_udp_header(&mut flow, if media.is_some() { RTP_HEADER } else { UDP_HEADER }),
     };
     let load = read_load(&mut flow, traffic.as_ref(), fabric.is_some());
     let phases = flow.optional("phases").unwrap_or(false);
@@ -104,8 +116,12 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         let first = branches.first()?; // a plan may have no line at all
         (path, ack_path) = (first.path.clone(), first.ack_path.clone());
     }
-    let (payload, header) =
-        (payload.unwrap_or(if is_quic { QUIC_PAYLOAD } else { profile.default_payload() }), header?);
+    let default_payload = match &media {
+        Some(_) => RTP_PAYLOAD,
+        None if is_quic => QUIC_PAYLOAD,
+        None => profile.default_payload(),
+    };
+    let (payload, header) = (payload.unwrap_or(default_payload), header?);
     let mut traffic = traffic?;
     if fabric.is_some() != ends.is_some() {
         return None; // what is wrong with the hosts has been said
@@ -225,8 +241,8 @@ fn read_ecn(flow: &mut TableReader, law: Option<&LawChoice>) -> Option<Ecn> {
     }
 }
 
-fn read_udp_header(flow: &mut TableReader) -> Option<Bytes> {
-    let header = if flow.raw("header").is_some() { flow.optional("header") } else { Some(UDP_HEADER) };
+fn read_udp_header(flow: &mut TableReader, default: Bytes) -> Option<Bytes> {
+    let header = if flow.raw("header").is_some() { flow.optional("header") } else { Some(default) };
     flow.within("header", header, "0 B", "1000 B")
 }
 

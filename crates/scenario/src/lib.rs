@@ -15,6 +15,7 @@ mod interruptions;
 mod link_trace;
 mod links;
 mod location;
+mod media;
 mod opportunity_trace;
 mod parse;
 mod policer;
@@ -41,6 +42,7 @@ pub use fading::Fading;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use interruptions::Interruptions;
 pub use location::locate;
+pub use media::{FrameSizes, Media, MediaLaw};
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
 pub use parse::{of_table, parse, parse_file, read_toml};
 pub use policer::{PolicerAction, PolicerSpec};
@@ -239,6 +241,8 @@ pub enum Traffic {
         /// Data of a transfer.
         size: Distribution<Packets>,
     },
+    /// Pictures of a call, sent as datagrams at a rate that may adapt.
+    Media(Media),
     /// Connections of a QUIC stack that is not part of the simulator (`crates/quic`), each with one stream.
     Quic(Quic),
     /// Whatever the program sends that hosts the simulation. No scenario has it.
@@ -328,6 +332,7 @@ impl Traffic {
             Traffic::Http(_) => "http",
             Traffic::Video(_) => "video",
             Traffic::Short { .. } => "short",
+            Traffic::Media(_) => "media",
             Traffic::Quic(_) => "quic",
             Traffic::Foreign => "foreign",
         }
@@ -363,7 +368,7 @@ impl Traffic {
 
     /// It is datagrams of a source.
     pub fn is_udp(&self) -> bool {
-        matches!(self, Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. })
+        matches!(self, Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. } | Traffic::Media(_))
     }
 }
 

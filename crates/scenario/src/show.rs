@@ -201,6 +201,7 @@ impl Traffic {
                 let size = size.map_or("no end".into(), |size| format!("{} B", size.0));
                 vec![("size", size), ("congestion_control", control.name().into())]
             }
+            Traffic::Media(media) => media.resolved(),
             Traffic::UdpCbr { rate } => vec![("rate", rate.text())],
             Traffic::UdpOnOff { rate, on, off } => {
                 vec![("rate_on", rate.text()), ("on", on.text()), ("off", off.text())]

@@ -1,6 +1,7 @@
 //! Reads what a group of flows sends.
 
 use crate::distribution::{Distribution, RandomQuantity};
+use crate::media::read_media;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::{OfferedData, Pages, Quic, QuicControl, Traffic, Video};
 use aqmlab_core::problem::{clip, unknown};
@@ -8,7 +9,7 @@ use aqmlab_core::{Bytes, Frequency, Packets, Quantity, Rate, Span};
 use toml::Value;
 
 /// Kinds of traffic, as a scenario calls them.
-const KINDS: [&str; 8] = ["ftp", "app-limited", "udp-cbr", "udp-onoff", "http", "video", "short", "quic"];
+const KINDS: [&str; 9] = ["ftp", "app-limited", "udp-cbr", "udp-onoff", "media", "http", "video", "short", "quic"];
 
 /// The traffic of one `[[flows]]`, by its `kind`; `ftp` if there is none.
 pub fn read_traffic(flow: &mut TableReader) -> Option<Traffic> {
@@ -17,6 +18,7 @@ pub fn read_traffic(flow: &mut TableReader) -> Option<Traffic> {
         Some("app-limited") => read_offered(flow).map(Traffic::AppLimited),
         Some("udp-cbr") => read_rate(flow, "rate").map(|rate| Traffic::UdpCbr { rate }),
         Some("udp-onoff") => read_on_off(flow),
+        Some("media") => read_media(flow).map(Traffic::Media),
         Some("http") => read_pages(flow).map(Traffic::Http),
         Some("video") => read_video(flow).map(Traffic::Video),
         Some("short") => read_short(flow),

@@ -18,6 +18,7 @@
 //!               client       requests of web sessions, short transfers and players
 //!               ends         the hosts of a fabric between which transfers go
 //!               video        a player of adaptive video: bitrate, stalls
+//!               media        a call that adapts: encoder, sender and its laws, feedback, frames
 //!   environment/             a link as an agent sees it: observations, actions, many links side by side
 //!   measure/    histogram    percentiles at a nanosecond a sample
 //!               spans        a sample of times
@@ -26,6 +27,7 @@
 //!               settling     settling time of a queue
 //!               group        measures of a group of flows
 //!               call         measures of a call
+//!               media        measures of a call's frames
 //!               slowdown     slowdown of transfers by size
 //!               result       metrics and time series of a run
 //!               trace        the events of each packet at a link
@@ -72,6 +74,7 @@ pub use measure::call::CallResult;
 pub use measure::declared::{Field, Measure, Preference, Unit};
 pub use measure::group::{FlowResult, jain};
 pub use measure::link::{LinkMeter, LinkResult, LinkUsage, SHARED_DROPS};
+pub use measure::media::{MediaResult, RateTable};
 pub use measure::result::{Delays, EngineStats, FlowTable, Output, RunResult, Series, TransferTable};
 pub use measure::settling::Stage;
 pub use measure::slowdown::SlowdownResult;

@@ -98,6 +98,8 @@ def _of_group(group: Group) -> Iterable[Sign]:
             yield Sign("latency", f"{place}.packet_delay_p99", more=False)
             if is_call(group):
                 yield Sign("latency", f"{place}.call.mos", more=True)
+        case "media":
+            yield Sign("latency", f"{place}.media.frame_delay_p95", more=False)
         case "app-limited":
             yield Sign("latency", f"{place}.packet_delay_p99", more=False)
         case "http" | "short":

@@ -40,6 +40,40 @@ class VideoResult(Measured):
 
 
 @dataclass(frozen=True)
+class MediaResult(Measured):
+    """The media of a group after the warm-up, over all its flows."""
+
+    frames: int
+    """Frames that the encoders have made."""
+    target: float | None
+    """Mean rate that the laws have asked of the encoders. Unit: bit/s."""
+    frame_delay_mean: float | None
+    """Mean time from the capture of a frame to the arrival of its last packet. Unit: s."""
+    frame_delay_p95: float | None
+    """95 % of the frames are complete at most this long after their capture. Unit: s."""
+    frame_delay_p99: float | None
+    """99 % of the frames are complete at most this long after their capture. Unit: s."""
+    display_delay_mean: float | None
+    """Mean time from the capture of a frame to its display. Unit: s."""
+    late_ratio: float | None
+    """Frames that were complete after they should have been shown, over frames that were shown or lost."""
+    lost_ratio: float | None
+    """Frames that were never complete, over frames that were shown or lost."""
+    freezes: int
+    """Times the picture stood still."""
+    freeze_ratio: float | None
+    """Share of the time for which the picture stood still."""
+    rate_variation: float | None
+    """Standard deviation of the rate that arrives, over its mean."""
+    resent: int
+    """Packets that were sent again. Unit: packets."""
+    feedback_rate: float
+    """Feedback sent on the way back, with IP's header. Unit: bit/s."""
+    rates: Sequence[Sequence[float]] | None = None
+    """For each flow, the media that arrived in each second of the run, bit/s."""
+
+
+@dataclass(frozen=True)
 class SlowdownResult(Measured):
     """Completion times of transfers over a fabric after the warm-up, over those in an empty network."""
 
@@ -139,6 +173,8 @@ class FlowResult(Measured):
     """The datagrams of the group, if it sends any."""
     video: VideoResult | None = None
     """Adaptive video, if that is its kind."""
+    media: MediaResult | None = None
+    """Frames of calls that adapt, if that is its kind."""
     slowdown: SlowdownResult | None = None
     """Completion times over those in an empty network, on a fabric."""
 

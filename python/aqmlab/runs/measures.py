@@ -10,7 +10,8 @@ from aqmlab.runs.metrics import DROPS, FIRST_LINK, OF_FLOWS, OF_LINK, OF_STATION
 
 SLOWDOWN = "slowdown."
 ONLY_OF = {
-    "call.": ("udp-cbr", "udp-onoff"),
+    "call.": ("udp-cbr", "udp-onoff", "media"),
+    "media.": ("media",),
     "video.": ("video",),
     SLOWDOWN: ("short", "http", "video"),
 }
@@ -22,6 +23,7 @@ USUAL = {
     "app-limited": ("goodput", "packet_delay_p99"),
     "udp-cbr": ("packet_delay_p99", "call.loss_ratio"),
     "udp-onoff": ("packet_delay_p99", "call.loss_ratio"),
+    "media": ("goodput", "media.frame_delay_p95", "media.freezes"),
     "http": ("fct_p50", "fct_p95"),
     "short": ("fct_p50", "fct_p95"),
     "video": ("video.bitrate_mean", "video.stall_time"),

@@ -8,13 +8,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from aqmlab.names import unknown
-from aqmlab.runs.declared import CallResult, FlowResult, LinkResult, SlowdownResult, StationResult, VideoResult
+from aqmlab.runs.declared import (
+    CallResult,
+    FlowResult,
+    LinkResult,
+    MediaResult,
+    SlowdownResult,
+    StationResult,
+    VideoResult,
+)
 from aqmlab.runs.metric import Metric, Shown, of
 
 __all__ = [
     "CallResult",
     "FlowResult",
     "LinkResult",
+    "MediaResult",
     "Metric",
     "Shown",
     "SlowdownResult",
@@ -53,6 +62,7 @@ OF_FLOWS = (
     *of("FlowResult"),
     *_within("CallResult", "call."),
     *_within("VideoResult", "video."),
+    *_within("MediaResult", "media."),
     *_within("SlowdownResult", "slowdown."),
 )
 """Everything that is measured of a group of flows, and of all together."""

@@ -15,6 +15,7 @@ from aqmlab.runs.metrics import (
     CallResult,
     FlowResult,
     LinkResult,
+    MediaResult,
     Metric,
     SlowdownResult,
     StationResult,
@@ -73,9 +74,10 @@ def of_links(links: Mapping[str, LinkResult]) -> Sheet:
     return Sheet("", ["Link", *(metric.heading for metric in shown)], rows)
 
 
-PARTS: Mapping[str, type[CallResult] | type[VideoResult] | type[SlowdownResult]] = {
+PARTS: Mapping[str, type[CallResult] | type[VideoResult] | type[MediaResult] | type[SlowdownResult]] = {
     "call": CallResult,
     "video": VideoResult,
+    "media": MediaResult,
     "slowdown": SlowdownResult,
 }
 """The parts of a group of flows that only some kinds have."""

@@ -14,6 +14,7 @@ KINDS = {
     "short": "short transfers that arrive at random",
     "http": "web pages, one after the other",
     "video": "adaptive video over HTTP",
+    "media": "calls that adapt their rate",
     "udp-cbr": "datagrams at a constant rate, such as calls",
     "udp-onoff": "datagrams in bursts",
 }

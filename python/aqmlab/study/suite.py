@@ -39,6 +39,9 @@ LEVELS = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
 
 MOST_FLOWS = 10_000
 
+MEDIA_LAWS = ("scream", "gcc", "nada")
+"""Laws of calls that adapt."""
+
 
 @dataclass(frozen=True)
 class LinkSetting:
@@ -198,6 +201,11 @@ class Experiment:
         names = [each["name"] for each in groups if each.get("tcp", {}).get("congestion_control") == usual]
         return replace(self, fixed={**self.fixed, **{f"flows.{name}.tcp.congestion_control": law for name in names}})
 
+    def with_media_law(self, law: str) -> "Experiment":
+        """Return the experiment with another law for its calls."""
+        names = [each["name"] for each in load(self.scenario).resolved()["flows"] if each["kind"] == "media"]
+        return replace(self, fixed={**self.fixed, **{f"flows.{name}.law": law for name in names}})
+
     @property
     def has_up(self) -> bool:
         """True if there are two directions, with a link each."""
@@ -275,11 +283,12 @@ class Curves:
 
 @dataclass(frozen=True)
 class Picture:
-    """A suite's picture: measures against the number that rows begin with, called `x`."""
+    """A suite's picture: measures against the number that rows begin with, called `x`; `logarithmic` is its axis."""
 
     x: str
     columns: int
     panels: Sequence[Curves]
+    logarithmic: bool = True
 
 
 @dataclass(frozen=True)
@@ -328,6 +337,11 @@ class Suite:
         """Return the suite with a law (see `laws.law_spec`) in place of its senders' usual one; as it is if None."""
         if law is None:
             return self
+        if self.law in MEDIA_LAWS:
+            name = str(law)
+            if name not in MEDIA_LAWS:
+                raise unknown("law", "no law of calls", name, MEDIA_LAWS)
+            return replace(self, experiments=[each.with_media_law(name) for each in self.experiments], given_law=name)
         if not self.law:
             raise InputError("law", f"{law}: {self.name} is about laws of its own; expected a suite such as rfc7928")
         name = laws.law_spec(law)
@@ -402,7 +416,9 @@ def load_suite(name: str) -> Suite:
             for varied in _varied(entry.get("vary", {}))
         ],
         schemes,
-        Picture(drawn["x"], drawn["columns"], [Curves(**panel) for panel in drawn["panels"]]),
+        Picture(
+            drawn["x"], drawn["columns"], [Curves(**panel) for panel in drawn["panels"]], drawn.get("logarithmic", True)
+        ),
         words,
         claims,
         law=data.get("law", ""),

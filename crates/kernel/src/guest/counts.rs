@@ -246,6 +246,7 @@ impl<'a> Counts<'a> {
             shares: members.map(|((member, bytes), dropped)| self.share(member, *bytes, *dropped)).collect(),
             meter: &self.groups[group],
             counters: self.counters(group, ends.senders[group]),
+            media: None, // refused
         }
     }
 

@@ -180,6 +180,12 @@ impl Schedule for Agenda {
         self.push(Lane::ANY, time, Place::sender(flow), Event::Emit { source });
     }
 
+    #[inline(never)]
+    fn take_media(&mut self, time: Time, mut packet: Packet) {
+        packet.hop = AT_SENDER;
+        self.push(Lane::ANY, time, Place::receiver(packet.flow), Event::Arrive(packet));
+    }
+
     #[cold]
     fn hand_over(&mut self, time: Time, packet: Packet) {
         self.foreign.push((time, packet));

@@ -25,6 +25,8 @@ pub enum Event {
     Close { flow: u32 },
     /// A source may send a datagram, or offer data.
     Emit { source: u32 },
+    /// An end of a call that adapts has something to do.
+    Media { flow: u32 },
     /// A client asks for its next object.
     Request { client: u32 },
     /// A link's rate changes.

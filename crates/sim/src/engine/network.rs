@@ -5,6 +5,7 @@
 mod cell;
 mod clients;
 mod ends;
+mod media;
 mod queues;
 pub mod rounds;
 
@@ -25,11 +26,12 @@ use crate::net::route::{Routes, Way};
 use crate::net::shared_buffer::SharedBuffer;
 use crate::net::wifi::Cell;
 use crate::traffic::client::Client;
+use crate::traffic::media::MediaStream;
 use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{LinkSpec, Scenario};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -60,6 +62,8 @@ pub struct NetworkState {
     pub never_start: BTreeSet<u32>,
     pub sources: Part<TimedSource>,
     pub clients: Part<Client>,
+    /// Calls that adapt, by their flows.
+    pub media: BTreeMap<u32, MediaStream>,
     pub connections: Vec<Connection>,
     pub routes: Routes,
     /// Routes of a fabric.
@@ -162,6 +166,7 @@ impl NetworkState {
             never_start: BTreeSet::new(),
             sources: Part::default(),
             clients: Part::default(),
+            media: BTreeMap::new(),
             connections: Vec::new(),
             routes: Routes::new(scenario),
             ecmp: None,
@@ -225,6 +230,7 @@ impl NetworkState {
             Event::Open { flow } => self.open(flow),
             Event::Close { flow } => self.close(flow),
             Event::Emit { source } => self.emit(source),
+            Event::Media { flow } => self.wake_media(flow),
             Event::Request { client } => self.request(client),
             Event::RateChange { link } => self.change_rate(link),
             Event::Tick { link, period, series } => self.tick(link, period, series),

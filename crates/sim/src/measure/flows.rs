@@ -2,6 +2,7 @@
 
 use super::call::CallResult;
 use super::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, SenderCounters};
+use super::media::MediaResult;
 use crate::traffic::client::Client;
 use crate::traffic::video::{PlaybackStats, VideoResult};
 use aqmlab_core::Time;
@@ -15,6 +16,8 @@ pub struct GroupOutcome<'a> {
     pub meter: &'a GroupMeter,
     /// Of its senders since the warm-up.
     pub counters: SenderCounters,
+    /// Of its media, if it is that.
+    pub media: Option<MediaResult>,
 }
 
 /// The measures of each group by its name, in the order of the scenario, and of all flows together; `clients` with the group of each.
@@ -31,7 +34,7 @@ pub fn flow_results(
     let results = scenario.flows.iter().zip(groups).enumerate().map(|(index, (spec, group))| {
         let call = spec.traffic.is_udp().then(|| CallResult::new(group.meter.sent, &group.meter.packet_delay));
         let facts = GroupFacts::new(&group.shares.iter().collect::<Vec<_>>(), group.meter, group.counters);
-        (spec.name.clone(), FlowResult::of(&facts.with(call, video(index, clients, now))))
+        (spec.name.clone(), FlowResult::of(&facts.with(call, video(index, clients, now), group.media.clone())))
     });
     (results.collect(), FlowResult::of(&GroupFacts::new(&of_all, &all, counters)))
 }

@@ -2,6 +2,7 @@
 
 use super::call::CallResult;
 use super::declared::measures;
+use super::media::MediaResult;
 use super::qoo;
 use super::slowdown::{SlowdownResult, Slowdowns};
 use super::spans::Spans;
@@ -138,6 +139,9 @@ measures! {
         /// Adaptive video, if that is its kind.
         #[serde(skip_serializing_if = "Option::is_none")]
         video: Option<VideoResult> = group.video.clone();
+        /// Frames of calls that adapt, if that is its kind.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        media: Option<MediaResult> = group.media.clone();
         /// Completion times over those in an empty network, on a fabric.
         #[serde(skip_serializing_if = "Option::is_none")]
         slowdown: Option<SlowdownResult> = group.meter.slowdowns.result();
@@ -185,6 +189,7 @@ pub struct GroupFacts<'a> {
     completions: [Option<f64>; 3],
     call: Option<CallResult>,
     video: Option<VideoResult>,
+    media: Option<MediaResult>,
 }
 
 impl<'a> GroupFacts<'a> {
@@ -207,6 +212,7 @@ impl<'a> GroupFacts<'a> {
             completions: meter.completion.quantiles([0.5, 0.95, 0.99]),
             call: None,
             video: None,
+            media: None,
         }
     }
 
@@ -227,8 +233,8 @@ impl<'a> GroupFacts<'a> {
     }
 
     /// With what only groups of some kinds have.
-    pub fn with(self, call: Option<CallResult>, video: Option<VideoResult>) -> Self {
-        Self { call, video, ..self }
+    pub fn with(self, call: Option<CallResult>, video: Option<VideoResult>, media: Option<MediaResult>) -> Self {
+        Self { call, video, media, ..self }
     }
 }
 

@@ -115,7 +115,7 @@ impl LossMeter {
 
     /// A segment that has been lost may be sent again.
     fn miss(&mut self, packet: &Packet, lost_at: Time) {
-        if packet.kind().goes_back() || packet.kind().is_foreign() {
+        if packet.kind().goes_back() || packet.kind().is_foreign() || packet.kind().is_media() {
             return;
         }
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.

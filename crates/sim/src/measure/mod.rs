@@ -8,6 +8,7 @@ pub mod group;
 pub mod histogram;
 pub mod link;
 pub mod losses;
+pub mod media;
 mod pcap;
 pub mod qoo;
 pub mod result;

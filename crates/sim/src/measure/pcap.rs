@@ -63,7 +63,9 @@ impl<'a> Frames<'a> {
         let shape = self.trace.shapes[usize::from(self.trace.group_of[packet.flow as usize])];
         let transfer = self.transfers.of(packet);
         let segment = match packet.kind() {
-            PacketKind::Foreign | PacketKind::ForeignReply => Segment::datagram(packet),
+            PacketKind::Foreign | PacketKind::ForeignReply | PacketKind::Media | PacketKind::Feedback => {
+                Segment::datagram(packet)
+            }
             PacketKind::Data | PacketKind::Resent if shape.is_udp => Segment::datagram(packet),
             PacketKind::Data | PacketKind::Resent => Segment::data(&shape, packet),
             PacketKind::Ack | PacketKind::TimedAck | PacketKind::WindowAck => {

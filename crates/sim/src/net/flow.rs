@@ -88,6 +88,9 @@ pub trait Schedule {
     /// A source may send its flow's next datagram.
     fn emission(&mut self, time: Time, source: u32, flow: u32);
 
+    /// A packet of media will be at its receiver.
+    fn take_media(&mut self, time: Time, packet: Packet);
+
     /// A packet of a foreign flow will be at its end.
     fn hand_over(&mut self, time: Time, packet: Packet);
 }
@@ -367,7 +370,7 @@ impl Flow {
         true
     }
 
-    /// A packet of a foreign flow leaves one of its ends.
+    /// A packet of a foreign flow or of media leaves one of its ends.
     pub fn send_foreign(&self, packet: Packet, now: Time, path: Path<impl Schedule>) {
         let (leg, place) = match packet.kind().goes_back() {
             true => (path.way.back(self.route()), Place::receiver(packet.flow)),
@@ -445,6 +448,7 @@ impl Flow {
     fn take_datagram(&mut self, packet: Packet, time: Time, counts: bool, schedule: &mut impl Schedule) {
         match packet.kind() {
             PacketKind::Foreign => schedule.hand_over(time, packet),
+            PacketKind::Media => schedule.take_media(time, packet),
             _ => self.receiver.delivered += u32::from(counts),
         }
     }
@@ -563,6 +567,7 @@ mod tests {
         fn retransmission(&mut self, _: Time, _: u32) {}
         fn delayed_ack(&mut self, _: Time, _: u32) {}
         fn emission(&mut self, _: Time, _: u32, _: u32) {}
+        fn take_media(&mut self, _: Time, _: Packet) {}
         fn hand_over(&mut self, _: Time, _: Packet) {}
     }
 

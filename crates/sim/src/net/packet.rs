@@ -8,7 +8,7 @@ use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Ack, Advertised, Sack};
 
-/// The hop of an ACK that has passed all queues: it reaches its sender.
+/// The hop of an ACK that has passed all queues: it reaches its sender. Also of media, when they reach their receiver.
 pub const AT_SENDER: u8 = u8::MAX;
 /// The hop of a segment or datagram that has passed all queues: it reaches its receiver's access link. No route has it.
 pub const AT_RECEIVER: u8 = u8::MAX - 1;
@@ -20,8 +20,8 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// |----------|------------------------------|---------------------------------------------|
 /// | 0-34     | 0-63: when it was sent, ps   | first SACK block: offset (19), length (16)  |
 /// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
-/// | 70-112   | 80-81: ECN field; 82: CWR    | third SACK block; or the one-way delay, ps; |
-/// |          |                              | or the window (20) and a timestamp          |
+/// | 70-112   | 80-81: ECN field; 82: CWR,   | third SACK block; or the one-way delay, ps; |
+/// |          | or of media: feedback        | or the window (20) and a timestamp          |
 /// | 113      | 83-115: since when, us, if   | it echoes a segment that had been           |
 /// |          | it has been sent before;     |                                             |
 /// |          | else the timestamp it echoes |                                             |
@@ -48,7 +48,7 @@ pub struct Packet {
     body: [u64; 2],
 }
 
-/// Kind of a packet, in three bits of `body`.
+/// Kind of a packet, in three bits of `body`; a fourth tells the two of media apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// A segment or a datagram.
@@ -64,6 +64,10 @@ pub enum PacketKind {
     TimedAck = 5,
     /// An ACK with a window and a timestamp.
     WindowAck = 6,
+    /// A packet of a call that adapts.
+    Media = 7,
+    /// The feedback of its receiver: its bits are those of media, and [`FEEDBACK`].
+    Feedback = 15,
 }
 
 impl PacketKind {
@@ -76,7 +80,13 @@ impl PacketKind {
     /// It goes from the end that data reach to the other one.
     #[inline]
     pub fn goes_back(self) -> bool {
-        self == PacketKind::ForeignReply || !self.is_data()
+        matches!(self, PacketKind::ForeignReply | PacketKind::Feedback) || !self.is_data()
+    }
+
+    /// Its ends are those of a call that adapts.
+    #[inline]
+    pub fn is_media(self) -> bool {
+        matches!(self, PacketKind::Media | PacketKind::Feedback)
     }
 
     /// Its ends are outside of the simulation.
@@ -168,6 +178,8 @@ const HOST_BITS: u32 = 20;
 const PORT_BITS: u32 = u32::BITS - HOST_BITS;
 const ECN: u32 = 16;
 const CWR: u32 = 18;
+/// Media has no CWR.
+const FEEDBACK: u32 = CWR;
 const AGE: u32 = 19;
 const AGE_BITS: u32 = 33;
 const ECHOES_RESENT: u32 = 49;
@@ -195,7 +207,7 @@ impl Packet {
         Self::new(label, size, 0, kind, data.seq, [data.sent_at.0, traits])
     }
 
-    /// A packet of a foreign flow, which is known by its number, from `hop` on.
+    /// A packet of a foreign flow or of media, which is known by its number, from `hop` on.
     pub fn of_foreign(
         label: Label,
         size: u16,
@@ -220,7 +232,8 @@ impl Packet {
     fn new(label: Label, size: u16, hop: u8, kind: PacketKind, number: u32, body: [u64; 2]) -> Self {
         let Label { flow, tuple, stamp } = label;
         let [first, second] = body;
-        let body = [first, second | (kind as u64) << KIND | u64::from(stamp.epoch) << EPOCH];
+        let kind = (kind as u64 & 7) << KIND | (kind as u64 >> 3) << FEEDBACK;
+        let body = [first, second | kind | u64::from(stamp.epoch) << EPOCH];
         Self { flow, size, hop, dscp: stamp.dscp, number, tuple, body }
     }
 
@@ -318,7 +331,9 @@ impl Packet {
             3 => PacketKind::ForeignReply,
             4 => PacketKind::Ack,
             5 => PacketKind::TimedAck,
-            _ => PacketKind::WindowAck,
+            6 => PacketKind::WindowAck,
+            _ if self.body[1] >> FEEDBACK & 1 == 1 => PacketKind::Feedback,
+            _ => PacketKind::Media,
         }
     }
 

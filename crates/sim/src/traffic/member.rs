@@ -2,9 +2,11 @@
 
 use crate::traffic::client::{Client, Peer};
 use crate::traffic::ends::TransferEnds;
+use crate::traffic::media::MediaStream;
 use crate::traffic::timed::TimedSource;
 use aqmlab_core::{Span, Streams, Time};
 use aqmlab_scenario::{Distribution, FlowSpec};
+use std::ops::Range;
 
 /// One flow, source or client of a group.
 #[derive(Clone, Debug)]
@@ -22,6 +24,8 @@ pub enum MemberKind {
     Flow(u32),
     /// A source of datagrams.
     Source(u32),
+    /// The flow of a stream of media.
+    Media(u32),
     /// A flow whose ends are outside.
     Foreign(u32),
     Client(u32),
@@ -145,6 +149,13 @@ impl<'a> MemberDraft<'a> {
     /// The hosts that it is between, on a fabric.
     pub fn ends(&self) -> Option<TransferEnds> {
         TransferEnds::new(self.spec, self.streams.ends.of(self.i as u64))
+    }
+
+    /// Its stream of media, if it is one.
+    pub fn media(&self, measured: Range<Time>) -> Option<MediaStream> {
+        let media = self.spec.traffic.media()?;
+        let rng = self.streams.source.of(self.i as u64);
+        Some(MediaStream::new(self.spec, media, self.start, self.stops_at(), measured, rng))
     }
 
     /// The source of the datagrams, or of the data, of `flow`, if it has one.

@@ -1,7 +1,8 @@
-//! Traffic beside unlimited data: datagrams, transfers, video.
+//! Traffic beside unlimited data: datagrams, transfers, video, calls.
 
 pub mod client;
 pub mod ends;
+pub mod media;
 pub mod member;
 pub mod timed;
 pub mod video;

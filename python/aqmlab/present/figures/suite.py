@@ -43,7 +43,9 @@ def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
 def curves(result: SuiteResult) -> LineChart:
     """Return the suite's own picture: a measure against the number that its rows begin with, a line for each column."""
     wanted = result.suite.picture
-    return LineChart(wanted.x, [_curves(result, panel) for panel in wanted.panels], wanted.columns, logarithmic=True)
+    return LineChart(
+        wanted.x, [_curves(result, panel) for panel in wanted.panels], wanted.columns, logarithmic=wanted.logarithmic
+    )
 
 
 def _curves(result: SuiteResult, panel: Curves) -> LinePanel:

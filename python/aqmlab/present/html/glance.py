@@ -9,7 +9,7 @@ from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.measures import heading, usual
 from aqmlab.runs.metrics import Metric, find, split
 
-TELLING = ("call.mos", "fct_p95", "video.bitrate_mean", "packet_delay_p99", "goodput")
+TELLING = ("media.frame_delay_p95", "call.mos", "fct_p95", "video.bitrate_mean", "packet_delay_p99", "goodput")
 """The measures of a group that users notice first, the most telling first."""
 
 GOOD, POOR = 4.0, 3.0

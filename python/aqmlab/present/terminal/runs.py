@@ -15,6 +15,7 @@ from aqmlab.runs.metrics import OF_STATION, FlowResult, definitions, find
 from aqmlab.runs.results import EngineResult, RunResult, columns
 
 BITRATE = find("total.video.bitrate_mean")
+FROZEN = find("total.media.freeze_ratio")
 SLOWDOWN = find("total.slowdown.p99")
 
 
@@ -128,6 +129,10 @@ def _flows(result: RunResult) -> Table:
     if any(group.video for group in groups.values()):
         shown["Bitrate (Mbit/s)"] = lambda group: BITRATE.show(group.video.bitrate_mean if group.video else None)
         shown["Stalled (s)"] = lambda group: "–" if group.video is None else f"{group.video.stall_time:.1f}"
+    if any(group.media for group in groups.values()):
+        shown["Frame p95 (ms)"] = lambda group: _milliseconds(group.media.frame_delay_p95 if group.media else None)
+        shown["Freezes"] = lambda group: "–" if group.media is None else f"{group.media.freezes:,}"
+        shown["Frozen (%)"] = lambda group: FROZEN.show(group.media.freeze_ratio if group.media else None)
     flows = table("", "Flows", numbers=shown)
     for name, group in groups.items():
         flows.add_row(name, *(show(group) for show in shown.values()))

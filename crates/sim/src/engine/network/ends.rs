@@ -37,7 +37,7 @@ impl NetworkState {
 
     /// Senders act at once on ACKs that have just been sent, if they may.
     #[inline(always)]
-    fn acknowledge_ahead(&mut self) {
+    pub(super) fn acknowledge_ahead(&mut self) {
         if self.agenda.acks.is_empty() {
             return;
         }
@@ -84,7 +84,7 @@ impl NetworkState {
     /// From now on nobody looks at the flows before the end, nor changes anything on their way: senders may act ahead of time,
     /// and do so where that is faster. Few flows whose ACKs come in lanes lose by it.
     /// Those of transfers do not, as what a client does next depends on all of its connections, nor do those whose ACKs may
-    /// pass each other or whose delays change with the rate of a link, nor those that
+    /// pass each other or whose delays change with the rate of a link, nor those of calls, nor those that
     /// are to stop or that their host's queue holds back.
     pub fn let_senders_run_ahead(&mut self) {
         if self.routes.has_lanes() && self.flows.len() <= IN_CACHE {
@@ -98,8 +98,10 @@ impl NetworkState {
             .iter()
             .map(|way| way.begins_at_host || self.reorders_acks(way) || self.changes_delays(way))
             .collect();
-        let may = |flow: &&mut Flow| flow.connection == Flow::NO_CONNECTION && !waits[flow.way as usize];
-        self.flows.iter_mut().filter(may).for_each(|flow| flow.set_ahead(ahead));
+        let may = |(index, flow): &(u32, &mut Flow)| {
+            flow.connection == Flow::NO_CONNECTION && !waits[flow.way as usize] && !self.media.contains_key(index)
+        };
+        (0..).zip(&mut self.flows).filter(may).for_each(|(_, flow)| flow.set_ahead(ahead));
     }
 
     /// The least time from the departure of a packet at the last hop there to what its flow does next, apart from what it does at
@@ -133,6 +135,9 @@ impl NetworkState {
             return;
         }
         self.events += 1;
+        if packet.kind().is_media() {
+            return self.take_media(packet);
+        }
         if packet.kind() == PacketKind::ForeignReply {
             return self.agenda.hand_over(self.now, *packet);
         }

@@ -54,14 +54,15 @@ pub struct Plan {
 
 impl Plan {
     /// The plan of a network at rest for so many threads; `None` if it cannot be divided: for one thread, unless on a tree, whose
-    /// regions take less time one by one; with clients on anything but a tree, with changes of rates or of anything else, where a
-    /// host's queue holds its senders back, and where no delay lies between links and flows.
+    /// regions take less time one by one; with clients on anything but a tree, with changes of rates or of anything else, with calls that
+    /// adapt, where a host's queue holds its senders back, and where no delay lies between links and flows.
     pub fn new(network: &NetworkState, threads: usize) -> Option<Self> {
         let scenario = &network.scenario;
         let is_fit = (threads > 1 || scenario.tree.is_some())
             && network.flows.len() + network.clients.len() > 1
             && scenario.changes.is_empty()
             && network.phases.is_none()
+            && network.media.is_empty()
             && !scenario.links.iter().any(|link| link.host)
             && scenario.links.iter().all(|link| matches!(link.changes, RateChanges::None | RateChanges::Trace(_)));
         let divisions = match (&scenario.tree, network.clients.len()) {
@@ -250,7 +251,7 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
         let (time, place) = (key.time, key.place());
         let part = match event {
             Event::Tick { link, .. } | Event::RateChange { link } | Event::Sent { link } => plan.links[link as usize],
-            Event::Open { flow } | Event::Close { flow } => plan.flows[flow as usize].part,
+            Event::Open { flow } | Event::Close { flow } | Event::Media { flow } => plan.flows[flow as usize].part,
             Event::Emit { source } => plan.flows[source_of[source as usize] as usize].part,
             Event::Request { client } => clients[client as usize],
             _ => {
@@ -290,6 +291,7 @@ impl NetworkState {
             sources: self.sources.split_off(first.source),
             never_start: self.never_start.clone(),
             clients: self.clients.split_off(first.client),
+            media: Default::default(), // with any there is one part
             connections: Vec::new(),
             scenario: self.scenario.clone(),
             specs: self.specs.clone(),

@@ -182,6 +182,9 @@ impl Simulation {
                 self.network.schedule_close(flow, time);
             }
             MemberKind::Source(source) => self.network.sources[source as usize].stop_at(time),
+            MemberKind::Media(flow) => {
+                self.network.media.get_mut(&flow).into_iter().for_each(|stream| stream.stop_at(time));
+            }
             MemberKind::Foreign(_) => {} // whoever hosts it sees to that
             MemberKind::Client(client) => self.network.clients[client as usize].stop_at(time),
         }
@@ -217,7 +220,7 @@ impl Simulation {
         for i in 0..self.members[group].len() {
             let rtt = law.draw(i, &mut streams.rtt.of(i as u64));
             let flow = match self.members[group][i].kind {
-                MemberKind::Flow(flow) | MemberKind::Foreign(flow) => flow,
+                MemberKind::Flow(flow) | MemberKind::Foreign(flow) | MemberKind::Media(flow) => flow,
                 MemberKind::Source(source) => self.network.sources[source as usize].flow,
                 MemberKind::Client(client) => {
                     self.network.clients[client as usize].peer.rtt = rtt;

@@ -6,6 +6,7 @@ use crate::engine::network::NetworkState;
 use crate::measure::flows::{GroupOutcome, flow_results};
 use crate::measure::group::{FlowShare, PhaseTable, SenderCounters};
 use crate::measure::link::LinkResult;
+use crate::measure::media::{MediaFacts, MediaResult};
 use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
 use crate::measure::spans::Spans;
@@ -14,6 +15,8 @@ use crate::measure::station::{Air, StationResult};
 use crate::measure::trace::{PacketTrace, TraceRecord};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
+use crate::traffic::media::MediaStream;
+use crate::traffic::media::receiver::MediaStats;
 use crate::traffic::member::{Member, MemberKind};
 use aqmlab_core::Span;
 use aqmlab_scenario::{AlikeLinks, SchemeAssignment};
@@ -66,7 +69,26 @@ impl Simulation {
 
     fn outcome(&self, group: usize, dropped: &[u32]) -> GroupOutcome<'_> {
         let (meter, counters) = (&self.network.group_meters[group], self.measured(group));
-        GroupOutcome { shares: self.shares(group, dropped), meter, counters }
+        GroupOutcome { shares: self.shares(group, dropped), meter, counters, media: self.media(group) }
+    }
+
+    /// Frames of a group of calls, if it is one.
+    fn media(&self, group: usize) -> Option<MediaResult> {
+        let media = self.scenario.flows[group].traffic.media()?;
+        let now = self.network.now;
+        let streams = self.members[group].iter().filter_map(|member| match member.kind {
+            MemberKind::Media(flow) => self.network.media.get(&flow),
+            _ => None,
+        });
+        let streams: Vec<&MediaStream> = streams.collect();
+        let mut stats = MediaStats::default();
+        streams.iter().for_each(|stream| stats.merge(&stream.stats_at(now)));
+        let variations: Vec<f64> = streams.iter().filter_map(|stream| stream.unsteadiness(now)).collect();
+        let squares: f64 = variations.iter().map(|variation| variation * variation).sum();
+        let rate_variation = (!variations.is_empty()).then(|| (squares / variations.len() as f64).sqrt());
+        let seconds = now.since(self.network.measured.start).seconds();
+        let rates = media.rates.then(|| streams.iter().map(|stream| stream.rates()).collect());
+        Some(MediaResult::of(&MediaFacts { stats, rate_variation, seconds, rates }))
     }
 
     fn trace(&mut self, link: usize) -> PacketTrace {
@@ -169,7 +191,7 @@ impl Simulation {
         }
         let share = |member: &Member| {
             let index = match member.kind {
-                MemberKind::Flow(flow) | MemberKind::Foreign(flow) => flow,
+                MemberKind::Flow(flow) | MemberKind::Foreign(flow) | MemberKind::Media(flow) => flow,
                 MemberKind::Source(source) => self.network.sources[source as usize].flow,
                 MemberKind::Client(client) => {
                     let rtt = self.network.clients[client as usize].peer.rtt;
@@ -180,6 +202,11 @@ impl Simulation {
             let flow = &self.network.flows[index as usize];
             let always_active = member.start <= self.network.measured.start && member.stop >= self.network.measured.end;
             let goodput = match member.kind {
+                MemberKind::Media(flow) => {
+                    let bytes =
+                        self.network.media.get(&flow).map_or(0, |stream| stream.stats_at(self.network.now).bytes);
+                    8.0 * bytes as f64 / seconds
+                }
                 MemberKind::Foreign(flow) => 8.0 * self.foreign_bytes(flow) as f64 / seconds,
                 _ => bits * f64::from(flow.receiver.delivered),
             };

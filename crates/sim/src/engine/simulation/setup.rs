@@ -185,6 +185,10 @@ impl Simulation {
         if draft.spec.traffic.is_foreign() {
             return MemberKind::Foreign(flow);
         }
+        if let Some(stream) = draft.media(self.network.measured.clone()) {
+            self.network.add_media(flow, stream);
+            return MemberKind::Media(flow);
+        }
         if let Some(source) = draft.source(flow) {
             let source = self.add_source(source, start, active);
             if !draft.spec.traffic.is_tcp() {

@@ -4,6 +4,9 @@ use super::control::FeedbackRule;
 use aqmlab_core::{Span, Time};
 use std::collections::BTreeMap;
 
+/// A packet is lost once so many later ones have arrived (RFC 9002, section 6.1.1).
+pub const REORDERING: u32 = 3;
+
 /// UDP and IP.
 const LOWER_HEADERS: u32 = 28;
 /// RTCP's header and the sender's SSRC; the stream's SSRC, first packet and count; the time of the report.
@@ -57,7 +60,10 @@ impl FeedbackLog {
         }
         self.next = self.next.max(seq + 1);
         self.fresh += 1;
-        let is_due = self.fresh >= self.rule.packets || ends_frame && self.rule.at_frame_end;
+        // What is lost is asked for at once, as calls do by NACK (RFC 4585).
+        let lost = seq.checked_sub(REORDERING).filter(|early| *early >= self.told[1]);
+        let is_lost = lost.is_some_and(|early| !self.arrived.contains_key(&early));
+        let is_due = is_lost || self.fresh >= self.rule.packets || ends_frame && self.rule.at_frame_end;
         self.due = if is_due { now } else { self.due.min(now + self.rule.interval) };
     }
 
@@ -101,6 +107,19 @@ mod tests {
         assert_eq!(log.due, Time::NEVER);
         log.take(3, false, true, at(60));
         assert_eq!(log.due, at(60), "the end of a frame");
+    }
+
+    #[test]
+    fn a_loss_is_told_at_once() {
+        let rule = FeedbackRule { packets: u32::MAX, at_frame_end: false, interval: Span::from_millis(100) };
+        let mut log = FeedbackLog::new(rule);
+        [0, 2, 3].into_iter().for_each(|seq| log.take(seq, false, false, at(u64::from(seq))));
+        assert_eq!(log.due, at(100), "two packets after the one that is missing");
+        log.take(4, false, false, at(4));
+        assert_eq!(log.due, at(4));
+        log.report(at(4));
+        log.take(5, false, false, at(5));
+        assert_eq!(log.due, at(105));
     }
 
     #[test]

@@ -13,13 +13,11 @@ use aqmlab_core::{Span, Stream, Time};
 use aqmlab_scenario::{FlowSpec, Media};
 use control::{Control, MediaArrival, MediaReport};
 use encoder::Encoder;
-use feedback::{Feedback, FeedbackLog, PATIENCE};
+use feedback::{Feedback, FeedbackLog, PATIENCE, REORDERING};
 use receiver::{MediaReceiver, MediaStats};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A packet is lost once so many later ones have arrived (RFC 9002, section 6.1.1).
-const REORDERING: u32 = 3;
 /// A sender drops what it could not send so long after its capture.
 const MOST_WAIT: Span = Span::from_secs(1);
 /// A sender remembers for so long what it has sent.

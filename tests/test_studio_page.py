@@ -12,14 +12,62 @@ from typing import Any
 
 import pytest
 
+import aqmlab
 from aqmlab import scenario
 from aqmlab._core import Scenario
 from browser import Browser, Quiet, served
+from conftest import SMALL
 
 layout = pytest.importorskip("aqmlab.studio.layout", reason="the studio's packages are not installed")
 
 PAGE = Path(__file__).parents[1] / "target" / "studio"
+AXE = PAGE.parents[1] / "studio" / "node_modules" / "axe-core" / "axe.min.js"
+FAULTS = """
+const done = arguments[0];
+axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+  done(violations.map(({ id, nodes }) => id + ": " + nodes[0].html)));
+"""
 CLOCK = "parseFloat(document.querySelector('.clock')?.textContent)"
+PLAY = """
+const [text, done] = arguments, worker = new Worker("worker.js", { type: "module" });
+let last = 0;
+const heard = new Map(), said = [];
+worker.onmessage = ({ data: { message } }) => {
+  if (!message) return;
+  said.push(message);
+  heard.get(message.id)?.(message);
+};
+const ask = (type, more = {}) => new Promise((resolve) => {
+  heard.set(++last, resolve);
+  worker.postMessage({ message: { type, ...more, id: last } });
+});
+const until = async (time) => {
+  await ask("play", { until: time });
+  while (!said.some((each) => each.type === "state" && !each.playing && each.now >= time)) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+(async () => {
+  await ask("open", { text, name: "mine", aqms: ["pi", "red"], seed: 3, blast: "bottleneck" });
+  await ask("speed", { speed: null });
+  await until(0.5);
+  await ask("set", { path: "links.bottleneck.rate", value: "6 Mbit/s" });
+  const { marks } = await ask("mark", { name: "here" });
+  await until(1);
+  await ask("set", { path: "links.bottleneck.aqm", value: "codel" });
+  await ask("rewind", { mark: marks[0].mark });
+  said.length = 0;
+  await until(0.75);
+  await ask("set", { path: "flows.blast.count", value: "8" });
+  await ask("set", { path: "links.bottleneck.aqm.w", value: "340 Hz", lane: 0 });
+  await ask("halve", { group: "ftp" });
+  await until(2);
+  const tomls = [await ask("export", { what: "toml", lane: 0 }), await ask("export", { what: "toml", lane: 1 })];
+  const results = said.find((each) => each.type === "done").lanes.map((lane) => lane.result);
+  done(JSON.stringify({ tomls: tomls.map((each) => each.text), results }));
+})();
+"""
+"""Plays a scenario of 2 s with changes by hand, and from a mark another way than at first."""
 CHECK = """
 const [text, done] = arguments, worker = window.checker ??= new Worker("worker.js", { type: "module" });
 worker.onmessage = ({ data }) => done(JSON.stringify(data.checked));
@@ -119,12 +167,25 @@ def test_a_queue_stands_in_any_page(browser: Browser, tmp_path: Path) -> None:
             assert browser.run("return document.querySelector('#setup [type=number]').value") == "3"
             names = "[...document.querySelectorAll('.panel')].map((each) => each.parentElement.textContent)"
             assert "8ms" in browser.run(f"return {names}.join()")
-            shown = "[...document.querySelectorAll('#top, #setup, #measures')].filter((each) => each.checkVisibility())"
+            shown = "[...document.querySelectorAll('nav, #setup, #measures')].filter((each) => each.checkVisibility())"
             assert browser.run(f"return {shown}.length") == 0
             assert browser.run("return document.scrollingElement.scrollWidth <= innerWidth")
+            browser.run(AXE.read_text(encoding="utf-8") + "; window.axe = axe")
+            assert browser.execute_async_script(FAULTS) == []
             browser.switch_to.default_content()
         browser.run("document.querySelector('aqmlab-queue').setAttribute('aqm', 'red')")
         browser.switch_to.frame(browser.run("return document.querySelector('aqmlab-queue').shadowRoot.firstChild"))
         wait(browser, f"{CLOCK} > 1 && document.querySelectorAll('.scheme').length === 1")
         browser.switch_to.default_content()
         assert browser.console() == []
+
+
+def test_what_was_done_by_hand_repeats_natively_to_the_bit(browser: Browser) -> None:
+    with served(PAGE.parent) as address:
+        browser.open(f"{address}/studio/", 1280)
+        found = json.loads(browser.execute_async_script(PLAY, SMALL.read_text()))
+    assert found["tomls"][0].count("[[changes]]") == 4
+    assert "codel" not in found["tomls"][1]
+    for aqm, toml, result in zip(["pi", "red"], found["tomls"], found["results"], strict=True):
+        native = dict(aqmlab.run(Scenario.parse(toml, "mine"), aqm, seed=3).measured)
+        assert result | {"engine": None} == native | {"engine": None}

@@ -37,7 +37,7 @@ class Fake implements Engine {
       this.rows = [];
       for (const next = () => Math.floor(it.now / of.every + 1e-9) * of.every + of.every; next() <= of.until + 1e-9; ) this.rows.push((it.now = next()), it.now);
       it.now = Math.min(of.until, 4);
-      return { now: it.now, start: 0, numbers: this.rows.length };
+      return { now: it.now, start: 0, numbers: this.rows.length, width: 2 };
     }
     if (ask === "set") it.made.push(of.value);
     if (ask === "close") this.open.delete(of.id);

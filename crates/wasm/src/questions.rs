@@ -58,7 +58,7 @@ pub enum Question {
         flows: Vec<(String, usize)>,
     },
     /// Goes on to a time. The rows on the way, one each `every` s, are numbers of 32 bits in memory, until the next question: where they
-    /// begin, and how many numbers they are.
+    /// begin, how many numbers they are, and how many of them are a row.
     Sample {
         /// The simulation.
         id: Id,

@@ -92,7 +92,8 @@ pub fn sample(id: Id, until: f64, every: f64, flows: &[(String, usize)]) -> Resu
         rows.clear();
         let (until, every) = (Time::ZERO + Span::from_seconds(until), Span::from_seconds(every));
         simulation.sample_until(until, every, &flows, rows).map_err(failed)?;
-        Ok(json!({ "now": simulation.now().seconds(), "start": rows.as_ptr().addr(), "numbers": rows.len() }))
+        let (now, width) = (simulation.now().seconds(), simulation.sample_columns(&flows).len());
+        Ok(json!({ "now": now, "start": rows.as_ptr().addr(), "numbers": rows.len(), "width": width }))
     })
 }
 

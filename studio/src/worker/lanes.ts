@@ -121,13 +121,12 @@ export class Lanes {
   /** Let everything happen up to a time in all lanes. */
   advance(until: number): Rows {
     const rows: Rows = { count: 0, lanes: [], widths: [] };
-    const widths = this.widths();
     for (const [i, { id }] of this.lanes.entries()) {
-      const { now, start, numbers } = ask(this.engine, { ask: "sample", id, until, every: this.sample, flows: this.flows }, i);
+      const { now, start, numbers, width } = ask(this.engine, { ask: "sample", id, until, every: this.sample, flows: this.flows }, i);
       this.now = now;
       rows.lanes.push(this.engine.numbers(start, numbers));
-      rows.widths.push(widths[i]!);
-      rows.count = numbers / widths[i]!;
+      rows.widths.push(width);
+      rows.count = numbers / width;
     }
     return rows;
   }
@@ -223,12 +222,6 @@ export class Lanes {
   /** The first flow of each group of lasting TCP flows. */
   private firstFlows(): Flow[] {
     return this.scenario.groups.filter(({ kind, count }) => kind === "ftp" && count > 0).map(({ name }): Flow => [name, 0]).slice(0, MOST_FLOWS);
-  }
-
-  private widths(): number[] {
-    const widths = this.lanes.map(() => 1);
-    for (const { lane } of this.columns()) if (lane !== null) widths[lane]!++;
-    return widths;
   }
 
   private change(i: number, path: string, value: string): void {

@@ -437,9 +437,14 @@ def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
     assert first["tested"]
     assert any("bandwidth 950kbit" in line for line in first["tc"])
     assert "latency" in {gain["need"] for gain in first["gains"]}
+    assert first["felt"]["rpm"] > 2 * last["felt"]["rpm"]
+    assert 100 >= first["felt"]["qoo_gaming"] > last["felt"]["qoo_gaming"] >= 0
     assert told["why"].startswith("CAKE comes first over 7 conditions and 3 seeds.")
     text = aqmlab(*asked).stdout
     assert "Gains over DropTail" in text
+    assert f"a minute: {first['felt']['rpm']:,.0f} under CAKE, {last['felt']['rpm']:,.0f} under DropTail" in " ".join(
+        text.split()
+    )
     assert "bandwidth 1900kbit" in text
 
 

@@ -70,3 +70,49 @@ def test_a_dscp_is_shown_and_its_class_beside_it(tmp_path: Path) -> None:
     assert (game["class"], game["dscp"]) == (5, 45)
     assert bursts["class"] == 5
     assert "dscp" not in bursts  # the class selector says all of it
+
+
+def behind_grants(folder: Path, keys: str) -> Path:
+    file = folder / "grants.toml"
+    text = SCENARIO.replace("DSCP", "45").replace('name = "up"', f'name = "up"\n{keys}')
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_request_takes_its_time_unless_its_rate_is_guaranteed(tmp_path: Path) -> None:
+    """At least 1.62 ms from a request to its grant, 4 ms at most and 2 ms until the modem may ask."""
+    requests = aqmlab.run(str(behind_grants(tmp_path, "request_grant = {}")), aqm="docsis-lld")
+    guaranteed = aqmlab.run(
+        str(behind_grants(tmp_path, 'request_grant = { guaranteed = "50 Mbit/s" }')), aqm="docsis-lld"
+    )
+    waits = [run.flows["game"].packet_delay_mean for run in (requests, guaranteed)]
+    assert waits[0] is not None
+    assert waits[1] is not None
+    assert 0.0016 < waits[0] - waits[1] < 0.006
+
+
+def test_grants_are_shown(tmp_path: Path) -> None:
+    shown = aqmlab.load(str(behind_grants(tmp_path, 'preset = "docsis-up"'))).resolved()["links"][0]
+    assert shown["request_grant"] == "each 2 ms, 1.62 ms after a request"
+    shown = aqmlab.load(str(behind_grants(tmp_path, 'request_grant = { guaranteed = "1 Mbit/s" }'))).resolved()[
+        "links"
+    ][0]
+    assert shown["request_grant"] == "each 2 ms, 1.62 ms after a request, 1 Mbit/s guaranteed"
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ('request_grant = "2 ms"', "links.up.request_grant: expected a table, found text"),
+        ('request_grant = { interval = "1 us" }', 'request_grant.interval: "1 us" is out of range'),
+        (
+            'request_grant = { intervall = "1 ms" }',
+            'request_grant.intervall: unknown key "intervall"; did you mean "interval"?',
+        ),
+        ('request_grant = { guaranteed = "fast" }', "request_grant.guaranteed"),
+    ],
+)
+def test_what_is_wrong_with_grants_is_told_by_name(keys: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(aqmlab.InputError) as refused:
+        aqmlab.load(str(behind_grants(tmp_path, keys)))
+    assert told in str(refused.value)

@@ -1,5 +1,6 @@
 """The emulated line of live runs: rate, delay, loss, marks, and schemes of one's own."""
 
+import shlex
 import shutil
 import struct
 from pathlib import Path
@@ -58,6 +59,60 @@ def test_marks_reach_the_kernel(aqmlab: Aqmlab) -> None:
     assert link["dropped"] == 0
     assert found["flows"]["up"]["retransmits"] == 0, "the sender has slowed down for marks alone"
     assert link["queue_delay_mean"] < 0.03
+
+
+ECHO = """
+import socket, threading
+def serve(port, answer):
+    server = socket.create_server(("", port))
+    while True: threading.Thread(target=answer, args=server.accept()[:1], daemon=True).start()
+def drain(peer):
+    while peer.recv(1 << 16): pass
+def echo(peer):
+    while word := peer.recv(100): peer.sendall(word)
+threading.Thread(target=serve, args=(5000, drain), daemon=True).start()
+serve(5001, echo)
+"""
+"""Takes what it is sent at one port, and sends it back at the next."""
+
+RESPONSIVENESS = """
+import json, socket, threading, time
+end = time.monotonic() + 5
+def load():
+    peer = socket.create_connection(("server", 5000))
+    while time.monotonic() < end: peer.sendall(bytes(1 << 14))
+for _ in range(2): threading.Thread(target=load, daemon=True).start()
+def timed(act):
+    start = time.monotonic()
+    result = act()
+    return time.monotonic() - start, result
+def ask(peer):
+    peer.sendall(b"?")
+    peer.recv(1)
+lasting, times = socket.create_connection(("server", 5001)), []
+time.sleep(1)
+while time.monotonic() < end:
+    connect, peer = timed(lambda: socket.create_connection(("server", 5001)))
+    times.append([connect, *(timed(lambda: ask(one))[0] for one in (peer, peer, lasting))])
+def trimmed(values):
+    kept = sorted(values)[:max(1, round(0.95 * len(values)))]
+    return sum(kept) / len(kept)
+tcp, tls, http, loaded = map(trimmed, zip(*times))
+print("rpm", 60 / ((tcp + tls + http) / 6 + loaded / 2))
+"""
+"""A client that loads the path for 5 s and prints round trips a minute (draft-ietf-ippm-responsiveness-03, 4.3.1)."""
+
+
+@pytest.mark.nightly
+def test_round_trips_a_minute_are_those_of_a_client(aqmlab: Aqmlab) -> None:
+    # Each of the client's times is one round trip through the queue that it fills.
+    arguments = ("--serve", f"exec {shlex.join(python(ECHO))}", "--set", "warmup='1 s'", "--aqm", "droptail", "--json")
+    finished = aqmlab("live", *LINE, *arguments, "--", *python(RESPONSIVENESS))
+    found = document(finished)
+    [told] = [line.split()[1] for line in finished.stderr.splitlines() if line.startswith("rpm")]
+    assert found["total"]["rpm"] == pytest.approx(float(told), rel=0.15)
+    assert found["total"]["rpm"] < found["flows"]["down"]["rpm"]
+    assert 0 <= found["total"]["qoo_gaming"] <= found["flows"]["down"]["qoo_gaming"] <= 100
 
 
 DROPPED = 2

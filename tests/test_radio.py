@@ -128,8 +128,8 @@ def test_what_is_wrong_is_told_by_name(keys: str, told: str, tmp_path: Path) -> 
 
 def test_the_page_has_every_preset_as_it_is() -> None:
     root = Path(__file__).parents[1]
-    page = (root / "docs" / "radio.md").read_text()
+    page = "".join((root / "docs" / name).read_text() for name in ("radio.md", "cable.md"))
     presets = sorted((root / "crates" / "scenario" / "src" / "presets").glob("*.toml"))
-    assert len(presets) == 6
+    assert len(presets) == 7
     for preset in presets:
         assert f"### {preset.stem}\n\n```toml\n{preset.read_text()}```" in page

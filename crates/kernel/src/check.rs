@@ -75,6 +75,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     if wire.interruptions.is_some() {
         found.push(refuse("interruptions", "are not done on Linux; leave them out"));
     }
+    if wire.request_grant.is_some() {
+        found.push(refuse("request_grant", "is not done on Linux; leave it out"));
+    }
     if wire.policer.is_some() {
         found.push(refuse("policer", "stands behind the queue, where our Linux has none; leave it out"));
     }

@@ -7,7 +7,7 @@ use crate::setup::LiveOptions;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::SchemeAssignment;
-use aqmlab_sim::{LineSpec, Series, Spans, Stage, jain};
+use aqmlab_sim::{LineSpec, Series, Spans, Stage, jain, qoo};
 use serde_json::{Map, Value, json};
 
 /// A run is valid if half of its packets were written at most so late...
@@ -58,10 +58,15 @@ impl Report {
         let span = end.since(Time::ZERO + scenario.warmup).seconds();
         let flows: Map<String, Value> = sides
             .iter()
-            .map(|(name, side)| (name.to_string(), group(side.flows(), &side.forwarder.transit, span)))
+            .zip([&down, &up])
+            .map(|((name, side), other)| {
+                let way = Way { there: &side.forwarder.transit, back: Back::Empty(other.line.delay) };
+                (name.to_string(), group(side.flows(), &side.forwarder.transit, way, span))
+            })
             .collect();
         let mut transit = up.forwarder.transit.clone();
         transit.merge(&down.forwarder.transit);
+        let way = Way { there: &up.forwarder.transit, back: Back::Measured(&down.forwarder.transit) };
         let all: Vec<&FlowCounts> = sides.iter().flat_map(|(_, side)| side.flows()).collect();
         let mut why: Vec<String> = sides.iter().flat_map(|(name, side)| side.faults(name)).collect();
         if span == 0.0 {
@@ -76,7 +81,7 @@ impl Report {
         let aqm = options.aqm.as_ref().map_or_else(|| first.aqm.to_string(), SchemeAssignment::to_string);
         let json = json!({
             "schema": 1, "scenario": scenario.name, "aqm": aqm, "seed": options.seed,
-            "links": links, "flows": flows, "total": group(all.into_iter(), &transit, span),
+            "links": links, "flows": flows, "total": group(all.into_iter(), &transit, way, span),
             "live": {
                 "duration": span, "code": code,
                 "lateness_p50": lateness.quantile(0.5), "lateness_p99": lateness.quantile(0.99),
@@ -153,8 +158,41 @@ impl Side<'_> {
     }
 }
 
+/// The way back of a round trip.
+enum Back<'a> {
+    /// Propagation: no queue.
+    Empty(Span),
+    /// The delays of the packets there.
+    Measured(&'a Spans),
+}
+
+/// Both ways of a round trip.
+struct Way<'a> {
+    there: &'a Spans,
+    back: Back<'a>,
+}
+
+impl Way<'_> {
+    /// Time of a round trip, of both ways that which `of` tells of their delays.
+    fn time(&self, of: impl Fn(&Spans) -> Option<f64>) -> Option<f64> {
+        let back = match self.back {
+            Back::Empty(delay) => Some(delay.seconds()),
+            Back::Measured(delays) => of(delays),
+        };
+        Some(of(self.there)? + back?)
+    }
+
+    fn rpm(&self) -> Option<f64> {
+        self.time(qoo::trimmed).and_then(qoo::rpm)
+    }
+
+    fn qoo(&self, profile: &qoo::QooProfile, loss_ratio: f64) -> Option<f64> {
+        Some(profile.score(self.time(|delays| delays.quantile(profile.percentile))?, loss_ratio))
+    }
+}
+
 /// The measures of a group of flows, by the names of a simulation. What only their endpoints know is null.
-fn group<'a>(flows: impl Iterator<Item = &'a FlowCounts>, transit: &Spans, span: f64) -> Value {
+fn group<'a>(flows: impl Iterator<Item = &'a FlowCounts>, transit: &Spans, way: Way, span: f64) -> Value {
     let flows: Vec<&FlowCounts> = flows.collect();
     let rate = |flow: &&FlowCounts| if span > 0.0 { flow.payload as f64 * 8.0 / span } else { 0.0 };
     let mut rates: Vec<f64> = flows.iter().map(rate).collect();
@@ -166,23 +204,52 @@ fn group<'a>(flows: impl Iterator<Item = &'a FlowCounts>, transit: &Spans, span:
     let lasting = flows.iter().filter(|flow| lasts(flow));
     let sum = |count: fn(&FlowCounts) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
     let p99 = transit.quantile(0.99);
-    json!({
+    let (arrived, received) = (sum(|flow| flow.arrived), sum(|flow| flow.received));
+    let loss_ratio = arrived.saturating_sub(received) as f64 / arrived.max(1) as f64;
+    let mut measured = json!({
         "count": flows.len(), "goodput": rates.iter().fold(0.0, |sum, rate| sum + rate),
         "goodput_min": rates.first(), "goodput_p50": rates.get(rates.len() / 2), "goodput_max": rates.last(),
         "lasting": lasting.clone().count(), "jain": jain(lasting.map(rate)),
-        "received": sum(|flow| flow.received), "marked": sum(|flow| flow.marked),
+        "received": received, "marked": sum(|flow| flow.marked),
         "retransmits": sum(|flow| flow.resent),
         "packet_delay_mean": transit.mean(), "packet_delay_std": transit.std(),
         "packet_delay_p50": transit.quantile(0.5), "packet_delay_p95": transit.quantile(0.95),
         "packet_delay_p99": p99, "packet_delay_p999": transit.quantile(0.999),
         "packet_delay_variation_p99": p99.and_then(|p99| Some(p99 - transit.quantile(0.0)?)),
-        "timeouts": null, "ecn_reductions": null,
-    })
+        "rpm": way.rpm(), "timeouts": null, "ecn_reductions": null,
+    });
+    for (name, profile) in qoo::PROFILES {
+        measured[name] = json!(way.qoo(profile, loss_ratio));
+    }
+    measured
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// So many packets of each delay.
+    fn delays(of: &[(u64, u64)]) -> Spans {
+        let mut delays = Spans::default();
+        of.iter().for_each(|(packets, ms)| (0..*packets).for_each(|_| delays.add(Span::from_millis(*ms))));
+        delays
+    }
+
+    #[test]
+    fn what_users_feel_by_hand() {
+        // 30 ms up, one packet in twenty a second; 20 ms down: 50 ms, 1200 a minute. Up alone, 10 ms back: 40 ms, 1500.
+        let (up, down) = (delays(&[(95, 30), (5, 1000)]), delays(&[(100, 20)]));
+        let both = Way { there: &up, back: Back::Measured(&down) };
+        let alone = Way { there: &up, back: Back::Empty(Span::from_millis(10)) };
+        for (way, rpm) in [(&both, 1200.0), (&alone, 1500.0)] {
+            assert!((way.rpm().unwrap() / rpm - 1.0).abs() < 0.002);
+        }
+        // At 90 % 50 ms are perfect for browsing, but half of the least loss that makes it of no use, beyond what is perfect: 50.
+        assert!((both.qoo(&qoo::WEB, 0.0).unwrap() - 100.0).abs() < 0.2);
+        assert!((both.qoo(&qoo::WEB, 0.0075).unwrap() - 50.0).abs() < 1e-9);
+        let nothing = Spans::default();
+        assert_eq!(Way { there: &nothing, back: Back::Measured(&down) }.rpm(), None);
+    }
 
     #[test]
     fn series_of_two_directions_have_the_same_times() {

@@ -4,6 +4,7 @@ use crate::aggregation::Aggregation;
 use crate::distribution::Distribution;
 use crate::interruptions::Interruptions;
 use crate::policer::PolicerSpec;
+use crate::request_grant::RequestGrant;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::traffic::read_distribution;
 use aqmlab_aqm::Ecn;
@@ -30,6 +31,8 @@ pub struct Impairments {
     pub aggregation: Option<Aggregation>,
     /// Times at which nothing is sent.
     pub interruptions: Option<Interruptions>,
+    /// Nothing is sent that has not been granted.
+    pub request_grant: Option<RequestGrant>,
 }
 
 /// Gilbert-Elliott loss. The wire is in a good or a bad state; after each packet it may change. It begins in the good one.
@@ -71,6 +74,7 @@ impl Impairments {
             ("ecn_mangling", self.ecn_mangling.is_some()),
             ("aggregation", self.aggregation.is_some()),
             ("interruptions", self.interruptions.is_some()),
+            ("request_grant", self.request_grant.is_some()),
         ];
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
     }
@@ -98,7 +102,8 @@ impl Impairments {
             );
         }
         let (ecn_mangling, interruptions) = (read_mangling(link), Interruptions::read(link));
-        Self { policer, loss, jitter, jitter_every, reorder, ecn_mangling, aggregation, interruptions }
+        let request_grant = RequestGrant::read(link);
+        Self { policer, loss, jitter, jitter_every, reorder, ecn_mangling, aggregation, interruptions, request_grant }
     }
 }
 

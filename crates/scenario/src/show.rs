@@ -121,6 +121,9 @@ impl LinkSpec {
         if let Some(interruptions) = of.interruptions.as_ref().map(Interruptions::text) {
             shown["interruptions"] = json!(interruptions);
         }
+        if let Some(law) = of.request_grant {
+            shown["request_grant"] = json!(law.text());
+        }
         if self.shared.is_some() {
             shown["shared"] = json!(true);
         }

@@ -75,6 +75,7 @@ pub use measure::declared::{Field, Measure, Preference, Unit};
 pub use measure::group::{FlowResult, jain};
 pub use measure::link::{LinkMeter, LinkResult, LinkUsage, SHARED_DROPS};
 pub use measure::media::{MediaResult, RateTable};
+pub use measure::qoo;
 pub use measure::result::{Delays, EngineStats, FlowTable, Output, RunResult, Series, TransferTable};
 pub use measure::settling::Stage;
 pub use measure::slowdown::SlowdownResult;

@@ -271,3 +271,44 @@ fn nothing_is_sent_in_an_interruption() {
     let mean = link.queue_delay_mean.unwrap();
     assert!((mean - 0.0048).abs() < 0.0002, "{mean}");
 }
+
+/// A link of 8 Mbit/s behind a request-grant MAC of 2 ms, with so much of it guaranteed, and 1000 B at a rate.
+fn behind_grants(guaranteed: &str, rate: &str) -> aqmlab_sim::LinkResult {
+    let text = format!(
+        r#"
+        schema = 1
+        duration = "20 s"
+        [[links]]
+        rate = "8 Mbit/s"
+        buffer = "10 packets"
+        request_grant = {{ interval = "2 ms", delay = "1.62 ms", guaranteed = "{guaranteed}" }}
+        [[flows]]
+        kind = "udp-cbr"
+        rate = "{rate}"
+        packet = "1000 B"
+        header = "0 B"
+        rtt = "2 ms"
+        start = "1 s"
+    "#
+    );
+    let scenario = aqmlab_scenario::parse(&text, "grants", &[]).unwrap();
+    let output = aqmlab_sim::run(scenario, aqmlab_sim::Options { seed: 1, ..Default::default() }).unwrap();
+    output.result.links[0].1.clone()
+}
+
+#[test]
+fn a_modem_waits_for_its_grants() {
+    // One packet each 100 ms, 0.5 ms after the beginning of an interval. Three times in four the modem asks in what is left of it, and the
+    // interval that begins 3.5 ms after the packet answers. Else it asks in the next one: up to 0.38 ms (19 %) the same answers, later that of
+    // 5.5 ms. 3.5 ms + 2 ms * 0.25 * 0.81 = 3.905 ms; of 190 packets to 0.06 ms.
+    let alone = behind_grants("0 bit/s", "80 kbit/s");
+    assert_eq!((alone.arrived, alone.departed), (190, 190));
+    let mean = alone.queue_delay_mean.unwrap();
+    assert!((mean - 0.003905).abs() < 0.0002, "{mean}");
+    // 1000 B each 2 ms without a request: none waits.
+    let mean = behind_grants("4 Mbit/s", "80 kbit/s").queue_delay_mean.unwrap();
+    assert!(mean < 1e-6, "{mean}");
+    // Requests that are always there leave nothing unused, of 19 s in 20.
+    let busy = behind_grants("0 bit/s", "12 Mbit/s");
+    assert!((busy.utilisation - 0.95).abs() < 0.0005, "{}", busy.utilisation);
+}

@@ -10,7 +10,7 @@ from statistics import fmean
 from aqmlab import own
 from aqmlab._core import Scenario
 from aqmlab.advise.candidates import candidates
-from aqmlab.advise.needs import NEEDS, Sign, filled_links, signs
+from aqmlab.advise.needs import NEEDS, Sign, filled_links, signs, sparse_groups
 from aqmlab.advise.scenarios import INCOMING
 from aqmlab.advise.ties import ALIKE, preferred
 from aqmlab.catalogue import halves
@@ -31,6 +31,9 @@ NOTABLE = 1.05
 
 PACED = "codel"
 """The scheme that a part of a line says nothing of: its drops come at a pace that does not grow with the rate."""
+
+FELT = ("rpm", "qoo_web", "qoo_conferencing", "qoo_gaming", "qoo_backup")
+"""Measures of what users feel, by the scores of the IETF."""
 
 LEAST = 1e-3
 """Stands for a value of 0, which has no logarithm."""
@@ -195,6 +198,24 @@ class Advice(Result):
             if shares:
                 found[link] = dict(sorted(shares.items(), key=lambda each: each[1]))
         return found
+
+    def felt(self, scheme: str) -> dict[str, float]:
+        """Return what users feel under a scheme: round trips a minute, and Quality of Outcome.
+
+        Means over the packets of calls, games and pings, conditions and seeds; empty where there are no such flows.
+        """
+        found = {
+            measure: [
+                value
+                for compared in self.comparisons
+                for group in sparse_groups(compared.scenario)
+                for value in compared.measured.values(
+                    compared.scenario.name, scheme, f"flows.{group}.{measure}"
+                ).values()
+            ]
+            for measure in FELT
+        }
+        return {measure: fmean(values) for measure, values in found.items() if values}
 
     @cached_property
     def names(self) -> list[str]:

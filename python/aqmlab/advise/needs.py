@@ -80,6 +80,12 @@ def signs(scenario: Scenario, needs: Sequence[str]) -> list[Sign]:
     return [sign for sign in found if sign.need in needs]
 
 
+def sparse_groups(scenario: Scenario) -> list[str]:
+    """Return the groups of flows whose packets tell what waits beside a load: those whose delay tells of latency."""
+    groups = [scenario.group(name) for name in scenario.flows]
+    return [group.name for group in groups if any(sign.need == "latency" for sign in _of_group(group))]
+
+
 def filled_links(scenario: Scenario) -> dict[str, list[str]]:
     """Return the links that long transfers cross, and so can fill, with all groups of flows that cross them."""
     crossing: dict[str, list[str]] = {}

@@ -6,10 +6,14 @@ from aqmlab.advise.scenarios import AT_REST
 from aqmlab.advise.ties import ALIKE, WHY
 from aqmlab.catalogue import title
 
+APPS = {"qoo_web": "browsing", "qoo_conferencing": "conferences", "qoo_gaming": "games", "qoo_backup": "backups"}
+"""What each score of Quality of Outcome, 0 to 100, is of."""
+
 
 def sentences(advice: Advice) -> list[str]:
     """Return what was found: the first, what it gains and costs, how sure that is, and where it turns."""
-    told = [_first(advice), *_against_baseline(advice), *_turns(advice), *_unused(advice), *_part(advice)]
+    told = [_first(advice), *_against_baseline(advice), *_felt(advice), *_turns(advice), *_unused(advice)]
+    told += _part(advice)
     return [*told, *_untold(advice), *_doubts(advice)]
 
 
@@ -60,6 +64,21 @@ def _turns(advice: Advice) -> list[str]:
         for where, scheme, score in advice.turns()
     ]
     return [f"Where it turns: {'; '.join(turns)}."] if turns else []
+
+
+def _felt(advice: Advice) -> list[str]:
+    """Say what calls, games and pings feel under the scheme and under the baseline."""
+    schemes = list(dict.fromkeys([advice.advised, advice.baseline]))
+    felt = {title(scheme): advice.felt(scheme) for scheme in schemes}
+    if "latency" not in advice.needs or not all(felt.values()):
+        return []
+    rounds = ", ".join(f"{values['rpm']:,.0f} under {name}" for name, values in felt.items())
+    scores = [
+        f"{app} {' and '.join(f'{values[measure]:.0f}' for values in felt.values())}" for measure, app in APPS.items()
+    ]
+    return [
+        f"Calls, games and pings make so many round trips a minute: {rounds}. Quality of Outcome: {', '.join(scores)}."
+    ]
 
 
 def _unused(advice: Advice) -> list[str]:

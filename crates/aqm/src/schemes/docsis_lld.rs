@@ -407,6 +407,16 @@ mod tests {
         assert_eq!(ramp(64e3), [65_535_000.0; 2]);
     }
 
+    /// The tests of CableLabs' model (docsis-ns3, `dual-queue-coupled-aqm-test-suite.cc`), at 50 Mbit/s.
+    #[test]
+    fn the_published_thresholds_and_buffers() {
+        let min_th = |max_th| with(&[("max_th", max_th)]).ramp(Rate(50e6))[0];
+        assert!((min_th("1 ms") - 640e-6).abs() < 1e-6, "two frames");
+        assert!((min_th("2 ms") - 1476e-6).abs() < 1e-6);
+        let DocsisLldParams { l_buffer, c_buffer, .. } = with(&[]).params;
+        assert_eq!([l_buffer, c_buffer].map(|buffer| bytes_in(buffer, Rate(50e6))), [62_500.0, 625_000.0]);
+    }
+
     #[test]
     fn what_belongs_into_the_low_latency_queue() {
         let mut lld = with(&[]);

@@ -150,8 +150,6 @@ measures! {
 
 /// Shares of the packets whose delay is asked for.
 const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.95, 0.99, 0.999];
-/// Share of the round trips that RPM keeps (the draft's TMP).
-const RPM_KEPT: f64 = 0.95;
 
 /// The phases of each flow of a group.
 pub type PhaseTable = Vec<Vec<PhaseEntry>>;
@@ -222,8 +220,7 @@ impl<'a> GroupFacts<'a> {
     }
 
     fn rpm(&self) -> Option<f64> {
-        let round_trip = self.meter.packet_delay.trimmed_mean(RPM_KEPT)? + self.way_back;
-        (round_trip > 0.0).then(|| 60.0 / round_trip)
+        qoo::rpm(qoo::trimmed(&self.meter.packet_delay)? + self.way_back)
     }
 
     fn qoo(&self, profile: &qoo::QooProfile) -> Option<f64> {

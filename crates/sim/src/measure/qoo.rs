@@ -1,4 +1,7 @@
-//! Quality of Outcome: how near a network comes to what an application asks for (draft-ietf-ippm-qoo-06, section 7.1).
+//! What users feel: Quality of Outcome, how near a network comes to what an application asks for (draft-ietf-ippm-qoo-06, section 7.1),
+//! and round trips a minute (RPM, draft-ietf-ippm-responsiveness).
+
+use super::spans::Spans;
 
 /// Requirements of an application: from where on it works perfectly, and from where on it is of no use.
 pub struct QooProfile {
@@ -9,6 +12,10 @@ pub struct QooProfile {
     /// Share of packets lost: perfect, and useless.
     loss: [f64; 2],
 }
+
+/// Each by its measure.
+pub const PROFILES: [(&str, &QooProfile); 4] =
+    [("qoo_web", &WEB), ("qoo_conferencing", &CONFERENCING), ("qoo_gaming", &GAMING), ("qoo_backup", &BACKUP)];
 
 /// The profiles of LibreQoS 2.0.
 pub const WEB: QooProfile = QooProfile { percentile: 0.90, latency: [0.050, 0.150], loss: [0.005, 0.01] };
@@ -25,6 +32,16 @@ impl QooProfile {
     pub fn score(&self, latency: f64, loss_ratio: f64) -> f64 {
         component(latency, self.latency).min(component(loss_ratio, self.loss))
     }
+}
+
+/// Mean of the 95 % shortest of these, s: the draft's trimmed mean.
+pub fn trimmed(delays: &Spans) -> Option<f64> {
+    delays.trimmed_mean(0.95)
+}
+
+/// Round trips a minute, each of which takes so long, s.
+pub fn rpm(round_trip: f64) -> Option<f64> {
+    (round_trip > 0.0).then(|| 60.0 / round_trip)
 }
 
 /// 100 up to what is perfect, 0 from what is useless on, linear between.

@@ -6,8 +6,8 @@ use crate::measure::settling::Stage;
 use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
 use crate::net::direction::PacketOutcome;
+use crate::net::gate::LinkGate;
 use crate::net::impairment::Impairment;
-use crate::net::interruption::Interruption;
 use crate::net::packet::Packet;
 use crate::net::shared_buffer::{BufferShare, SharedBuffer};
 use aqmlab_aqm::link_layer::LinkLayer;
@@ -56,8 +56,8 @@ pub struct Link<P = Packet> {
     bits: (CapacityBits, LinkUsage),
     /// Bits when metrics began to count.
     bits_before: CapacityBits,
-    /// Time in which it begins nothing, now or next, if there are such.
-    interruption: Option<Box<Interruption>>,
+    /// What keeps it from beginning, if there is anything.
+    gate: Option<Box<LinkGate>>,
     /// Packets offered until then.
     before_restart: Offered,
     /// Salt of the hash of flows.
@@ -177,11 +177,12 @@ impl<P: WirePacket> Link<P> {
         let impairment: Option<Box<Impairment<P>>> =
             (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed)));
         let gathers = impairment.as_ref().is_some_and(|wire| wire.gathers());
+        let gate = LinkGate::of(&spec.impairments, stream);
         let are_known = queue.departures_known()
             && !spec.host
             && spec.changes == RateChanges::None
             && !gathers
-            && spec.impairments.interruptions.is_none()
+            && gate.is_none()
             && spec.shared.is_none();
         let mut changes = RateSchedule::new(spec, seed);
         Self {
@@ -198,11 +199,7 @@ impl<P: WirePacket> Link<P> {
             usage_before: LinkUsage::default(),
             bits: Default::default(),
             bits_before: CapacityBits::default(),
-            interruption: spec
-                .impairments
-                .interruptions
-                .as_ref()
-                .map(|law| Box::new(Interruption::new(law, stream("interruptions")))),
+            gate,
             before_restart: Offered::default(),
             salt,
             changes,
@@ -333,8 +330,10 @@ impl<P: WirePacket> Link<P> {
     /// Takes the next packet into service; returns when its transmission ends, or when to ask again if none may go yet.
     #[inline]
     pub fn start_service(&mut self, now: Time) -> Option<Time> {
-        if let Some(end) = self.interruption.as_mut().and_then(|interruption| interruption.until(now)) {
-            return self.ask_at(Some(end), now);
+        if let Some(gate) = &mut self.gate
+            && let Some(next) = gate.until(now, &self.queue.shelf().view, self.layer)
+        {
+            return self.ask_at(Some(next), now);
         }
         let cx = &mut Ctx { now, rng: &mut self.rng };
         let next = match self.departures {

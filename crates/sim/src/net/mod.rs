@@ -5,6 +5,8 @@ pub mod deliveries;
 pub mod direction;
 pub mod ecmp;
 pub mod flow;
+mod gate;
+mod grants;
 pub mod impairment;
 pub mod interruption;
 pub mod lines;

@@ -15,7 +15,10 @@ from aqmlab.present.labels import label
 from aqmlab.present.text import some
 from aqmlab.problems import InputError
 
-IMPAIRMENTS = ("policer", "loss", "jitter", "jitter_every", "reorder", "ecn_mangling", "aggregation", "interruptions")
+IMPAIRMENTS = (
+    *("policer", "loss", "jitter", "jitter_every", "reorder", "ecn_mangling", "aggregation", "interruptions"),
+    "request_grant",
+)
 """What a wire does to packets, as scenarios write it."""
 
 

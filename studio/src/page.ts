@@ -18,8 +18,8 @@ worker.onmessage = ({ data }: MessageEvent<Said>) => {
 };
 worker.onerror = () => listener?.lost();
 
-if (window.isSecureContext && "serviceWorker" in navigator) {
-  // Once there is something to see: what it stores for the next time is not needed now.
+if (window === window.top && window.isSecureContext && "serviceWorker" in navigator) {
+  // Once there is something to see: what it stores for the next time is not needed now. A queue in another page stores nothing.
   addEventListener("load", () => setTimeout(() => void navigator.serviceWorker.register("sw.js"), 5000));
 }
 

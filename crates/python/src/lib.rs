@@ -232,7 +232,7 @@ impl Scenario {
     /// Names of the lists of stations of its Wi-Fi cell.
     #[getter]
     fn stations(&self) -> Vec<&str> {
-        self.0.wifi.iter().flat_map(|wifi| wifi.lists()).collect()
+        self.0.wifi.iter().flat_map(|wifi| wifi.lists()).map(|list| list[0].list.as_str()).collect()
     }
 
     /// Its controllers, in order.

@@ -123,9 +123,9 @@ impl Wifi {
         self.stations[0].links[0]
     }
 
-    /// Names of the lists of stations that are alike, in order.
-    pub fn lists(&self) -> impl Iterator<Item = &str> {
-        self.stations.chunk_by(|one, next| one.list == next.list).map(|alike| alike[0].list.as_str())
+    /// The stations by the lists of those that are alike, in order.
+    pub fn lists(&self) -> impl Iterator<Item = &[Station]> {
+        self.stations.chunk_by(|one, next| one.list == next.list)
     }
 }
 

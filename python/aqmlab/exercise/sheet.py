@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any, ClassVar
 
 from aqmlab._core import Scenario
-from aqmlab.entries import loads, read_file
+from aqmlab.entries import read_file
 from aqmlab.names import unknown
 from aqmlab.runs.simulation import Simulation
 from aqmlab.studio.lessons import Expected, Lesson, Step, Try, lesson
@@ -153,9 +153,8 @@ def sheet(name: str) -> ExerciseSheet:
     return found[name]
 
 
-def read(name: str, data: Mapping[str, Any] | str) -> ExerciseSheet:
+def read(name: str, entries: Mapping[str, Any]) -> ExerciseSheet:
     """Return the sheet that a file describes."""
-    entries = loads(data) if isinstance(data, str) else data
     about = lesson(entries["lesson"])
     individual = {entry["path"]: tuple(entry["values"]) for entry in entries["individual"]}
     return ExerciseSheet(name, about, individual, tuple(_task(entry) for entry in entries["tasks"]))

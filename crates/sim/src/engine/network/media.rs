@@ -42,16 +42,18 @@ impl NetworkState {
     fn at_media(&mut self, index: u32, act: impl FnOnce(&mut MediaStream)) {
         let now = self.now;
         let Some(stream) = self.media.get_mut(&index) else { return };
-        let mut packets = Vec::new();
         act(stream);
-        stream.wake(now, &mut packets);
-        let next = stream.next();
+        stream.wake(now);
+        let (mut packets, next) = (std::mem::take(&mut stream.out), stream.next());
         if next < stream.event {
             stream.event = next;
             self.agenda.push(Lane::ANY, next, Place::sender(index), Event::Media { flow: index });
         }
-        for packet in packets {
+        for packet in packets.drain(..) {
             self.send_media(index, packet);
+        }
+        if let Some(stream) = self.media.get_mut(&index) {
+            stream.out = packets; // empty, with its room
         }
         self.acknowledge_ahead();
     }

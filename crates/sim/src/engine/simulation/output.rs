@@ -83,7 +83,7 @@ impl Simulation {
         let streams: Vec<&MediaStream> = streams.collect();
         let mut stats = MediaStats::default();
         streams.iter().for_each(|stream| stats.merge(&stream.stats_at(now)));
-        let variations: Vec<f64> = streams.iter().filter_map(|stream| stream.unsteadiness(now)).collect();
+        let variations: Vec<f64> = streams.iter().filter_map(|stream| stream.rate_variation(now)).collect();
         let squares: f64 = variations.iter().map(|variation| variation * variation).sum();
         let rate_variation = (!variations.is_empty()).then(|| (squares / variations.len() as f64).sqrt());
         let seconds = now.since(self.network.measured.start).seconds();
@@ -145,7 +145,7 @@ impl Simulation {
         let (meters, time) = cell.air(self.network.now);
         let all = meters.iter().fold(Span::ZERO, |sum, meter| sum + meter.airtime);
         let mut first = 0;
-        let lists = wifi.stations.chunk_by(|one, next| one.list == next.list).map(|list| {
+        let lists = wifi.lists().map(|list| {
             let of = &meters[first..first + list.len()];
             first += list.len();
             (list[0].list.clone(), StationResult::of(&Air::new(of, all, time)))

@@ -5,7 +5,7 @@ use aqmlab_scenario::{FrameSizes, Media};
 
 /// Size of a key frame over that of others.
 const KEY_SIZE: f64 = 4.0;
-/// Standard deviation of a frame's size over its mean (RFC 8593, section 5.1).
+/// Standard deviation of a frame's size over its mean. RFC 8593 has Laplace's distribution; how wide it is is chosen here.
 const DEVIATION: f64 = 0.1;
 
 /// An encoder of one stream.

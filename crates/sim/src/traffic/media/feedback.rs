@@ -1,7 +1,7 @@
 //! Feedback of a receiver by RFC 8888: for each packet whether it has arrived, its mark, and how long before the feedback.
 
 use super::control::FeedbackRule;
-use aqmlab_core::{Span, Time};
+use aqmlab_core::Time;
 use std::collections::BTreeMap;
 
 /// A packet is lost once so many later ones have arrived (RFC 9002, section 6.1.1).
@@ -82,12 +82,10 @@ impl FeedbackLog {
     }
 }
 
-/// Longest that a sender waits for feedback before it sends all the same, one packet.
-pub const PATIENCE: Span = Span::from_millis(200);
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aqmlab_core::Span;
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)

@@ -4,7 +4,7 @@
 //! draft has a Kalman filter), times four and the number of groups up to 60; the threshold moves by 0.0087 and 0.039 a millisecond
 //! (the draft: 0.01 and 0.00018); all of it is computed at the sender; packets are paced at 2.5 times the rate. What libwebrtc has
 //! besides, probes of the capacity at the start and after a silence, and a loss model of its own since 2021, is not here: rates
-//! grow as in the draft.
+//! grow as in the draft, but the least additive step, 1000 bit/s, is for a second and not for each feedback.
 
 use super::control::{MediaArrival, MediaControl, MediaReport, RateRange};
 use std::collections::VecDeque;

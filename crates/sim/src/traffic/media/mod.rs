@@ -13,13 +13,15 @@ use aqmlab_core::{Span, Stream, Time};
 use aqmlab_scenario::{FlowSpec, Media};
 use control::{Control, MediaArrival, MediaReport};
 use encoder::Encoder;
-use feedback::{Feedback, FeedbackLog, PATIENCE, REORDERING};
+use feedback::{Feedback, FeedbackLog, REORDERING};
 use receiver::{MediaReceiver, MediaStats};
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// A sender drops what it could not send so long after its capture.
 const MOST_WAIT: Span = Span::from_secs(1);
+/// Longest that a sender waits for feedback before it sends all the same, one packet.
+const PATIENCE: Span = Span::from_millis(200);
 /// A sender remembers for so long what it has sent.
 const MEMORY: Span = Span::from_secs(10);
 
@@ -85,10 +87,12 @@ pub struct MediaStream {
     /// Feedback on its way, with numbers from `first_feedback` on.
     feedback: VecDeque<Feedback>,
     first_feedback: u32,
-    /// Media that arrived in each second of the run, bytes, if they are recorded.
+    /// Media that arrived in each second of the run, bytes.
     seconds: Vec<u32>,
     /// Time of the pending event.
     pub event: Time,
+    /// What its ends have sent since the engine last took it.
+    pub out: Vec<MediaPacket>,
 }
 
 impl MediaStream {
@@ -117,6 +121,7 @@ impl MediaStream {
             first_feedback: 0,
             seconds: Vec::new(),
             event: Time::NEVER,
+            out: Vec::new(),
         }
     }
 
@@ -133,16 +138,16 @@ impl MediaStream {
         if is_free { self.pace_free } else { self.pace_free.max(self.last_sent + PATIENCE) }
     }
 
-    /// Does what is due by now, and appends the packets that it sends.
-    pub fn wake(&mut self, now: Time, out: &mut Vec<MediaPacket>) {
+    /// Does what is due by now.
+    pub fn wake(&mut self, now: Time) {
         while self.encoder.next <= now {
             self.make_frame(now);
         }
         if self.log.due <= now {
-            self.send_feedback(now, out);
+            self.send_feedback(now);
         }
         while self.may_send_at() <= now {
-            self.send(now, out);
+            self.send(now);
         }
     }
 
@@ -166,7 +171,7 @@ impl MediaStream {
         self.control.law_mut().on_frame(bytes.into(), period, now.since(oldest).seconds(), waiting.into());
     }
 
-    fn send(&mut self, now: Time, out: &mut Vec<MediaPacket>) {
+    fn send(&mut self, now: Time) {
         let Some(fragment) = self.queue.pop_front() else { return };
         while self.sent.front().is_some_and(|oldest| now.since(oldest.at) > MEMORY) {
             self.sent.pop_front();
@@ -178,10 +183,10 @@ impl MediaStream {
         self.control.law_mut().on_sent(fragment.size.into(), self.in_flight, now.seconds());
         let gap = Span::from_seconds(8.0 * f64::from(fragment.size) / self.control.law().pace());
         (self.pace_free, self.last_sent) = (self.pace_free.max(now) + gap, now);
-        out.push(MediaPacket { number, size: (fragment.size + self.header) as u16, is_feedback: false });
+        self.out.push(MediaPacket { number, size: (fragment.size + self.header) as u16, is_feedback: false });
     }
 
-    fn send_feedback(&mut self, now: Time, out: &mut Vec<MediaPacket>) {
+    fn send_feedback(&mut self, now: Time) {
         let feedback = self.log.report(now);
         let size = feedback.size();
         if now >= self.measured.start && now < self.measured.end {
@@ -190,7 +195,7 @@ impl MediaStream {
         }
         let number = self.first_feedback + self.feedback.len() as u32;
         self.feedback.push_back(feedback);
-        out.push(MediaPacket { number, size: size as u16, is_feedback: true });
+        self.out.push(MediaPacket { number, size: size as u16, is_feedback: true });
     }
 
     /// A packet of media arrives.
@@ -282,7 +287,7 @@ impl MediaStream {
     }
 
     /// Standard deviation of those rates over their mean: of the whole seconds after the warm-up that the stream took part in.
-    pub fn unsteadiness(&self, now: Time) -> Option<f64> {
+    pub fn rate_variation(&self, now: Time) -> Option<f64> {
         let first = self.seconds.iter().position(|bytes| *bytes > 0)?;
         let from = (first + 1).max(self.measured.start.seconds().ceil() as usize);
         let until = (now.seconds() as usize).min(self.seconds.len().saturating_sub(1));

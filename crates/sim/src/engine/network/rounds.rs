@@ -97,11 +97,8 @@ type Division = (Vec<u16>, Vec<Home>);
 
 /// A region in each part, with the flows whose lines are there, and what all of them share in the first.
 fn by_region(network: &NetworkState, tree: &Tree) -> Division {
-    let home = |(i, flow): (usize, &Flow)| {
-        let region = i & ((1 << network.numbers.shift) - 1);
-        Home { way: flow.way, part: if region < usize::from(tree.region_count) { region as u16 } else { 0 } }
-    };
-    (tree.regions.clone(), network.flows.iter().enumerate().map(home).collect())
+    let home = |flow: &Flow| Home { way: flow.way, part: network.routes.ways[flow.way as usize].region };
+    (tree.regions.clone(), network.flows.iter().map(home).collect())
 }
 
 /// Neighbouring links in each part, with the flows that they meet first; `None` if there are too few, or if flows do not come

@@ -11,7 +11,7 @@ PAGE ?= page
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak fuzz lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -89,12 +89,20 @@ test-studio: $(TOOLS)
 nightly: build site wheel engine-wasm  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	cargo test --locked --quiet -p aqmlab-c --test programs -- --ignored
-	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-scenario --test scenario any_text
-	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-live --lib any_
-	AQMLAB_FUZZ=1000000 $(BIN)/python -m pytest -q -n auto tests/test_fuzz.py
+	$(MAKE) fuzz CASES=200000
 	$(BIN)/python validation/frozen.py
 	$(BIN)/python docs/suites.py --check
 	$(BIN)/python -m pytest -q -n auto -m nightly
+
+soak: build  ## Run the property tests and feed the readers for an hour or two
+	AQMLAB_CASES=50000 cargo test --locked --quiet -p aqmlab-sim --test properties
+	$(MAKE) fuzz CASES=5000000
+
+CASES ?= 200000
+fuzz: build  ## Feed the readers of scenarios, packets, captures and files with CASES texts each
+	AQMLAB_FUZZ=$(CASES) cargo test --locked --quiet -p aqmlab-scenario --test scenario any_text
+	AQMLAB_FUZZ=$(CASES) cargo test --locked --quiet -p aqmlab-live --lib any_
+	AQMLAB_FUZZ=$(CASES) $(BIN)/python -m pytest -q -n auto tests/test_fuzz.py
 
 lint: build lint-rust lint-studio  ## Check formatting, lints and types
 	$(BIN)/ruff format --check

@@ -293,7 +293,7 @@ pub mod tests {
         assert_eq!([&[][..], &[0x45; 19], &[0x44; 40], &[0x60; 39], &[0x75; 60]].map(Layout::of), [None; 5]);
     }
 
-    /// Cases: `AQMLAB_FUZZ` (`make nightly`: a million), else 5000.
+    /// Cases: `AQMLAB_FUZZ` (`make nightly`: 200,000), else 5000.
     fn cases() -> u32 {
         std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(5000)
     }

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(read(&[arrival(1), arrival(2)].concat()).unwrap().arrived, 2);
     }
 
-    /// Cases: `AQMLAB_FUZZ` (`make nightly`: a million), else 2000.
+    /// Cases: `AQMLAB_FUZZ` (`make nightly`: 200,000), else 2000.
     fn cases() -> u32 {
         std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2000)
     }

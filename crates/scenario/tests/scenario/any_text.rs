@@ -5,7 +5,7 @@ use aqmlab_scenario::parse;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Cases a test: `AQMLAB_FUZZ` (`make nightly`: a million), else 2000.
+/// Cases a test: `AQMLAB_FUZZ` (`make nightly`: 200,000), else 2000.
 fn config() -> ProptestConfig {
     let cases = std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2000);
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }

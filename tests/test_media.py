@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 import aqmlab as package
+from aqmlab.laws import ADAPTIVE
 from aqmlab.problems import InputError
 from aqmlab.runs.measures import every
 from aqmlab.scenario import load
-from aqmlab.study.suite import MEDIA_LAWS, load_suite
+from aqmlab.study.suite import load_suite
 from aqmlab.study.suite_result import compare_suite
 from conftest import Aqmlab
 
@@ -76,7 +77,7 @@ def test_measures_of_calls_are_those_of_calls_only() -> None:
     assert "flows.tcp.media.freezes" not in names
 
 
-@pytest.mark.parametrize("law", MEDIA_LAWS)
+@pytest.mark.parametrize("law", ADAPTIVE)
 def test_the_study_takes_any_law_of_calls(law: str) -> None:
     suite = load_suite("rmcat").with_law(law)
     for experiment in suite.experiments:

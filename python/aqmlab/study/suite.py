@@ -39,9 +39,6 @@ LEVELS = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
 
 MOST_FLOWS = 10_000
 
-MEDIA_LAWS = ("scream", "gcc", "nada")
-"""Laws of calls that adapt."""
-
 
 @dataclass(frozen=True)
 class LinkSetting:
@@ -203,8 +200,7 @@ class Experiment:
 
     def with_media_law(self, law: str) -> "Experiment":
         """Return the experiment with another law for its calls."""
-        names = [each["name"] for each in load(self.scenario).resolved()["flows"] if each["kind"] == "media"]
-        return replace(self, fixed={**self.fixed, **{f"flows.{name}.law": law for name in names}})
+        return replace(self, fixed={**self.fixed, **laws.of_call(load(self.scenario), law)})
 
     @property
     def has_up(self) -> bool:
@@ -337,10 +333,10 @@ class Suite:
         """Return the suite with a law (see `laws.law_spec`) in place of its senders' usual one; as it is if None."""
         if law is None:
             return self
-        if self.law in MEDIA_LAWS:
+        if self.law in laws.ADAPTIVE:
             name = str(law)
-            if name not in MEDIA_LAWS:
-                raise unknown("law", "no law of calls", name, MEDIA_LAWS)
+            if name not in laws.ADAPTIVE:
+                raise unknown("law", "no law of calls", name, laws.ADAPTIVE)
             return replace(self, experiments=[each.with_media_law(name) for each in self.experiments], given_law=name)
         if not self.law:
             raise InputError("law", f"{law}: {self.name} is about laws of its own; expected a suite such as rfc7928")

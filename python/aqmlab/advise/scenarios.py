@@ -71,10 +71,10 @@ class LineSpec:
     buffer: str | None = None
     flows: int | None = None
     law: str | None = None
-    call: str | None = None
     ecn: bool = False
     varying: bool = False
     preset: str | None = None
+    call: str | None = None
 
     def __post_init__(self) -> None:
         """Raise InputError for rates that describe no line."""

@@ -1,12 +1,13 @@
-"""Measure the table of docs/home.md: the home scenarios under a few schemes, seeds 1 to 5 (a minute)."""
+"""Measure the tables of docs/home.md: the home scenarios under a few schemes, seeds 1 to 5 (two minutes)."""
 
-import re
 from pathlib import Path
 
+from aqmlab.laws import OF_CALLS, of_call
 from aqmlab.present import labels
+from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import find
-from aqmlab.runs.simulate import compare_all
-from aqmlab.scenario import chosen
+from aqmlab.runs.simulate import compare, compare_all
+from aqmlab.scenario import chosen, load
 
 PAGE = Path(__file__).parent / "home.md"
 SCHEMES = ("droptail", "codel", "pie", "fq-codel", "cake", "dualpi2")
@@ -19,6 +20,7 @@ LINE = {
 }
 COLUMNS = {
     "MOS of a call up": ("home/call", "flows.call-up.call.mos"),
+    "frames of a video call up, p95 (ms)": ("home/meeting", "flows.call-up.media.frame_delay_p95"),
     "game up, p99 (ms)": ("home/game", "flows.game-up.packet_delay_p99"),
     "ping, p99 (ms)": ("home/rrul", "flows.ping.packet_delay_p99"),
     "page object, p95 (ms)": ("home/web", "flows.web.fct_p95"),
@@ -27,22 +29,52 @@ COLUMNS = {
     "uploads beside the call (Mbit/s)": ("home/call", "flows.upload.goodput"),
 }
 """By head: scenario and measure."""
+CALL = "home/meeting"
+PICTURE = tuple(f"flows.call-up.{name}" for name in ("media.frame_delay_p95", "goodput", "media.freeze_ratio"))
+"""What is told of the picture of a call."""
 
 
 def table() -> str:
     """Return the table as measured, mean ± half-width of the 95 % interval."""
     found = {each.scenario.name: each for each in compare_all(chosen("home"), SCHEMES, SEEDS, set=LINE)}
-    lines = [["", *COLUMNS], ["---"] * (1 + len(COLUMNS))]
+    rows = []
     for scheme in SCHEMES:
         cells = []
         for scenario, measure in COLUMNS.values():
             summary = found[scenario].summary(scheme, measure)
             cells.append(find(measure).show(summary.mean, summary.half_width) if summary else "–")
-        lines.append([labels.marked(f"`{scheme}`", scheme), *cells])
+        rows.append([labels.marked(f"`{scheme}`", scheme), *cells])
+    return _written(["", *COLUMNS], rows)
+
+
+def calls() -> str:
+    """Return the table of the picture of a call by its law, means."""
+    by_law = [
+        compare(CALL, SCHEMES, SEEDS, set={**LINE, **of_call(load(CALL), law)}, measures=PICTURE) for law in OF_CALLS
+    ]
+    rows = [[f"`{scheme}`", *(_picture(found, scheme) for found in by_law)] for scheme in SCHEMES]
+    return _written(["", *(f"`{law}`" for law in OF_CALLS)], rows)
+
+
+def _picture(found: Comparison, scheme: str) -> str:
+    shown = []
+    for measure in PICTURE:
+        metric, summary = find(measure), found.summary(scheme, measure)
+        shown.append(f"{metric.show(summary.mean if summary else None)} {metric.unit_shown}")
+    return ", ".join(shown)
+
+
+def _written(heads: list[str], rows: list[list[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def filled(text: str, name: str, made: str) -> str:
+    """Return the page with a table in its place."""
+    head, begin, rest = text.partition(f"<!-- {name} -->\n")
+    return head + begin + made + "\n" + rest[rest.index("<!-- end -->") :]
+
+
 if __name__ == "__main__":
-    text = PAGE.read_text(encoding="utf-8")
-    filled = re.sub(r"(<!-- home -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{table()}\n{m[2]}", text, flags=re.DOTALL)
-    PAGE.write_text(filled, encoding="utf-8")
+    text = filled(PAGE.read_text(encoding="utf-8"), "home", table())
+    PAGE.write_text(filled(text, "calls", calls()), encoding="utf-8")

@@ -439,13 +439,30 @@ def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
     assert "latency" in {gain["need"] for gain in first["gains"]}
     assert first["felt"]["rpm"] > 2 * last["felt"]["rpm"]
     assert 100 >= first["felt"]["qoo_gaming"] > last["felt"]["qoo_gaming"] >= 0
-    assert told["why"].startswith("CAKE comes first over 7 conditions and 3 seeds.")
+    frames = [each["picture"]["media.frame_delay_p95"] for each in (first, last)]
+    assert frames[0] < frames[1] / 2
+    assert f"video calls are complete within {1e3 * frames[0]:.1f} ms under CAKE" in told["why"]
+    assert told["why"].startswith("CAKE comes first over 8 conditions and 3 seeds.")
     text = aqmlab(*asked).stdout
     assert "Gains over DropTail" in text
     assert f"a minute: {first['felt']['rpm']:,.0f} under CAKE, {last['felt']['rpm']:,.0f} under DropTail" in " ".join(
         text.split()
     )
     assert "bandwidth 1900kbit" in text
+
+
+def test_the_law_of_calls_is_the_users(aqmlab: Aqmlab) -> None:
+    line = ("--down", "20 Mbit/s", "--up", "2 Mbit/s", "--set", "duration=6 s", "--set", "warmup=3 s")
+    asked = ("advise", *line, "--seeds", "2", "--aqms", "fq-codel,cake", "--for", "latency", "--json")
+    usual, same, other = (
+        json.loads(aqmlab(*asked, *options).stdout) for options in ((), ("--call", "gcc"), ("--call", "constant"))
+    )
+    assert usual["ranking"][0]["picture"] == same["ranking"][0]["picture"]
+    rates = {of["ranking"][0]["picture"]["goodput"] for of in (usual, other)}
+    assert len(rates) == 2
+    changed = {condition["scenario"]: condition["set"] for condition in other["conditions"]}
+    assert changed["home/meeting"]["flows.call-up.law"] == "constant"
+    assert not any(".law" in path for path in changed["home/call"])
 
 
 def test_what_nothing_tells_of_is_said() -> None:
@@ -477,6 +494,9 @@ def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
         ((*home, "--flows", "5"), "one direction"),
         ((*home, "--aqms", "cake"), "two at least"),
         ((*home, "--law", "cubik"), "cubic"),
+        ((*home, "--call", "nad"), 'call: no law of calls "nad"; did you mean "nada"'),
+        (("--rate", "1 Mbit/s", "--call", "gcc"), "call: gcc: no call crosses a link of one direction"),
+        (("home/meeting", "--call", "gcc"), "call: gcc: describes a line; leave the scenarios out"),
         (("li2014/table-1", "--rtt", "5 ms"), "leave the scenarios out"),
         (("li2014/table-1", "--for", "latency"), "nothing in these scenarios"),
     ):

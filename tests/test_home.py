@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from aqmlab.cli.compare import scenarios_for
 from aqmlab.runs.simulate import compare
 from aqmlab.scenario import chosen, load
 from conftest import Aqmlab
@@ -17,7 +18,7 @@ def mos(aqm: str) -> float:
 
 
 def test_a_folder_stands_for_its_scenarios() -> None:
-    assert chosen("home") == ["home/call", "home/game", "home/rrul", "home/video", "home/web"]
+    assert chosen("home") == ["home/call", "home/game", "home/meeting", "home/rrul", "home/video", "home/web"]
     assert chosen("home/call") == ["home/call"]
     assert chosen("my.toml") == ["my.toml"]
 
@@ -50,6 +51,42 @@ def test_the_line_is_described_by_options(aqmlab: Aqmlab) -> None:
     # A full buffer of 250 ms, half of the round trip, the packet in service and its own 8 * 200 bit / 2 Mbit/s.
     assert call["flows.call-up.packet_delay_p99"] == pytest.approx(0.250 + 0.030 + 0.0008, abs=0.007)
     assert call["flows.call-down.packet_delay_p99"] == pytest.approx(0.030, abs=0.002)
+
+
+def test_a_video_call_adapts_by_the_law_that_is_asked_for(aqmlab: Aqmlab) -> None:
+    short = ("--set", "duration=12 s", "--set", "warmup=6 s", "--set", "links.up.rate=2 Mbit/s", "--aqms", "fq-codel")
+    asked = ("compare", "home/call", "home/meeting", *short, "--measure", "flows.call-up.*", "--json")
+
+    def measured(*options: str) -> list[dict[str, float]]:
+        both = json.loads(aqmlab(*asked, *options).stdout)["comparisons"]
+        return [
+            {entry["measure"].removeprefix("flows.call-up."): entry["mean"] for entry in of["measures"]} for of in both
+        ]
+
+    laws = {law: measured("--call", law) for law in ("gcc", "scream", "constant")}
+    telephone, picture = measured()
+    assert laws["gcc"] == [telephone, picture]  # the law that there is unless another is named
+    assert all(of_law[0] == telephone for of_law in laws.values())  # a telephone has one rate
+    assert telephone["call.mos"] > 4.2
+    # One of five flows at 2 Mbit/s: a call that adapts has its share, what never adapts is too much for it.
+    fair = 2e6 / 5
+    for law in ("gcc", "scream"):
+        adapts = laws[law][1]
+        assert 0.3 * fair < adapts["goodput"] < 1.1 * fair
+        assert adapts["media.frame_delay_p95"] < 0.15
+        assert adapts["media.freeze_ratio"] == adapts["media.lost_ratio"] == 0
+    assert picture["goodput"] != laws["scream"][1]["goodput"]
+    assert laws["constant"][1]["media.lost_ratio"] > 0.5
+    assert laws["constant"][1]["media.freeze_ratio"] > 0.1
+
+
+def test_a_folder_is_played_on_linux_without_its_video_call(capsys: pytest.CaptureFixture[str]) -> None:
+    assert scenarios_for(["home"], ["sim"]) == chosen("home")
+    assert scenarios_for(["home", "home/meeting"], ["sim", "linux"]) == [
+        *(name for name in chosen("home") if name != "home/meeting"),
+        "home/meeting",  # named alone it is not left out, but refused
+    ]
+    assert "home/meeting is left out: its calls run in the simulator only" in capsys.readouterr().err
 
 
 SHORT = {"duration": "8 s", "warmup": "4 s"}
@@ -106,6 +143,12 @@ def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
         (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: l4s has claims"),
         (("home/call", "--only", "8.2"), "only: 8.2: describes"),
         (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes a suite"),
+        (("home", "--call", "screm"), 'call: no law of calls "screm"; did you mean "scream"'),
+        (
+            ("home/call", "home/game", "--call", "gcc"),
+            "call: gcc: no flow of home/call, home/game is a call with a picture",
+        ),
+        (("--study", "rmcat", "--call", "gcc"), "call: gcc: is for scenarios"),
     ):
         refused = aqmlab("compare", *options, "--aqms", "droptail")
         assert refused.returncode == 2, options

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 import aqmlab as package
+from aqmlab.laws import ADAPTIVE
 from aqmlab.problems import InputError
 from aqmlab.runs.measures import every
 from aqmlab.scenario import load
-from aqmlab.study.suite import MEDIA_LAWS, load_suite
+from aqmlab.study.suite import load_suite
 from aqmlab.study.suite_result import compare_suite
 from conftest import Aqmlab
 
@@ -76,7 +77,40 @@ def test_measures_of_calls_are_those_of_calls_only() -> None:
     assert "flows.tcp.media.freezes" not in names
 
 
-@pytest.mark.parametrize("law", MEDIA_LAWS)
+def test_calls_over_wifi_share_the_air() -> None:
+    few = {"duration": "12 s", "warmup": "6 s", "stations.receiver.count": "2", "stations.sender.count": "2"}
+    run = package.run("rmcat-wireless/3.2c-both", "fq-codel", set=few)
+    for group in ("call-down", "call-up"):
+        found = run.flows[group]
+        assert found.media is not None
+        assert found.goodput == pytest.approx(2 * 1.5e6, rel=0.01)  # all that they ask for
+        assert 0.05 < (found.media.frame_delay_p95 or 0) < 0.06  # 50 ms of path, and a few turns on the air
+        assert found.media.lost_ratio == 0
+        assert found.media.feedback_rate > 0
+    assert run.stations["sender"].airtime_share == pytest.approx(run.stations["receiver"].airtime_share, rel=0.2)
+
+
+def test_the_wireless_cases_hold_where_each_flow_has_a_queue() -> None:
+    claims = compare_suite("rmcat-wireless", "fq-codel").claims
+    judged = [each for each in claims if each.claim.schemes == ("FQ-CoDel",)]
+    assert len(judged) == 17
+    assert {each.verdict for each in judged} == {"holds"}
+    assert {each.verdict for each in claims if each not in judged} == {"missing"}
+
+
+def test_a_call_at_no_station_is_refused(aqmlab: Aqmlab) -> None:
+    for setting, told in (
+        ("flows.call-up.stations=sende", 'flows.call-up.stations: unknown name of [[stations]] "sende"'),
+        ("flows.call-up.law=nads", 'flows.call-up.law: unknown law "nads"'),
+        ("flows.call-up.direction=across", "flows.call-up.direction"),
+        ("stations.sender.count=0", "stations.sender.count"),
+    ):
+        refused = aqmlab("run", "rmcat-wireless/3.2c-both", "--set", setting)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert told in refused.stderr, refused.stderr
+
+
+@pytest.mark.parametrize("law", ADAPTIVE)
 def test_the_study_takes_any_law_of_calls(law: str) -> None:
     suite = load_suite("rmcat").with_law(law)
     for experiment in suite.experiments:

@@ -15,7 +15,7 @@ from aqmlab.study.suite import LinkSetting, Measure, Suite, load_suite
 from aqmlab.study.suite_result import Places, SuiteResult, Trial, compare_suite, of_phases
 from conftest import Aqmlab
 
-NAMES = ("l4s", "bbr", "bbr-questions", "slow-start", "cake-mq", "rmcat")
+NAMES = ("l4s", "bbr", "bbr-questions", "slow-start", "cake-mq", "rmcat", "rmcat-wireless")
 
 
 def placed(suite: Suite) -> dict[str, Trial]:
@@ -103,6 +103,36 @@ def test_a_rate_in_windows_is_over_that_of_the_suite(tmp_path: Path) -> None:
     assert str(taken["most"]) == "links.link.utilisation: most in 100 ms"
     [rate, *_] = load_suite("cake-mq").experiments[0].measures.values()
     assert rate == replace(taken["mean"], path="links.bottleneck.utilisation")
+
+
+def test_a_measure_adds_values_up_that_all_have_to_be_there(tmp_path: Path) -> None:
+    """Two streams of 2 Mbit/s and 1028 B for each 1000 B, but one of them ends before the measurement begins."""
+    other = STREAM[STREAM.index("[[flows]]") :].replace("near", "far")
+    gone = other.replace("far", "gone").replace('kind = "udp-cbr"', 'kind = "http"\ncount = 1\nsize = "1 packet"')
+    gone = gone.replace('rate = "2 Mbit/s"\npacket = "1000 B"\n', 'think_time = "9 s"\n')
+    (tmp_path / "three.toml").write_text(STREAM + other + gone, encoding="utf-8")
+    scenario = package.load(tmp_path / "three.toml")
+    both = Measure("flows.near.goodput + flows.far.goodput")
+    measures = {
+        "both": both,
+        "share": replace(both, over="flows.near.goodput"),
+        "none": Measure("flows.near.packet_delay_p99 + flows.gone.fct_p95"),
+    }
+    trial = Trial(load_suite("l4s").experiments[0], scenario, measures, package.compare(scenario, ["droptail"]))
+    assert trial.values("droptail", "both")[1] == pytest.approx(2 * 2e6 * 1000 / 1028, rel=0.01)
+    assert trial.values("droptail", "share")[1] == pytest.approx(2, rel=0.01)
+    assert trial.values("droptail", "none") == {}
+    assert trial.shown("both").unit == "Mbit/s"
+
+
+def test_links_of_a_cell_keep_the_rates_of_its_stations() -> None:
+    wireless = placed(load_suite("rmcat-wireless"))
+    links = {
+        link["name"]: link["rate"] for link in wireless["RFC 8869, 3.2, a 16 calls down"].scenario.resolved()["links"]
+    }
+    assert links == {"down": "100 Mbit/s", "up": "100 Mbit/s", "wifi-down": "52 Mbit/s", "phone-up": "52 Mbit/s"}
+    [narrow] = {each["rate"] for each in wireless["RFC 8869, 3.1, a call up"].scenario.resolved()["links"][:2]}
+    assert narrow == "1 Mbit/s"
 
 
 def test_how_a_phase_ends_is_a_share_of_the_flows_and_how_long_it_lasts_a_mean() -> None:

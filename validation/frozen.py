@@ -26,6 +26,8 @@ STORED = Path(__file__).with_name("frozen.json")
 PAPERS = ("boudi", "jafar", "li2014", "sun2007", "xiong2010")
 LARGE = ("networks/",)
 """Scenarios of ten thousand lines, which take minutes: `make bench` runs them."""
+BRIEF = ("rmcat-wireless",)
+"""Suites whose scenarios take a second each, and are held under the schemes of the suite only."""
 EXTRA = ("fq-pi", "fq-red")
 """Schemes that no list shows, beside all that the list does."""
 ADDED = re.compile(r"\.(flows\.[^.]+|total)\.(dropped|drop_ratio)$")
@@ -55,6 +57,10 @@ def schemes_of(scenario: str) -> list[str]:
     study, _, name = scenario.partition("/")
     if study == "lessons":
         return [spec for spec in lesson(name).aqms if spec]
+    if study in BRIEF:
+        from aqmlab.study.suite import load_suite
+
+        return list(load_suite(study).schemes.values())
     if study in PAPERS:
         from aqmlab.study.paper import load_study
 

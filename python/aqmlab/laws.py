@@ -18,6 +18,12 @@ Event = Literal["loss", "echo", "timeout"]
 HOOKS = ("on_ack", "kept", "on_congestion", "on_recovered", "on_timeout", "pacing_rate")
 LIBRARIES = (".so", ".dylib", ".dll")
 
+ADAPTIVE = ("scream", "gcc", "nada")
+"""Laws of calls that adapt."""
+
+OF_CALLS = (*ADAPTIVE, "constant")
+"""Laws that a call may have."""
+
 
 class CongestionControl:
     """A user's congestion-control law. Declare parameters (`Param`) and override hooks; each sender has an instance.
@@ -124,6 +130,21 @@ def of_law(scenario: Scenario, name: str) -> dict[str, str]:
     if not groups:
         raise InputError("law", f"{name}: no flow of {scenario.name} has TCP")
     return {f"flows.{group}.tcp.congestion_control": name for group in groups}
+
+
+def of_call(scenario: Scenario, name: str) -> dict[str, str]:
+    """Return what is set of a scenario so that its calls have the law of that name; nothing if it has no call.
+
+    InputError if calls have no such law.
+    """
+    if name not in OF_CALLS:
+        raise unknown("call", "no law of calls", name, OF_CALLS)
+    return {f"flows.{group}.law": name for group in calls(scenario)}
+
+
+def calls(scenario: Scenario) -> list[str]:
+    """Return the groups of flows that are calls with a picture."""
+    return [group for group in scenario.flows if scenario.group(group).kind == "media"]
 
 
 def digest(law: Law) -> str | None:

@@ -1,6 +1,6 @@
 """The advice for a line: candidates compared in every condition, and ranked by what matters."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -14,6 +14,7 @@ from aqmlab.advise.needs import NEEDS, Sign, filled_links, signs, sparse_groups
 from aqmlab.advise.scenarios import INCOMING
 from aqmlab.advise.ties import ALIKE, preferred
 from aqmlab.catalogue import halves
+from aqmlab.laws import calls
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
 from aqmlab.runs.comparison import Comparison
@@ -31,6 +32,9 @@ NOTABLE = 1.05
 
 PACED = "codel"
 """The scheme that a part of a line says nothing of: its drops come at a pace that does not grow with the rate."""
+
+PICTURE = ("media.frame_delay_p95", "media.freeze_ratio", "goodput")
+"""Measures of the picture of a call."""
 
 FELT = ("rpm", "qoo_web", "qoo_conferencing", "qoo_gaming", "qoo_backup")
 """Measures of what users feel, by the scores of the IETF."""
@@ -177,9 +181,9 @@ class Advice(Result):
         for need in self.told:
             best = max(self.schemes, key=lambda scheme: self.score(scheme, need=need).ratio)
             found.append((f"for {need} alone", best, self.score(best, need=need)))
-        for i, name in enumerate(self.names):
+        for i in dict.fromkeys(condition for condition, _ in self._signs):
             best = max(self.schemes, key=lambda scheme: self.score_in(scheme, i).ratio)
-            found.append((f"in {name}", best, self.score_in(best, i)))
+            found.append((f"in {self.names[i]}", best, self.score_in(best, i)))
         return [each for each in found if each[2].sure and each[2].ratio > NOTABLE]
 
     def unused(self) -> dict[str, dict[str, float]]:
@@ -204,24 +208,37 @@ class Advice(Result):
 
         Means over the packets of calls, games and pings, conditions and seeds; empty where there are no such flows.
         """
-        found = {
-            measure: [
-                value
-                for compared in self.comparisons
-                for group in sparse_groups(compared.scenario)
-                for value in compared.measured.values(
-                    compared.scenario.name, scheme, f"flows.{group}.{measure}"
-                ).values()
-            ]
-            for measure in FELT
-        }
-        return {measure: fmean(values) for measure, values in found.items() if values}
+        return self._means(scheme, FELT, sparse_groups)
+
+    def picture(self, scheme: str) -> dict[str, float]:
+        """Return what is seen of calls under a scheme: frame delay, share of the time frozen, and rate.
+
+        Means over the calls with a picture, conditions and seeds; empty where there are none.
+        """
+        return self._means(scheme, PICTURE, calls)
 
     @cached_property
     def names(self) -> list[str]:
         """The conditions by name; those with longer round trips say so."""
         names = [scenario.name for scenario in self.conditions]
         return [f"{name}, long round trips" if name in names[:i] else name for i, name in enumerate(names)]
+
+    def _means(
+        self, scheme: str, measures: Iterable[str], groups: Callable[[Scenario], Sequence[str]]
+    ) -> dict[str, float]:
+        """Return measures of groups of flows as means over these, conditions and seeds, as far as there are any."""
+        found = {
+            measure: [
+                value
+                for compared in self.comparisons
+                for group in groups(compared.scenario)
+                for value in compared.measured.values(
+                    compared.scenario.name, scheme, f"flows.{group}.{measure}"
+                ).values()
+            ]
+            for measure in measures
+        }
+        return {measure: fmean(values) for measure, values in found.items() if values}
 
     @property
     def told(self) -> list[str]:

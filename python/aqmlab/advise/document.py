@@ -35,6 +35,7 @@ def _entry(advice: Advice, scheme: str, typed: Typed) -> dict[str, Any]:
         "equal": scheme in (advice.first, *advice.ties),
         "needs": {need: advice.score(scheme, need=need).ratio for need in advice.told},
         "felt": advice.felt(scheme),
+        "picture": advice.picture(scheme),
         "gains": [_seen(advice, scheme, each) for each in advice.gains(scheme)],
         "costs": [_seen(advice, scheme, each) for each in advice.costs(scheme)],
         "tc": list(typed.commands),

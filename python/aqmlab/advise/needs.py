@@ -11,7 +11,7 @@ from aqmlab.runs.metrics import Metric, find, split
 
 NEEDS = {
     "latency": "the delay of calls, games and pings, and the quality of calls",
-    "transfers": "the completion times of pages and short transfers, and the bitrate of films",
+    "transfers": "the completion times of pages and short transfers, and the bitrates of films and calls",
     "throughput": "the goodput of all that crosses a link together with long transfers",
     "fairness": "equal rates of the transfers of a group",
 }
@@ -106,6 +106,7 @@ def _of_group(group: Group) -> Iterable[Sign]:
                 yield Sign("latency", f"{place}.call.mos", more=True)
         case "media":
             yield Sign("latency", f"{place}.media.frame_delay_p95", more=False)
+            yield Sign("transfers", f"{place}.goodput", more=True)
         case "app-limited":
             yield Sign("latency", f"{place}.packet_delay_p99", more=False)
         case "http" | "short":

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
 
-from aqmlab import _core
+from aqmlab import _core, laws
 from aqmlab._core import Scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
@@ -59,7 +59,8 @@ class LineSpec:
     """A line with `down` and `up`, or one direction of `rate`: bit/s; `rtt` in s; `buffer` as scenarios have it.
 
     `flows` long transfers share it. `law` is the congestion control of all transfers, by default CUBIC without ECN as
-    Linux has it; DCTCP and Prague need ECN and have it. A `varying` rate wanders between the whole and a quarter of it.
+    Linux has it; DCTCP and Prague need ECN and have it. `call` is the law of calls with a picture, if not that which
+    the scenarios have. A `varying` rate wanders between the whole and a quarter of it.
     With a `preset`, "lte" or "5g", rates are means, and what is not said of a link is that of the preset.
     """
 
@@ -73,6 +74,7 @@ class LineSpec:
     ecn: bool = False
     varying: bool = False
     preset: str | None = None
+    call: str | None = None
 
     def __post_init__(self) -> None:
         """Raise InputError for rates that describe no line."""
@@ -84,6 +86,8 @@ class LineSpec:
             raise unknown("preset", "none of a line whose queue is yours", self.preset, PRESETS)
         if self.preset is not None and self.varying:
             raise InputError("varying", f"the rate of {self.preset} varies by itself; leave one of them out")
+        if self.call is not None and self.rate is not None:
+            raise InputError("call", f"{self.call}: no call crosses a link of one direction; give --down and --up")
         if self.flows is not None and self.rate is None:
             raise InputError("flows", f"{self.flows}: is for a link of one direction; give --rate")
 
@@ -148,8 +152,10 @@ def _of(name: str, line: LineSpec, rtt: float) -> dict[str, str]:
         if group.rtt is None:
             low, high = (written(share * rtt, "time") for share in (0.5, 1.5))
             settings[f"flows.{group.name}.rtt"] = f'{{ uniform = ["{low}", "{high}"] }}'
-        if not group.kind.startswith("udp"):
+        if group.is_tcp:
             settings.update(_of_senders(line, f"flows.{group.name}"))
+    if line.call:
+        settings |= laws.of_call(plain, line.call)
     if line.family == "link":
         settings |= _of_link(line, rtt, "short" in groups)
     return settings

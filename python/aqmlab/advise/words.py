@@ -1,10 +1,11 @@
 """An advice in words."""
 
-from aqmlab.advise.advice import NOTABLE, PACED, Advice, Score, Seen
+from aqmlab.advise.advice import NOTABLE, PACED, PICTURE, Advice, Score, Seen
 from aqmlab.advise.needs import NEEDS
 from aqmlab.advise.scenarios import AT_REST
 from aqmlab.advise.ties import ALIKE, WHY
 from aqmlab.catalogue import title
+from aqmlab.runs.metrics import find
 
 APPS = {"qoo_web": "browsing", "qoo_conferencing": "conferences", "qoo_gaming": "games", "qoo_backup": "backups"}
 """What each score of Quality of Outcome, 0 to 100, is of."""
@@ -12,8 +13,8 @@ APPS = {"qoo_web": "browsing", "qoo_conferencing": "conferences", "qoo_gaming": 
 
 def sentences(advice: Advice) -> list[str]:
     """Return what was found: the first, what it gains and costs, how sure that is, and where it turns."""
-    told = [_first(advice), *_against_baseline(advice), *_felt(advice), *_turns(advice), *_unused(advice)]
-    told += _part(advice)
+    told = [_first(advice), *_against_baseline(advice), *_felt(advice), *_picture(advice)]
+    told += [*_turns(advice), *_unused(advice), *_part(advice)]
     return [*told, *_untold(advice), *_doubts(advice)]
 
 
@@ -79,6 +80,20 @@ def _felt(advice: Advice) -> list[str]:
     return [
         f"Calls, games and pings make so many round trips a minute: {rounds}. Quality of Outcome: {', '.join(scores)}."
     ]
+
+
+def _picture(advice: Advice) -> list[str]:
+    """Say what is seen of calls under the scheme and under the baseline."""
+    seen = {scheme: advice.picture(scheme) for scheme in dict.fromkeys([advice.advised, advice.baseline])}
+    is_asked = "latency" in advice.needs or "transfers" in advice.needs
+    if not is_asked or any(len(values) < len(PICTURE) for values in seen.values()):
+        return []
+    metrics = [find(f"total.{measure}") for measure in PICTURE]
+    told = []
+    for scheme, values in seen.items():
+        delay, frozen, rate = (f"{each.show(values[each.name])} {each.unit_shown}" for each in metrics)
+        told.append(f"{delay} under {title(scheme)}, {frozen} of the time frozen, at {rate}")
+    return [f"95 % of the frames of video calls are complete within {'; '.join(told)}."]
 
 
 def _unused(advice: Advice) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab.cli.common import Jobs, Json, LawOption, Settings, exit_if_failed, print_json, progress
+from aqmlab.cli.common import CallOption, Jobs, Json, LawOption, Settings, exit_if_failed, print_json, progress
 from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, chosen, load
@@ -34,6 +34,7 @@ def advise(
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
     flows: Annotated[int | None, typer.Option(metavar="N", min=1, help="Long transfers, with --rate (20).")] = None,
     law: LawOption = None,
+    call: CallOption = None,
     ecn: Annotated[bool, typer.Option("--ecn", help="All transfers speak ECN.")] = False,
     varying: Annotated[
         bool, typer.Option("--varying", help="Rates wander down to a quarter, as a radio link's do.")
@@ -77,6 +78,7 @@ def advise(
     whole = None
     if scenarios:
         of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
+        of_line |= {"call": call}
         for option, value in of_line.items():
             if value is not None:
                 raise InputError(option, f"{value}: describes a line; leave the scenarios out, or set it by --set")
@@ -89,6 +91,7 @@ def advise(
             buffer=buffer,
             flows=flows,
             law=None if law is None else law_spec(law),
+            call=call,
             ecn=ecn,
             varying=varying,
             preset=preset,

@@ -53,6 +53,14 @@ LawOption = Annotated[
         help="Congestion control of all TCP flows: a name, or a shared library or Python file with your own.",
     ),
 ]
+CallOption = Annotated[
+    str | None,
+    typer.Option(
+        "--call",
+        metavar="LAW",
+        help="Law of the calls with a picture (home/meeting): gcc, scream, nada, or constant, which never adapts.",
+    ),
+]
 Jitter = Annotated[bool, typer.Option("--jitter", help="Each flow starts up to a round trip later, drawn by the seed.")]
 SPREAD = ("flows.*.start_spread", "1")
 """What --jitter sets."""

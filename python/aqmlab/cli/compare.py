@@ -1,5 +1,6 @@
 """The command `compare`."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer
 from aqmlab import files
 from aqmlab.cli.common import (
     SPREAD,
+    CallOption,
     Engine,
     Engines,
     Jitter,
@@ -29,7 +31,7 @@ from aqmlab.cli.common import (
     tell_time,
 )
 from aqmlab.problems import InputError
-from aqmlab.scenario import assignments, chosen, read
+from aqmlab.scenario import assignments, chosen, load, read
 
 if TYPE_CHECKING:
     from aqmlab._core import Scenario
@@ -60,6 +62,7 @@ def compare(
     seeds: Seeds = 1,
     settings: Settings = None,
     law: LawOption = None,
+    call: CallOption = None,
     measures: Measures = None,
     jitter: Jitter = False,
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called down.")] = None,
@@ -113,25 +116,26 @@ def compare(
             "set": settings,
             "measure": measures,
         }
-        others |= {"jitter": jitter or None, "flows": flows, "engines": engines}
+        others |= {"jitter": jitter or None, "call": call, "flows": flows, "engines": engines}
         others |= {"engine": engine if engine != "sim" else None, "seeds": seeds if seeds != 1 else None}
         _refuse(_given(others), f"has no meaning with --study {name}, whose cases say everything but --rate and --rtt")
         _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
         return
-    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law)
+    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
         _refuse(link, "describes a suite; give it with --study rfc7928")
         spread = ["=".join(SPREAD)] if jitter else []
+        names = scenarios_for(scenarios, wanted.engines)
         if out:
-            check_report(out / "report.html", ", ".join(read(each)[0] for name in scenarios for each in chosen(name)))
+            check_report(out / "report.html", ", ".join(read(each)[0] for each in names))
         failures: Sequence[Failure | str] = _in_scenarios(
-            scenarios, line, [*spread, *(settings or [])], measures or [], wanted
+            scenarios, names, line, [*spread, *(settings or [])], measures or [], wanted
         )
     else:
         of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
-        of_scenarios |= {"engine": engine if engine != "sim" else None, "engines": engines}
+        of_scenarios |= {"call": call, "engine": engine if engine != "sim" else None, "engines": engines}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         if out:
             check_report(out / "report.html", name or "")
@@ -173,6 +177,7 @@ class CompareRequest:
     as_json: bool
     out: Path | None
     law: str | None
+    call: str | None
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
@@ -180,11 +185,13 @@ class CompareRequest:
         several = ["--engines", ",".join(self.engines)] if len(self.engines) > 1 else []
         engines = several or (["--engine", *self.engines] if self.engines != ("sim",) else [])
         laws = ["--law", self.law] if self.law is not None else []
-        return command("compare", *where, *aqms, *laws, *engines, "--seeds", str(self.seeds))
+        calls = ["--call", self.call] if self.call is not None else []
+        return command("compare", *where, *aqms, *laws, *calls, *engines, "--seeds", str(self.seeds))
 
 
 def _in_scenarios(
     given: Sequence[str],
+    names: Sequence[str],
     line: Mapping[str, str],
     settings: Sequence[str],
     measures: Sequence[str],
@@ -198,9 +205,9 @@ def _in_scenarios(
     changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *settings]
     aqms = wanted.aqms or "seed-papers"
     specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
-    scenarios = [
-        laws.load_with(each, assignments(changes), wanted.law) for scenario in given for each in chosen(scenario)
-    ]
+    values = assignments(changes)
+    of_calls = _of_calls(names, values, wanted.call)
+    scenarios = [laws.load_with(each, values | call, wanted.law) for each, call in zip(names, of_calls, strict=True)]
     _tell_time(scenarios, specs, wanted)
     told = scenarios[0].name if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
     with progress(f"Comparing in {told}") as heard:
@@ -226,6 +233,35 @@ def _in_scenarios(
     else:
         tables.engines(found)
     return [failure for each in alone or found for failure in each.failures]
+
+
+def scenarios_for(given: Sequence[str], engines: Sequence[str]) -> list[str]:
+    """Return the scenarios that are given, by folder or one by one.
+
+    Of a folder those with calls are left out where Linux plays, which has no sender of them; that is said.
+    """
+    from aqmlab.laws import calls
+
+    names = []
+    for name in given:
+        of_name = chosen(name)
+        idle = [each for each in of_name if len(of_name) > 1 and "linux" in engines and calls(load(each))]
+        names += [each for each in of_name if each not in idle]
+        for each in idle:
+            print(f"{each} is left out: its calls run in the simulator only", file=sys.stderr)
+    return names
+
+
+def _of_calls(names: Sequence[str], values: Mapping[str, str], law: str | None) -> list[dict[str, str]]:
+    """Return what is set of each scenario besides `values` so that its calls have a law; InputError if none has one."""
+    from aqmlab.laws import of_call
+
+    if law is None:
+        return [{} for _ in names]
+    found = [of_call(load(name, values), law) for name in names]
+    if not any(found):
+        raise InputError("call", f"{law}: no flow of {', '.join(names)} is a call with a picture, as in home/meeting")
+    return found
 
 
 def _tell_time(scenarios: "Sequence[Scenario]", specs: Sequence[str], wanted: CompareRequest) -> None:

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from aqmlab import _core, laws
-from aqmlab._core import Scenario
+from aqmlab._core import Scenario, read_toml
 from aqmlab.entries import filled, read_file
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
@@ -38,9 +38,6 @@ LEVELS = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
 """Long flows per packet of bandwidth-delay product and buffer: RFC 7928, section 8.2.1."""
 
 MOST_FLOWS = 10_000
-
-MEDIA_LAWS = ("scream", "gcc", "nada")
-"""Laws of calls that adapt."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ class Phases:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a run: the value at `path`, perhaps divided by the one at `over`.
+    """A number of a run: the value at `path`, or the sum of several ("a + b"), perhaps divided by the one at `over`.
 
     With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay. With `waiting`
     it is any packet delay less what an empty path takes: propagation, and transmission at each link. With a `phase` it
@@ -130,6 +127,11 @@ class Measure:
     window: float = 0.0
     take: str = ""
 
+    @property
+    def paths(self) -> list[str]:
+        """The values that are added up."""
+        return self.path.split(TOGETHER)
+
     def __str__(self) -> str:
         if self.window:
             over = f" / {self.over}" if self.over else ""
@@ -142,6 +144,9 @@ class Measure:
 
 WAITING = " - empty path"
 """What stands behind the path of a packet delay of which only the waiting counts."""
+
+TOGETHER = " + "
+"""What stands between values that are added up."""
 
 PHASE, THEN = ": ", " > "
 """What stands between the path of the phases of a group, a phase, and the one that follows."""
@@ -189,7 +194,7 @@ class Experiment:
         """Return what of the scenario is set for a link, with quantities as text."""
         given = load(self.scenario)
         keys = {key: of for key, of in LINK_KEYS.items() if not (self.kind and key == "target")}
-        usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in keys.items()}
+        usual = {f"links.{name}.{key}": f"1 {of}" for name in _wired(given) for key, of in keys.items()}
         usual |= {f"flows.{name}.rtt": "1 rtt" for name in given.flows}
         asked = {path: text for path, text in usual.items() if not any(other.startswith(path) for other in self.set)}
         scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set) | self._up(link)).items()}
@@ -203,8 +208,7 @@ class Experiment:
 
     def with_media_law(self, law: str) -> "Experiment":
         """Return the experiment with another law for its calls."""
-        names = [each["name"] for each in load(self.scenario).resolved()["flows"] if each["kind"] == "media"]
-        return replace(self, fixed={**self.fixed, **{f"flows.{name}.law": law for name in names}})
+        return replace(self, fixed={**self.fixed, **laws.of_call(load(self.scenario), law)})
 
     @property
     def has_up(self) -> bool:
@@ -259,6 +263,11 @@ LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
 
 UP = "up"
 """What scenarios of two directions call the link upwards."""
+
+
+def _wired(given: Scenario) -> Sequence[str]:
+    """Return the links but those of a Wi-Fi cell, whose rates are those of its stations."""
+    return [link["name"] for link in read_toml(given.text, given.name)["links"]] if given.stations else given.links
 
 
 def _place(group: str) -> str:
@@ -337,10 +346,10 @@ class Suite:
         """Return the suite with a law (see `laws.law_spec`) in place of its senders' usual one; as it is if None."""
         if law is None:
             return self
-        if self.law in MEDIA_LAWS:
+        if self.law in laws.ADAPTIVE:
             name = str(law)
-            if name not in MEDIA_LAWS:
-                raise unknown("law", "no law of calls", name, MEDIA_LAWS)
+            if name not in laws.ADAPTIVE:
+                raise unknown("law", "no law of calls", name, laws.ADAPTIVE)
             return replace(self, experiments=[each.with_media_law(name) for each in self.experiments], given_law=name)
         if not self.law:
             raise InputError("law", f"{law}: {self.name} is about laws of its own; expected a suite such as rfc7928")

@@ -84,7 +84,9 @@ class Trial:
         if measure.waiting:
             delay = run.values[measure.path]
             return None if delay is None else delay - self._empty_path(measure.path.split(".")[1])
-        above, below = run.values[measure.path], run.values[measure.over] if measure.over else 1.0
+        parts = [run.values[path] for path in measure.paths]
+        above = sum(part for part in parts if part is not None) if None not in parts else None
+        below = run.values[measure.over] if measure.over else 1.0
         return above / below if above is not None and below else None
 
     def _of_windows(self, run: RunResult, measure: Measure) -> float | None:
@@ -121,7 +123,7 @@ class Trial:
             return PERCENT
         if self.measures[measure].phase:
             return PERCENT if self.measures[measure].then else SECONDS
-        path, over = self.measures[measure].path, self.measures[measure].over
+        path, over = self.measures[measure].paths[0], self.measures[measure].over
         if over:
             return PERCENT if path.endswith(".retransmits") or over.startswith("total.") else PLAIN
         shown = PLAIN if path.endswith(".jain") else find(path).shown

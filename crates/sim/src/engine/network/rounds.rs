@@ -139,7 +139,12 @@ fn by_flow(network: &NetworkState, threads: usize) -> Option<Division> {
 /// The least delay between two parts, before the end of the run; `None` if there is one without any.
 fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> {
     let mut least = network.measured.end.since(Time::ZERO) + Span(1);
-    let lasting = network.flows.iter().zip(flows).map(|(flow, home)| (flow.way, flow.route(), home.part));
+    // Numbers that no region of a tree counts have a filler, whose way is that of another flow.
+    let is_there = |(flow, home): &(&Flow, &Home)| {
+        network.scenario.tree.is_none() || network.routes.ways[flow.way as usize].region == home.part
+    };
+    let lasting = network.flows.iter().zip(flows).filter(is_there);
+    let lasting = lasting.map(|(flow, home)| (flow.way, flow.route(), home.part));
     let of_clients = network.clients.iter().map(|client| {
         let (way, route) = (client.peer.way, network.routes.of(network.routes.group(client.peer.way), client.peer.rtt));
         (way, route, network.routes.ways[way as usize].region)

@@ -192,9 +192,9 @@ that becomes free first, and adds the exchange after each round, set-up and resu
 What n processors share it cannot know. On two threads the same runs took, beside the projected time: {held}.
 
 `isp-10k` has sixteen parts, its sites, which share nothing and meet once a second. Two things bound it: set-up and
-results are done by one thread, {tree["outside"]:.1f} s of {tree["one"]:.0f} s here, and a smaller share of a longer run; and in
-each second all wait for the busiest site, which has seven of a hundred access points. By the rounds alone the gain is
-{parts}, which a long run comes close to, and no more beyond sixteen. The next
+results are done by one thread, {tree["outside"]:.1f} s of {tree["one"]:.0f} s here, and a smaller share of a longer
+run; and in each second all wait for the busiest site, which has seven of a hundred access points. By the rounds alone
+the gain is {parts}, which a long run comes close to, and no more beyond sixteen. The next
 partition would be the access points. They meet at their site's link after a millisecond, and one thread that goes from
 one to the next each millisecond takes three times as long, as no cache holds what it comes back to: more than sixteen
 cores gain only where each keeps its parts.

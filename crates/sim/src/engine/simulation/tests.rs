@@ -468,7 +468,8 @@ fn sites_that_share_nothing_need_no_news_for_a_second() {
              [[flows]]\nname = \"file\"\nlines = true\ntcp = \"rfc\"\n"
         )
     };
-    let site = |more: &str| format!("[[sites]]\ndown = \"9 Mbit/s\"\nbuffer = \"9 packets\"\ndelay = \"2 ms\"\n{more}\n");
+    let site =
+        |more: &str| format!("[[sites]]\ndown = \"9 Mbit/s\"\nbuffer = \"9 packets\"\ndelay = \"2 ms\"\n{more}\n");
     let round = |sites: &str| {
         let scenario = Arc::new(parse(&text(sites), "towns", &[]).unwrap());
         let simulation = Simulation::foreseeing(scenario, options("droptail")).unwrap();

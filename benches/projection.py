@@ -1,96 +1,164 @@
 """What more threads than this machine has would gain in one run: a projection, from a trace of real runs.
 
-    python benches/projection.py    # writes projection.json, which `make bench` reads; two minutes
+    python benches/projection.py            # writes projection.json, which `make bench` reads; ten minutes
+    python benches/projection.py isp-10k    # one of the runs
 
 A run is divided as for N threads and done by one, and what each part takes in each round is written down, as is the
 exchange after it. The model gives parts to N threads in their order, each to the one that becomes free first, and waits
 for the last. What it cannot know is what N processors share: caches, memory and clock. So it is held against a real
-run on two.
+run on two. Times are those of the processor, so that other work on the machine counts less; the measured ones are wall
+time, and of those the best.
 """
 
 import heapq
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from networks import SCENARIOS
 from threads import CHANGES, built, ftp, link
 
 STORED = Path(__file__).with_name("projection.json")
 
 TRACED = {
     **CHANGES,
-    "struct Gate<'a> {": """static TOOK: [AtomicU64; 128] = [const { AtomicU64::new(0) }; 128];
+    "struct Gate<'a> {": """static TOOK: [AtomicU64; 512] = [const { AtomicU64::new(0) }; 512];
+
+/// Processor time of this thread, ns.
+#[allow(unsafe_code)]
+fn spent() -> u64 {
+    unsafe extern "C" {
+        fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
+    }
+    let mut time = [0; 2];
+    unsafe { clock_gettime(3, &mut time) };
+    (time[0] * 1_000_000_000 + time[1]) as u64
+}
 
 struct Gate<'a> {""",
     "        (1..plan.threads).for_each(": """        let helpers = std::env::var("HELPERS").expect("it is set");
         let helpers = helpers.parse().expect("a number");
         (0..helpers).for_each(""",
     "            self.lock(part).go_on(until, until + self.length);": """
-            let begun = std::time::Instant::now();
+            let begun = spent();
             self.lock(part).go_on(until, until + self.length);
-            TOOK[part].store(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);""",
+            TOOK[part].store(spent() - begun, Ordering::Relaxed);""",
     "    let mut now = Time::ZERO;": """
-    let (begun, mut lines) = (std::time::Instant::now(), Vec::new());
+    let (begun, mut lines) = (spent(), Vec::new());
     let mut now = Time::ZERO;""",
     "        exchange(&mut parts);": """
-        let exchanging = std::time::Instant::now();
+        let exchanging = spent();
         exchange(&mut parts);
         let mut line: Vec<u64> = TOOK[..parts.len()].iter().map(|took| took.load(Ordering::Relaxed)).collect();
-        line.push(exchanging.elapsed().as_nanos() as u64);
+        line.push(spent() - exchanging);
         lines.push(line);""",
     "    (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());": """
-    eprintln!("{} {lines:?}", begun.elapsed().as_nanos());
+    eprintln!("{} {lines:?}", spent() - begun);
     (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());""",
 }
 """Of the engine that is measured: its rounds are done by as many threads as it is told, whatever they are divided for.
 It says what all rounds took and, of each, what each part and the exchange did, ns."""
 
 FLOWS = 40_000
+NETWORK = "isp-10k"
+SECONDS, WARMUP = 5, 1
+"""Of the network that are simulated: its sites are the parts, whatever the threads."""
 THREADS = (2, 4, 8, 16)
+MANY = (*THREADS, 64)
+"""For the network; flows of a bottleneck are too few for so many."""
 REPEATS = 3
 
 
 def main() -> None:
     """Trace, project, measure what can be, and store it."""
-    rows = []
+    runs = {"one bottleneck": bottlenecks(1), "8 bottlenecks": bottlenecks(8), NETWORK: network()}
+    found: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         engine = built(Path(folder), TRACED)
-        for links in (1, 8):
+        for name in sys.argv[1:] or runs:
             file = Path(folder) / "scenario.toml"
-            file.write_text(scenario(links), encoding="utf-8")
-            one = min(trace(engine, file, 1, helpers=0)[0] for _ in range(REPEATS))
-            for threads in THREADS:
-                wall, rounds, parts = min(trace(engine, file, threads, helpers=0) for _ in range(REPEATS))
-                row = {"links": links, "threads": threads, "one": one}
-                row["projected"] = wall - rounds + projected(parts, threads)
-                if threads == 2:
-                    row["measured"] = min(trace(engine, file, threads, helpers=1)[0] for _ in range(REPEATS))
-                print(row, file=sys.stderr)
-                rows.append(row)
-    STORED.write_text(json.dumps({"flows": FLOWS, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+            file.write_text(runs[name], encoding="utf-8")
+            found[name] = of_network(engine, file) if name == NETWORK else of_bottlenecks(engine, file)
+            print(name, found[name], file=sys.stderr)
+            STORED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def scenario(links: int) -> str:
+def of_bottlenecks(engine: Path, file: Path) -> dict[str, Any]:
+    """Return what flows take that are divided for each number of threads."""
+    one = min(trace(engine, file, 1).processor for _ in range(REPEATS))
+    traces = {n: min(trace(engine, file, n) for _ in range(REPEATS)) for n in THREADS}
+    measured = min(trace(engine, file, 2, helpers=1).wall for _ in range(REPEATS))
+    return {"one": one, "projected": {str(n): traces[n].projected(n) for n in THREADS}, "measured": measured}
+
+
+def of_network(engine: Path, file: Path) -> dict[str, Any]:
+    """Return what a tree takes, which has the same parts for any number of threads; also by its rounds alone."""
+    traced = trace(engine, file, 1, "cake")
+    measured = min(trace(engine, file, 2, "cake", helpers=1).wall for _ in range(2))
+    return {
+        "one": traced.processor,
+        "projected": {str(n): traced.projected(n) for n in MANY},
+        "measured": measured,
+        "outside": traced.processor - traced.inside,
+        "rounds": {str(n): projected(traced.rounds, n) for n in (1, *MANY)},
+        "simulated": SECONDS,
+    }
+
+
+def bottlenecks(links: int) -> str:
     """Return so many bottlenecks, each with its share of the flows."""
     each = FLOWS // links
     head = 'schema = 1\nduration = "5 s"\nwarmup = "1 s"\n'
     return head + "".join(link(f"link-{i}", each, delay=5) + ftp([f"link-{i}"], each) for i in range(links))
 
 
-def trace(engine: Path, file: Path, threads: int, helpers: int) -> tuple[float, float, list[list[float]]]:
-    """Return what a run took, what all its rounds did, and in each of them each part and the exchange, s."""
-    command = [str(engine), str(file), "bench", "pi", "1", str(threads)]
-    environment = os.environ | {"HELPERS": str(helpers)}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    rounds, lines = (done.stderr or "0 []").split(" ", 1)
-    wall = json.loads(done.stdout)["engine"]["wall"]
-    return wall, int(rounds) * 1e-9, [[took * 1e-9 for took in line] for line in json.loads(lines)]
+def network() -> str:
+    """Return the begin of the network."""
+    text = (SCENARIOS / f"{NETWORK}.toml").read_text(encoding="utf-8")
+    text = re.sub(r'^duration = ".*"', f'duration = "{SECONDS} s"', text, count=1, flags=re.MULTILINE)
+    return re.sub(r'^warmup = ".*"', f'warmup = "{WARMUP} s"', text, count=1, flags=re.MULTILINE)
 
 
-def projected(rounds: list[list[float]], threads: int) -> float:
+@dataclass(frozen=True, order=True)
+class Trace:
+    """What a run took, s: the whole process, and its rounds, each as what the parts and then the exchange took."""
+
+    processor: float
+    wall: float
+    inside: float
+    rounds: Sequence[Sequence[float]]
+
+    def projected(self, threads: int) -> float:
+        """Return what so many threads would take, s: set-up and results are done by one."""
+        return self.processor - self.inside + projected(self.rounds, threads)
+
+
+def trace(engine: Path, file: Path, threads: int, aqm: str = "pi", helpers: int = 0) -> Trace:
+    """Return what a run took that is divided for so many threads, and done by one and so many helpers."""
+    command = [str(engine), str(file), "bench", aqm, "1", str(threads)]
+    with tempfile.TemporaryFile("w+") as told:
+        begun = time.perf_counter()
+        environment = os.environ | {"HELPERS": str(helpers)}
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begun
+        if status:
+            sys.exit(f"{file.name} has failed")
+        told.seek(0)
+        inside, lines = (told.read() or "0 []").split(" ", 1)
+    rounds = [[took * 1e-9 for took in line] for line in json.loads(lines)]
+    return Trace(usage.ru_utime + usage.ru_stime, wall, int(inside) * 1e-9, rounds)
+
+
+def projected(rounds: Sequence[Sequence[float]], threads: int) -> float:
     """Return what the rounds would take, s."""
     total = 0.0
     for *parts, exchange in rounds:

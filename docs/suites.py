@@ -26,7 +26,16 @@ from aqmlab.study.draft import JudgedCase
 from aqmlab.study.suite_result import SuiteResult, compare_suite
 
 FOLDER = Path(__file__).parent
-SEEDS = {"l4s": 3, "bbr": 1, "slow-start": 1, "bbr-questions": 5, "cake-mq": 1, "rmcat": 5, "rmcat-wireless": 5}
+SEEDS = {
+    "l4s": 3,
+    "bbr": 1,
+    "slow-start": 1,
+    "bbr-questions": 5,
+    "cake-mq": 1,
+    "libreqos": 3,
+    "rmcat": 5,
+    "rmcat-wireless": 5,
+}
 PICTURED = 10
 """The case of the draft whose phases are drawn."""
 CARD, CARDED, CARD_PICTURE = "card", "bbr3", "harm"

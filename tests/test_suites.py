@@ -15,7 +15,7 @@ from aqmlab.study.suite import LinkSetting, Measure, Suite, load_suite
 from aqmlab.study.suite_result import Places, SuiteResult, Trial, compare_suite, of_phases
 from conftest import Aqmlab
 
-NAMES = ("l4s", "bbr", "bbr-questions", "slow-start", "cake-mq", "rmcat", "rmcat-wireless")
+NAMES = ("l4s", "bbr", "bbr-questions", "slow-start", "cake-mq", "libreqos", "rmcat", "rmcat-wireless")
 
 
 def placed(suite: Suite) -> dict[str, Trial]:

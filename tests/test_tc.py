@@ -138,6 +138,9 @@ def test_lines_as_they_are_typed() -> None:
     assert line("cake:overhead=44 B,mpu=84 B", 5e7) == (
         "cake bandwidth 50mbit rtt 100ms besteffort dual-srchost overhead 44 mpu 84 noatm"
     )
+    assert line("cake:unlimited=true,diffserv=diffserv4", 5e7) == (
+        "cake unlimited rtt 100ms diffserv4 dual-srchost raw noatm"
+    )
     red = "red:flavour=linux,min=30 packets,max=90 packets,q_weight=auto,burst=55 packets,probability=0.1"
     assert line(red, 5e7, "360 packets", packet=1000) == (
         "red limit 360000 min 30000 max 90000 burst 55 probability 0.1 avpkt 1000 bandwidth 50mbit ecn"

@@ -452,6 +452,7 @@ def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]],
         return value
 
     read = {
+        "scenario": text(entry["scenario"]),
         "title": text(entry["title"], 0),
         "set": {path: text(value) for path, value in entry.get("set", {}).items()},
         "fixed": {path: text(value) for path, value in entry.get("fixed", {}).items()},

@@ -105,7 +105,8 @@ def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
             values["mean_packet"] = float(link.packet)
     if qdisc.kind == "gred" and values["max_th"] == "auto":
         values["max_th"] = float(round(link.packets("gred") / 3 * 4 / 3))
-    if qdisc.is_cake and values["bandwidth"] == "auto" and link.rate:
+    is_unlimited = texts.get("unlimited") == "true"
+    if qdisc.is_cake and values["bandwidth"] == "auto" and link.rate and not is_unlimited:
         values["bandwidth"] = link.rate
     if qdisc.kind == "dualpi2":
         values |= _ramp(_step(values))

@@ -114,7 +114,7 @@ CAKE = Qdisc(
     },
     fixed={"flows": "1024"},
     defaults={"diffserv": "diffserv3"},
-    unsaid={"link_header": ""},
+    unsaid={"link_header": "", "unlimited": ""},  # no bandwidth says that
     lacking={
         "diffserv8": "tins are those of besteffort, diffserv3 and diffserv4",
         "precedence": "tins are those of besteffort, diffserv3 and diffserv4",

@@ -14,6 +14,8 @@ pub trait TinPolicy: Tune {
     type Aqm: Aqm + Tune + Clone;
     /// Rate of the shaper, if there is one.
     fn shaper(&self) -> Option<Rate>;
+    /// Tins know of no rate: they take turns, and schemes see an infinite one.
+    fn is_unlimited(&self) -> bool;
     /// Bytes that packets take on the link, which shaper, tins and rounds count.
     fn link_layer(&self) -> LinkLayer;
     /// True if drops count as sent.
@@ -30,6 +32,14 @@ pub trait TinPolicy: Tune {
     fn retune(&self, rate: Rate, scheme: &mut Self::Aqm);
 }
 
+/// What the tins share in a turn: bytes, which their rates are in proportion to.
+const TURN: Rate = Rate(1024.0);
+
+/// The rate of which tins have their parts.
+fn shared(policy: &impl TinPolicy, shaper: Option<Rate>, link: &QueueView) -> Rate {
+    if policy.is_unlimited() { Rate(f64::INFINITY) } else { shaper.unwrap_or(link.rate) }
+}
+
 /// Packets of one priority.
 #[derive(Clone)]
 struct Tin<A, P> {
@@ -40,6 +50,9 @@ struct Tin<A, P> {
     next_at: Time,
     /// Bytes of the last packet sent, and what they take at its rate: most packets are of one size.
     last: (u32, Span),
+    /// Bytes that a turn adds where tins take turns, and what is left of them; below zero it waits for its next turn.
+    weight: i64,
+    credit: i64,
 }
 
 impl<A, P> Tin<A, P> {
@@ -53,6 +66,7 @@ impl<A, P> Tin<A, P> {
         if bytes != self.last.0 {
             self.last = (bytes, self.rate.transmission(bytes));
         }
+        self.credit -= i64::from(bytes);
         let takes = self.last.1;
         self.next_at = if self.next_at < now { self.next_at + takes } else { self.next_at.max(now + takes) };
     }
@@ -69,6 +83,8 @@ pub struct Tins<S: TinPolicy, P> {
     layer: LinkLayer,
     /// Tins that hold packets: a bit for each, so that those that are idle need not be looked at.
     waiting: u32,
+    /// The tin whose turn it is.
+    turn: usize,
     /// Of the link: its rate, what waits in all tins, and their target and limit; accounts are those of the tins. The schemes see
     /// the rate of their tin.
     shelf: Shelf<P>,
@@ -82,17 +98,18 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, mark if `ecn`, and hash flows with `salt`.
     pub fn new(policy: S, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
         let (layer, shaper) = (policy.link_layer(), policy.shaper());
-        let tin = |rate: Rate| {
+        let tin = |(rate, Rate(weight)): (Rate, Rate)| {
             let view = QueueView { rate, ..view };
             let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
             let mut queues = queues.with_round_robin(RoundRobin::Cake);
             queues.set_link_layer(layer);
             queues.count_drops(policy.counts_drops());
-            Tin { queues, rate, next_at: Time::ZERO, last: (0, Span::ZERO) }
+            Tin { queues, rate, next_at: Time::ZERO, last: (0, Span::ZERO), weight: weight as i64, credit: 0 }
         };
-        let tins = policy.tin_rates(shaper.unwrap_or(view.rate)).into_iter().map(tin).collect();
+        let rates = policy.tin_rates(shared(&policy, shaper, &view));
+        let tins = rates.into_iter().zip(policy.tin_rates(TURN)).map(tin).collect();
         let shelf = Shelf::new(view, limit, ecn);
-        Self { tins, policy, shaper, layer, waiting: 0, shelf, next_at: Time::ZERO, failsafe_at: Time::ZERO }
+        Self { tins, policy, shaper, layer, waiting: 0, turn: 0, shelf, next_at: Time::ZERO, failsafe_at: Time::ZERO }
     }
 
     /// The policy.
@@ -117,7 +134,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
     fn follow_rates(&mut self) {
         let Self { tins, policy, shaper, layer, shelf, .. } = self;
         (*layer, *shaper) = (policy.link_layer(), policy.shaper());
-        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(shaper.unwrap_or(shelf.view.rate))) {
+        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(shared(policy, *shaper, &shelf.view))) {
             tin.set_rate(rate);
             *tin.queues.params_mut() = policy.fair(rate);
             tin.queues.schemes_mut().for_each(|scheme| policy.retune(rate, scheme));
@@ -172,11 +189,30 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         })
     }
 
-    /// The tin served next: the most important that has not had its rate, or else the one that had it longest ago.
-    fn choose(&self, now: Time) -> Option<usize> {
+    /// The tin served next: the most important that has not had its rate, or else the one that had it longest ago; where they take
+    /// turns, the next that has credit.
+    fn choose(&mut self, now: Time) -> Option<usize> {
+        if self.policy.is_unlimited() {
+            return self.next_turn();
+        }
         let waiting = || (0..self.tins.len()).rev().filter(|tin| self.waiting >> tin & 1 == 1);
         let due = waiting().find(|tin| self.tins[*tin].next_at <= now);
         due.or_else(|| waiting().min_by_key(|tin| self.tins[*tin].next_at))
+    }
+
+    /// The tin whose turn it is, by deficit round robin; one that is idle keeps a turn's credit, no more.
+    fn next_turn(&mut self) -> Option<usize> {
+        while self.waiting != 0 {
+            let tin = &mut self.tins[self.turn];
+            if tin.credit >= 0 && self.waiting >> self.turn & 1 == 1 {
+                return Some(self.turn);
+            }
+            if tin.credit <= 0 {
+                tin.credit += tin.weight;
+            }
+            self.turn = (self.turn + 1) % self.tins.len();
+        }
+        None
     }
 }
 

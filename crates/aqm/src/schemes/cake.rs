@@ -49,8 +49,11 @@ params! {
     /// Tins of `diffserv4`: best effort (class 0) with r = bandwidth, bulk (1) with a sixteenth of it, video (2 to 4) with
     /// a half, voice (5 to 7) with a quarter; of `diffserv3` the same without video, whose classes are best effort. The
     /// last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had theirs,
-    /// the one that had it longest ago. What a tin gets beyond its rate is not held against it. With `bandwidth`, a packet leaves no sooner than the one before it takes at that rate. When
-    /// the buffer is full, packets are dropped from the head of the longest queue of all tins, one by one.
+    /// the one that had it longest ago. What a tin gets beyond its rate is not held against it. If CAKE is `unlimited`, r
+    /// is infinite (a quantum of 1514 bytes, the plain target and interval), and tins take turns by deficit round robin:
+    /// 1024 bytes best effort, 64 bulk, 512 video, 256 voice. With `bandwidth`, a packet leaves no sooner than the one
+    /// before it takes at that rate. When the buffer is full, packets are dropped from the head of the longest queue of all
+    /// tins, one by one.
     ///
     /// With `ingress`, for a shaper behind the bottleneck, what was dropped has crossed the bottleneck and counts as sent:
     ///
@@ -91,11 +94,12 @@ params! {
     /// - Left out: ACK filter. It compares ACK numbers, SACK blocks and flags of packets that wait, of which a queue here
     ///   knows none, and takes packets out of the middle of a queue.
     /// - The host's share is an integer division; Linux adds a random fraction, so that none is lost by rounding.
-    /// - Without `bandwidth` the tins go by the link's rate. Linux weighs them by deficit round robin then, with a
-    ///   quantum of 1514 bytes, the plain target and no condition on the MTU.
+    /// - Without `bandwidth` the tins go by the link's rate, unless it is `unlimited`, as in Linux.
     pub struct CakeParams for Cake {
         /// Rate of the shaper; "auto" leaves it to the link.
         bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", tc "bandwidth" in "rate", from "Linux sch_cake";
+        /// Tins take turns and know of no rate, as in Linux without a bandwidth: below another shaper.
+        unlimited: bool = "false", from "Linux sch_cake (true without a bandwidth)";
         /// Round-trip time that COBALT is set for.
         rtt: Span = "100 ms" in "1 us" ..= "1000 s", tc "rtt" in "time", from "Linux sch_cake";
         /// Tins.
@@ -116,6 +120,9 @@ params! {
         flows: u32 = "1024" in "8" ..= "65536", unit "queues", from "Linux sch_cake";
     }
     check |p| {
+        if let (true, Auto::Given(rate)) = (p.unlimited, &p.bandwidth) {
+            return Err(format!("bandwidth (\"{}\") contradicts unlimited; give one of them", rate.text()));
+        }
         let overhead = p.overhead.unwrap_or_else(|| Bytes(0.0));
         let sizes = [("overhead", overhead), ("mpu", p.mpu), ("link_header", p.link_header)];
         match sizes.iter().find(|(_, size)| size.0.fract() != 0.0) {
@@ -153,6 +160,10 @@ impl TinPolicy for Cake {
             Auto::Given(rate) => Some(rate),
             Auto::Auto => None,
         }
+    }
+
+    fn is_unlimited(&self) -> bool {
+        self.params.unlimited
     }
 
     fn link_layer(&self) -> LinkLayer {

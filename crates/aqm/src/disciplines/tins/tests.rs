@@ -183,3 +183,17 @@ fn room_is_made_at_the_longest_queue_of_all_tins() {
     let dropped: Vec<u64> = tins.tins.iter().map(|tin| tin.queues.accounts().dropped).collect();
     assert_eq!(dropped, [0, 0, 1, 0]);
 }
+
+#[test]
+fn without_a_rate_tins_take_turns() {
+    // Best effort gets 1024 B a turn, video 512, voice 256: packets of 1000 B leave as 4 : 2 : 1 in the long run. After the first
+    // of each, 24 B are left to best effort; video owes 488 B, so that its next turn pays, and it sends in the one after.
+    let mut tins = with(&[("diffserv", "diffserv4"), ("unlimited", "true")], Rate(8e6));
+    for class in [BEST_EFFORT, VIDEO, 5] {
+        join(&mut tins, 0, class, 30);
+    }
+    let classes: Vec<u8> = (0..35).map(|_| at(0, |cx| tins.dequeue(cx).expect("a packet waits").0.0)).collect();
+    assert_eq!(classes[..5], [BEST_EFFORT, VIDEO, 5, BEST_EFFORT, BEST_EFFORT]);
+    let of = |class| classes.iter().filter(|each| **each == class).count();
+    assert_eq!([of(BEST_EFFORT), of(VIDEO), of(5)], [20, 10, 5]);
+}

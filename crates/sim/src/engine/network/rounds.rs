@@ -86,6 +86,12 @@ impl Plan {
         })
     }
 
+    /// Length of a round.
+    #[cfg(test)]
+    pub fn round(&self) -> Span {
+        self.round
+    }
+
     /// Several threads are faster than one.
     pub fn is_worthwhile(&self) -> bool {
         self.is_tree || self.packets >= WORTHWHILE
@@ -97,6 +103,7 @@ type Division = (Vec<u16>, Vec<Home>);
 
 /// A region in each part, with the flows whose lines are there, and what all of them share in the first.
 fn by_region(network: &NetworkState, tree: &Tree) -> Division {
+    // Not by its number: a number that no region counts has a filler, with the way of another flow.
     let home = |flow: &Flow| Home { way: flow.way, part: network.routes.ways[flow.way as usize].region };
     (tree.regions.clone(), network.flows.iter().map(home).collect())
 }

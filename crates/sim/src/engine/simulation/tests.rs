@@ -458,3 +458,25 @@ fn a_trace_tells_of_every_packet_and_changes_nothing() {
         assert_eq!(plain.json(), output.result.json(), "{name}");
     }
 }
+
+#[test]
+fn sites_that_share_nothing_need_no_news_for_a_second() {
+    let text = |sites: &str| {
+        format!(
+            "schema = 1\nduration = \"3 s\"\n{sites}[[plans]]\nname = \"plan\"\ndown = \"9 Mbit/s\"\nup = \"9 Mbit/s\"\n\
+             rtt = \"9 ms\"\nbuffer = \"9 packets\"\n[lines]\ncount = 6\nparent = \"town\"\n\
+             [[flows]]\nname = \"file\"\nlines = true\ntcp = \"rfc\"\n"
+        )
+    };
+    let site =
+        |more: &str| format!("[[sites]]\ndown = \"9 Mbit/s\"\nbuffer = \"9 packets\"\ndelay = \"2 ms\"\n{more}\n");
+    let round = |sites: &str| {
+        let scenario = Arc::new(parse(&text(sites), "towns", &[]).unwrap());
+        let simulation = Simulation::foreseeing(scenario, options("droptail")).unwrap();
+        Plan::new(&simulation.network, 2).expect("a tree is divided").round()
+    };
+    let apart = site("name = \"town\"\ncount = 3");
+    assert_eq!(round(&apart), Span::from_millis(1000));
+    let joined = site("name = \"exchange\"") + &site("name = \"town\"\ncount = 3\nparent = \"exchange\"");
+    assert_eq!(round(&joined), Span::from_micros(1250), "a quarter of the round trip that is not on links");
+}

@@ -26,6 +26,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod calls;
 mod capture;
 mod direction;
 mod flows;
@@ -37,6 +38,7 @@ mod outside;
 mod packet;
 mod replay;
 mod report;
+mod rtp;
 mod run;
 mod sandbox;
 mod setup;

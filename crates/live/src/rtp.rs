@@ -165,7 +165,7 @@ pub mod tests {
         let ccfb = feedback(9, 0xffff, &[0xa000, 0, 0xe003]);
         assert_eq!((ccfb.len(), word(&ccfb, 2)), (4 + 4 + 8 + 8 + 4, Some(6)));
         let told = RtpReport { ssrc: 9, begin: 0xffff, packets: vec![Some(Ecn::Ect1), None, Some(Ecn::Ce)] };
-        assert_eq!(reports(&ccfb), [told.clone()]);
+        assert_eq!(reports(&ccfb), std::slice::from_ref(&told));
         // Behind a receiver report of one word (RFC 3550, 6.4.2), as in a compound packet.
         let compound = [&[0x80, 201, 0, 1, 0, 0, 0, 7][..], &ccfb].concat();
         assert_eq!(reports(&compound), [told]);

@@ -169,15 +169,15 @@ fn feedback_is_of_a_stream_between_the_same_ends() {
     other.goes(0, &feedback(SSRC, 65_530, &[0xa000; 20]), 88, false, ms(400));
     other.goes(0, &feedback(SSRC + 1, 65_530, &[0xa000; 20]), 88, false, ms(400));
     let told = |back: &[Vec<u8>]| {
-        let (flows, back) = (flows(&[there.clone()]), flows(back));
+        let (flows, back) = (flows(std::slice::from_ref(&there)), flows(back));
         CallReport::new((&sender.calls, &flows), (&other, &back), "up", ms(400))
     };
-    let report = told(&[back.clone()]);
+    let report = told(std::slice::from_ref(&back));
     let [stream] = &report.streams[..] else { panic!("one stream") };
     assert_eq!(stream["flow"], "198.18.0.1:4660 > 198.18.0.2:22136 udp");
     assert_eq!((&stream["rtp"]["feedbacks"], &stream["rtp"]["reported_loss_ratio"]), (&json!(1), &json!(0.0)));
     assert_eq!(report.all.unwrap().frames, 10);
-    assert_eq!(told(&[there.clone()]).streams[0]["rtp"]["feedbacks"], 0, "from the same end");
+    assert_eq!(told(std::slice::from_ref(&there)).streams[0]["rtp"]["feedbacks"], 0, "from the same end");
 }
 
 proptest! {

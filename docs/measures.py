@@ -22,6 +22,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "CallResult": (),
     "VideoResult": (),
     "MediaResult": (),
+    "RtpResult": (),
     "SlowdownResult": (),
     "StationResult": (),
 }

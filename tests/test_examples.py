@@ -19,8 +19,8 @@ PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"`aqmlab ([^`]+)`", PAGE)
 
 
-def test_the_page_lists_fourteen_and_all_notebooks() -> None:
-    assert len(re.findall(r"^\| (?!what|---)", PAGE, re.MULTILINE)) == 14
+def test_the_page_lists_fifteen_and_all_notebooks() -> None:
+    assert len(re.findall(r"^\| (?!what|---)", PAGE, re.MULTILINE)) == 15
     linked = set(re.findall(r"\]\(([^)]+)\)", PAGE))
     assert all((EXAMPLES / link).exists() for link in linked)
     assert {f"notebooks/{path.name}" for path in EXAMPLES.glob("notebooks/*")} <= linked

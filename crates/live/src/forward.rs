@@ -3,6 +3,7 @@
 //! All that is decided is decided in the time of the ideal link, so that lateness of the thread never adds up. What is left of
 //! it, from when a packet was due to when it was written, is measured for every packet.
 
+use crate::calls::Calls;
 use crate::capture::Capture;
 use crate::direction::Direction;
 use crate::flows::Flows;
@@ -103,6 +104,8 @@ pub struct Forwarder {
     pub store: Store,
     /// The table of flows.
     pub flows: Flows,
+    /// Calls among them.
+    pub calls: Calls,
     /// Lateness of packets written.
     pub lateness: Spans,
     /// From when packets were read to when they were written.
@@ -132,6 +135,7 @@ impl Forwarder {
     pub fn new(from: File, to: File, direction: Direction, clock: Clock) -> Self {
         Self {
             is_warm: direction.is_warm(),
+            calls: Calls::new(direction.warmup()),
             from,
             to,
             direction,
@@ -216,7 +220,11 @@ impl Forwarder {
         let flow = self.flows.place(&layout);
         self.flows.arrives(flow, self.store.block(block));
         let (hash, host, traffic_class) = (layout.tuple.hash(), layout.tuple.host(), layout.traffic_class);
+        let has_datagrams = layout.tuple.has_datagrams();
         for part in 0..parts {
+            if has_datagrams {
+                self.calls.comes(flow, self.store.block(block).datagram(part), now);
+            }
             let size = self.store.block(block).size(part) as u16;
             let slot = Slot { arrived: now, number: self.number, block, part, size, flow, hash, host, traffic_class };
             self.number = self.number.wrapping_add(1);
@@ -244,6 +252,7 @@ impl Forwarder {
         if self.is_warm != self.direction.is_warm() {
             self.is_warm = true;
             self.flows.restart();
+            self.calls.restart();
             (self.lateness, self.transit) = Default::default();
         }
         let mut together: Option<Batch> = None;
@@ -267,7 +276,14 @@ impl Forwarder {
 
     fn write_together(&mut self, run: &Batch, now: Time) {
         let Batch { first, count } = run;
-        self.flows.delivers(first, *count, self.store.block(first.block), now);
+        let block = self.store.block(first.block);
+        self.flows.delivers(first, *count, block, now);
+        if self.flows.all()[first.flow as usize].tuple.has_datagrams() {
+            let is_marked = first.traffic_class & 3 == 3;
+            for part in first.part..first.part + count {
+                self.calls.goes(first.flow, block.datagram(part), block.size(part) as u64, is_marked, now);
+            }
+        }
         if let Some(capture) = &mut self.capture {
             for part in first.part..first.part + count {
                 let ready = self.store.ready(first.block, part, 1, first.traffic_class);

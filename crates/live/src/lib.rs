@@ -13,6 +13,8 @@
 //!   direction   one direction of the line in time alone: the simulator's, over the packets of the store
 //!   forward     a thread that carries one direction
 //!   flows       counts of each flow
+//!   rtp         headers of RTP, and feedback on congestion
+//!   calls       the calls among the flows
 //!   log         each packet, written down
 //!   capture     the same for programs that read captures
 //!   spool       files that a thread of their own writes
@@ -26,6 +28,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod calls;
 mod capture;
 mod direction;
 mod flows;
@@ -37,6 +40,7 @@ mod outside;
 mod packet;
 mod replay;
 mod report;
+mod rtp;
 mod run;
 mod sandbox;
 mod setup;

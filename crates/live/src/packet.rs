@@ -31,6 +31,11 @@ pub struct FiveTuple {
 }
 
 impl FiveTuple {
+    /// It is of UDP, and none of the fragments, in which headers cannot be told from the rest.
+    pub fn has_datagrams(&self) -> bool {
+        self.protocol == UDP && self.ports != [0, 0]
+    }
+
     /// FNV-1a, 32 bits, over all of it.
     pub fn hash(&self) -> u32 {
         let ports = self.ports.iter().flat_map(|port| port.to_be_bytes());

@@ -1,5 +1,6 @@
 //! The result of a live run: the document of a simulation, with what can be known of real traffic.
 
+use crate::calls::{CallReport, Calls};
 use crate::flows::FlowCounts;
 use crate::forward::Forwarder;
 use crate::message::DeviceCounts;
@@ -56,12 +57,19 @@ impl Report {
         let links: Map<String, Value> =
             measured().map(|(_, side)| (side.line.link.name.clone(), side.link(end))).collect();
         let span = end.since(Time::ZERO + scenario.warmup).seconds();
+        let mut streams: Vec<Value> = Vec::new();
         let flows: Map<String, Value> = sides
             .iter()
             .zip([&down, &up])
             .map(|((name, side), other)| {
                 let way = Way { there: &side.forwarder.transit, back: Back::Empty(other.line.delay) };
-                (name.to_string(), group(side.flows(), &side.forwarder.transit, way, span))
+                let mut measured = group(side.flows(), &side.forwarder.transit, way, span);
+                let calls = CallReport::new(side.calls(), other.calls(), name, end);
+                streams.extend(calls.streams);
+                if let Some(media) = calls.all {
+                    measured["media"] = json!(media);
+                }
+                (name.to_string(), measured)
             })
             .collect();
         let mut transit = up.forwarder.transit.clone();
@@ -86,7 +94,7 @@ impl Report {
                 "duration": span, "code": code,
                 "lateness_p50": lateness.quantile(0.5), "lateness_p99": lateness.quantile(0.99),
                 "valid": why.is_empty(), "why": why, "realtime": is_urgent,
-                "up": up.devices(), "down": down.devices(),
+                "up": up.devices(), "down": down.devices(), "streams": streams,
             },
         });
         let series = at_common_times(measured().map(|(_, side)| side.series(options)).collect());
@@ -114,6 +122,10 @@ impl Side<'_> {
     /// Those that have sent anything since the warm-up.
     fn flows(&self) -> impl Iterator<Item = &FlowCounts> {
         self.forwarder.flows.all().iter().filter(|flow| flow.arrived > 0)
+    }
+
+    fn calls(&self) -> (&Calls, &[FlowCounts]) {
+        (&self.forwarder.calls, self.forwarder.flows.all())
     }
 
     /// The reasons why its numbers cannot be trusted.

@@ -120,6 +120,12 @@ impl Block {
         (from, to - from)
     }
 
+    /// The payload of one part.
+    pub fn datagram(&self, part: u16) -> &[u8] {
+        let (from, length) = self.payload(part, 1);
+        self.bytes.get(self.header + from..).map_or(&[], |rest| &rest[..length])
+    }
+
     /// Bytes of IP of one part.
     pub fn size(&self, part: u16) -> usize {
         match self.cut {

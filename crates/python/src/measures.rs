@@ -2,8 +2,8 @@
 
 use crate::object;
 use aqmlab_sim::{
-    CallResult, Field, FlowResult, LinkResult, Measure, MediaResult, Preference, SHARED_DROPS, SlowdownResult,
-    StationResult, Unit, VideoResult,
+    CallResult, Field, FlowResult, LinkResult, Measure, MediaResult, Preference, RtpResult, SHARED_DROPS,
+    SlowdownResult, StationResult, Unit, VideoResult,
 };
 use pyo3::prelude::*;
 use serde_json::json;
@@ -18,6 +18,7 @@ pub fn measures(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         "CallResult": result(CallResult::DOC, CallResult::FIELDS),
         "VideoResult": result(VideoResult::DOC, VideoResult::FIELDS),
         "MediaResult": result(MediaResult::DOC, MediaResult::FIELDS),
+        "RtpResult": result(RtpResult::DOC, RtpResult::FIELDS),
         "SlowdownResult": result(SlowdownResult::DOC, SlowdownResult::FIELDS),
         "FlowResult": result(FlowResult::DOC, FlowResult::FIELDS),
         "StationResult": result(StationResult::DOC, StationResult::FIELDS),

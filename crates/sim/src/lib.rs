@@ -50,6 +50,13 @@ pub mod event_queue {
     pub use crate::calendar::{Calendar, Lane, Place, TimerEvent};
 }
 
+/// What measures calls that are not simulated.
+#[doc(hidden)]
+pub mod media {
+    pub use crate::measure::media::{MediaFacts, RtpFacts, rate_variation, rms};
+    pub use crate::traffic::media::receiver::{MediaReceiver, MediaStats};
+}
+
 /// The parts that a run on another engine shares with a simulation: who takes part, and what is measured of it.
 #[doc(hidden)]
 pub mod kernel {
@@ -74,7 +81,7 @@ pub use measure::call::CallResult;
 pub use measure::declared::{Field, Measure, Preference, Unit};
 pub use measure::group::{FlowResult, jain};
 pub use measure::link::{LinkMeter, LinkResult, LinkUsage, SHARED_DROPS};
-pub use measure::media::{MediaResult, RateTable};
+pub use measure::media::{MediaResult, RateTable, RtpResult};
 pub use measure::qoo;
 pub use measure::result::{Delays, EngineStats, FlowTable, Output, RunResult, Series, TransferTable};
 pub use measure::settling::Stage;

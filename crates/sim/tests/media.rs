@@ -118,3 +118,33 @@ fn the_rates_of_each_second_are_told_if_they_are_asked_for() {
     assert_eq!((rates[25], rates[35], rates[45]), (1.2e6, 0.0, 1.2e6));
     assert_eq!((media.frames, media.freezes), (750, 0));
 }
+
+/// Ericsson's simulator (commit c8f84c3) with the draft's rules for marks and for the share of media has 19.2 Mbit/s here, and two marks
+/// a round trip would be 43.5; docs/media.md has all.
+#[test]
+fn at_a_constant_share_of_marks_scream_has_the_rate_of_ericsson_s_code_with_the_draft_s_rules() {
+    let text = CALL.replace("2 Mbit/s", "1 Gbit/s").replace("delay = \"25 ms\"\n", "").replace("50 ms", "25 ms");
+    let keys = "law = \"scream\"\nrate = \"5 Mbit/s\"\nrate_min = \"100 kbit/s\"\nrate_max = \"200 Mbit/s\"\n";
+    let packets = "frame_rate = \"50 Hz\"\npacket = \"1360 B\"\nheader = \"12 B\"\n";
+    let rate = result(&format!("{text}{keys}{packets}"), "fixed-p:p=2%,ecn=true").flows[0].1.goodput * 1372.0 / 1360.0;
+    assert!((rate / 19.2e6 - 1.0).abs() < 0.05, "{rate}");
+}
+
+/// RFC 8867's case 5.1 with the Mbit of ns3-rmcat, 2^20. Its controller has 1.001 Mbit/s from 25 to 40 s, and loses nothing from 65 s on,
+/// when the capacity has fallen to 0.6; docs/media.md has all.
+#[test]
+fn nada_comes_to_the_rate_of_ns3_rmcat_s_and_does_not_fill_the_queue_after_a_fall() {
+    let steps = "[[\"0 s\", \"1048576 bit/s\"], [\"40 s\", \"2621440 bit/s\"], [\"60 s\", \"629145.6 bit/s\"]]";
+    let text = CALL.replace("\"2 Mbit/s\"", steps).replace("delay = \"25 ms\"\n", "").replace("50 ms", "100 ms");
+    let text = text.replace("300 ms", "39322 B");
+    let keys = "law = \"nada\"\nrate = \"150 kbit/s\"\nrate_max = \"1.5 Mbit/s\"\npacket = \"1000 B\"\n";
+    let between = |from: &str, to: &str| {
+        let text = text.replace("\"60 s\"\nwarmup = \"20 s\"", &format!("\"{to}\"\nwarmup = \"{from}\""));
+        result(&format!("{text}{keys}"), "droptail")
+    };
+    let steady = between("25 s", "40 s");
+    assert!((steady.flows[0].1.goodput / 1.001e6 - 1.0).abs() < 0.01, "{}", steady.flows[0].1.goodput);
+    let fallen = between("65 s", "80 s");
+    let (link, rate) = (&fallen.links[0].1, fallen.flows[0].1.goodput);
+    assert!(link.dropped == 0 && rate > 0.5e6, "{} dropped, {rate}", link.dropped);
+}

@@ -2,6 +2,7 @@
 
 use super::declared::measures;
 use crate::traffic::media::receiver::MediaStats;
+use aqmlab_core::Time;
 
 measures! {
     /// The media of a group after the warm-up, over all its flows.
@@ -53,6 +54,79 @@ measures! {
         #[serde(skip_serializing_if = "Option::is_none")]
         rates: Option<RateTable> = media.rates.clone();
     }
+}
+
+measures! {
+    /// A stream of RTP in a live run after the warm-up, and what feedback says of it.
+    pub struct RtpResult from rtp: RtpFacts {
+        /// Packets that have come to the line.
+        sent: u64, "Sent" in PACKETS = rtp.sent;
+        /// Packets that have not come through the line, over those expected.
+        ///
+        /// Expected are all sequence numbers from the lowest to the highest that came through (RFC 3550, section 6.4.1); those that
+        /// were lost before the line are among them.
+        loss_ratio: Option<f64>, "Lost packets" in SHARE, less =
+            share(rtp.expected.saturating_sub(rtp.received), rtp.expected);
+        /// Packets that came through with a congestion mark, over those that came through.
+        mark_ratio: Option<f64>, "Marked packets" in SHARE = share(rtp.marked, rtp.received);
+        /// Feedback of RFC 8888 on the stream that came through the other direction.
+        ///
+        /// None if it is encrypted, as browsers do.
+        feedbacks: u64, "Feedbacks" in COUNT = rtp.feedbacks;
+        /// Mean time between two of them.
+        feedback_interval: Option<f64>, "Feedback interval" in DELAY =
+            (rtp.feedbacks > 1).then(|| rtp.feedback_time / (rtp.feedbacks - 1) as f64);
+        /// Packets of which no feedback says that they have arrived, over those that it tells of.
+        reported_loss_ratio: Option<f64>, "Reported losses" in SHARE, less =
+            share(rtp.reported_lost, rtp.reported + rtp.reported_lost);
+        /// Packets that have arrived with a congestion mark, over those that have arrived, as feedback says.
+        reported_mark_ratio: Option<f64>, "Reported marks" in SHARE = share(rtp.reported_marked, rtp.reported);
+    }
+}
+
+/// What the measures of a stream of RTP are computed from.
+#[derive(Clone, Debug, Default)]
+pub struct RtpFacts {
+    /// Packets that have come to the line.
+    pub sent: u64,
+    /// Sequence numbers from the lowest to the highest that came through.
+    pub expected: u64,
+    /// Packets that came through, each once.
+    pub received: u64,
+    /// Those of them with a congestion mark.
+    pub marked: u64,
+    /// Feedback that came through.
+    pub feedbacks: u64,
+    /// From the first to the last of it, s.
+    pub feedback_time: f64,
+    /// Packets that have arrived, as it says.
+    pub reported: u64,
+    /// Those of them with a congestion mark.
+    pub reported_marked: u64,
+    /// Packets that it tells of, but not that they have arrived.
+    pub reported_lost: u64,
+}
+
+fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
+}
+
+/// Standard deviation of the bytes of each second over their mean: of the whole seconds from `start` on that a stream took part in.
+pub fn rate_variation(seconds: &[u32], start: Time, now: Time) -> Option<f64> {
+    let first = seconds.iter().position(|bytes| *bytes > 0)?;
+    let from = (first + 1).max(start.seconds().ceil() as usize);
+    let until = (now.seconds() as usize).min(seconds.len().saturating_sub(1));
+    let rates: Vec<f64> = seconds.get(from..until)?.iter().map(|bytes| f64::from(*bytes)).collect();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let variance = rates.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / rates.len() as f64;
+    (rates.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
+}
+
+/// The root of the mean of the squares.
+pub fn rms(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    (!values.is_empty()).then(|| (squares / values.len() as f64).sqrt())
 }
 
 /// The rate of each flow in each second.

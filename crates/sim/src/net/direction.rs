@@ -189,6 +189,11 @@ impl<P: WirePacket> Direction<P> {
         self.is_warm
     }
 
+    /// When the warm-up ends.
+    pub fn warmup(&self) -> Time {
+        self.warmup
+    }
+
     /// The number of quantities that the scheme shows.
     pub fn observables(&self) -> usize {
         self.observables

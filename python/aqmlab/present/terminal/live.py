@@ -14,6 +14,8 @@ REFRESH = 0.1
 LINK = {"utilisation": "Utilisation (%)", "drop_ratio": "Drops (%)", "mark_ratio": "Marks (%)"}
 DELAYS = {"queue_delay_mean": "Queueing delay (ms)", "queue_delay_p99": "Delay p99 (ms)"}
 
+CALL = {"frame_delay_mean": "Frame delay (ms)", "frame_delay_p95": "Frame delay p95 (ms)"}
+
 
 def live(document: Mapping[str, Any], simulated: RunResult | None) -> None:
     """Print what a live run has measured, with each link and direction of the simulation below, if there is one."""
@@ -33,7 +35,10 @@ def live(document: Mapping[str, Any], simulated: RunResult | None) -> None:
     of = document["live"]
     p50, p99 = (_milliseconds(of[key]) for key in ("lateness_p50", "lateness_p99"))
     late = f"Packets were written late by {p50} ms (p50), {p99} ms (p99)"
-    out.print(links, flows, aside(f"{late}; {of['duration']:.1f} s."))
+    calls = table("", "Call", numbers=[*CALL.values(), "Freezes", "Loss (%)"])
+    for stream in of["streams"]:
+        _add_call(calls, stream)
+    out.print(links, flows, *([calls] if of["streams"] else []), aside(f"{late}; {of['duration']:.1f} s."))
     if simulated is not None:
         out.print(
             aside("Simulated flows send from the first instant; --set warmup=3s leaves out how a command begins.")
@@ -92,6 +97,12 @@ def _add_group(shown: Any, name: str, group: Mapping[str, Any]) -> None:
     jain = "–" if group["jain"] is None else f"{group['jain']:.3f}"
     goodput, delay = f"{group['goodput'] / 1e6:.2f}", _milliseconds(group["packet_delay_mean"])
     shown.add_row(name, str(group["count"]), goodput, jain, delay, f"{group['retransmits']:,}")
+
+
+def _add_call(shown: Any, stream: Mapping[str, Any]) -> None:
+    media, loss = stream["media"], stream["rtp"]["loss_ratio"]
+    delays = (_milliseconds(media[key]) for key in CALL)
+    shown.add_row(stream["flow"], *delays, str(media["freezes"]), "–" if loss is None else f"{100 * loss:.2f}")
 
 
 def _milliseconds(seconds: float | None) -> str:

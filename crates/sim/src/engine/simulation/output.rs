@@ -6,7 +6,7 @@ use crate::engine::network::NetworkState;
 use crate::measure::flows::{GroupOutcome, flow_results};
 use crate::measure::group::{FlowShare, PhaseTable, SenderCounters};
 use crate::measure::link::LinkResult;
-use crate::measure::media::{MediaFacts, MediaResult};
+use crate::measure::media::{MediaFacts, MediaResult, rms};
 use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
 use crate::measure::spans::Spans;
@@ -83,9 +83,7 @@ impl Simulation {
         let streams: Vec<&MediaStream> = streams.collect();
         let mut stats = MediaStats::default();
         streams.iter().for_each(|stream| stats.merge(&stream.stats_at(now)));
-        let variations: Vec<f64> = streams.iter().filter_map(|stream| stream.rate_variation(now)).collect();
-        let squares: f64 = variations.iter().map(|variation| variation * variation).sum();
-        let rate_variation = (!variations.is_empty()).then(|| (squares / variations.len() as f64).sqrt());
+        let rate_variation = rms(streams.iter().filter_map(|stream| stream.rate_variation(now)));
         let seconds = now.since(self.network.measured.start).seconds();
         let rates = media.rates.then(|| streams.iter().map(|stream| stream.rates()).collect());
         Some(MediaResult::of(&MediaFacts { stats, rate_variation, seconds, rates }))

@@ -4,13 +4,16 @@
 //! draft has a Kalman filter), times four and the number of groups up to 60; the threshold moves by 0.0087 and 0.039 a millisecond
 //! (the draft: 0.01 and 0.00018); all of it is computed at the sender; packets are paced at 2.5 times the rate. What libwebrtc has
 //! besides, probes of the capacity at the start and after a silence, and a loss model of its own since 2021, is not here: rates
-//! grow as in the draft, but the least additive step, 1000 bit/s, is for a second and not for each feedback.
+//! grow as in the draft, but the least additive step, 1000 bit/s, is for a second and not for each feedback. docs/media.md goes
+//! through all rules.
 
 use super::control::{MediaArrival, MediaControl, MediaReport, RateRange};
 use std::collections::VecDeque;
 
-/// Packets sent within so long, s, are one group.
+/// Packets sent within so long, s, are one group, as are those that arrive so close together because a queue empties...
 const BURST: f64 = 0.005;
+/// ...but for no longer than this, s (libwebrtc).
+const LONGEST_BURST: f64 = 0.1;
 /// Groups that the line goes through.
 const WINDOW: usize = 20;
 const SMOOTHING: f64 = 0.9;
@@ -54,7 +57,18 @@ enum RateState {
 struct PacketGroup {
     first_sent: f64,
     last_sent: f64,
+    first_arrived: f64,
     last_arrived: f64,
+}
+
+impl PacketGroup {
+    /// Sections 5.1 and 5.2: the packet was sent with the group, or it arrives right behind it, and has taken less time.
+    fn holds(&self, packet: &MediaArrival) -> bool {
+        let gap = packet.arrived - self.last_arrived;
+        let was_faster = gap - (packet.sent - self.last_sent) < 0.0;
+        let is_burst = gap <= BURST && was_faster && packet.arrived - self.first_arrived < LONGEST_BURST;
+        packet.sent - self.first_sent <= BURST || is_burst
+    }
 }
 
 /// The arrival-time filter and the over-use detector, in ms.
@@ -95,12 +109,16 @@ impl DelayDetector {
     }
 
     fn take(&mut self, packet: &MediaArrival) {
-        let own = PacketGroup { first_sent: packet.sent, last_sent: packet.sent, last_arrived: packet.arrived };
+        let MediaArrival { sent, arrived, .. } = *packet;
+        let own = PacketGroup { first_sent: sent, last_sent: sent, first_arrived: arrived, last_arrived: arrived };
         let Some(group) = &mut self.group else {
             self.group = Some(own);
             return;
         };
-        if packet.sent - group.first_sent <= BURST {
+        if packet.sent < group.first_sent {
+            return; // out of order
+        }
+        if group.holds(packet) {
             group.last_sent = group.last_sent.max(packet.sent);
             group.last_arrived = group.last_arrived.max(packet.arrived);
             return;
@@ -327,6 +345,26 @@ mod tests {
         close(detector.accumulated, 4.0);
         // 0.1*3 = 0.3, then 0.9*0.3 + 0.1*4.
         close(detector.smoothed, 0.67);
+    }
+
+    #[test]
+    fn what_arrives_in_a_burst_is_one_group_and_what_is_out_of_order_none() {
+        let take = |detector: &mut DelayDetector, packets: &[(f64, f64)]| {
+            for (sent, arrived) in packets {
+                let (sent, arrived) = (sent * 1e-3, arrived * 1e-3);
+                detector.take(&MediaArrival { seq: 0, sent, arrived, size: 1000.0, is_ce: false });
+            }
+        };
+        // Sent 20 ms apart; an outage ends at 100 ms, and three come at once, 4 ms apart. The second and the third took less time.
+        let mut detector = DelayDetector::new();
+        take(&mut detector, &[(0.0, 50.0), (20.0, 100.0), (40.0, 104.0), (60.0, 108.0), (80.0, 130.0), (100.0, 150.0)]);
+        // (108 - 50) - (60 - 0) = -2, then (130 - 108) - (80 - 60) = 2: the outage is not seen.
+        close(detector.accumulated + 1.0, 1.0);
+        assert_eq!(detector.deltas, 2);
+        // Sent before its group: (70 - 50) - (22 - 0) = -2, whatever arrived at 69 ms.
+        let mut other = DelayDetector::new();
+        take(&mut other, &[(0.0, 50.0), (20.0, 68.0), (4.0, 69.0), (22.0, 70.0), (40.0, 90.0)]);
+        close(other.accumulated, -2.0);
     }
 
     #[test]

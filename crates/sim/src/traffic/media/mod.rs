@@ -9,6 +9,7 @@ mod nada;
 pub mod receiver;
 mod scream;
 
+use crate::measure::media::rate_variation;
 use aqmlab_core::{Span, Stream, Time};
 use aqmlab_scenario::{FlowSpec, Media};
 use control::{Control, MediaArrival, MediaReport};
@@ -286,14 +287,8 @@ impl MediaStream {
         self.seconds.iter().map(|bytes| 8.0 * f64::from(*bytes)).collect()
     }
 
-    /// Standard deviation of those rates over their mean: of the whole seconds after the warm-up that the stream took part in.
+    /// Standard deviation of those rates over their mean.
     pub fn rate_variation(&self, now: Time) -> Option<f64> {
-        let first = self.seconds.iter().position(|bytes| *bytes > 0)?;
-        let from = (first + 1).max(self.measured.start.seconds().ceil() as usize);
-        let until = (now.seconds() as usize).min(self.seconds.len().saturating_sub(1));
-        let rates: Vec<f64> = self.seconds.get(from..until)?.iter().map(|bytes| f64::from(*bytes)).collect();
-        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-        let variance = rates.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / rates.len() as f64;
-        (rates.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
+        rate_variation(&self.seconds, self.measured.start, now)
     }
 }

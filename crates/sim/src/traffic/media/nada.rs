@@ -1,7 +1,8 @@
 //! NADA: delay, losses and marks are one signal of congestion, which sets the rate (RFC 8698, by its names; times in ms).
 //!
 //! The RFC's receiver computes the signal; here the sender does, from feedback by RFC 8888, with the same equations, as cisco's
-//! ns3-rmcat does. The penalty of marks is that of the RFC.
+//! ns3-rmcat does. The penalty of marks is that of the RFC. The signal is at most 500 ms, as in ns3-rmcat (`XMAX`): the RFC's table
+//! of parameters has no bound, and without one the squares of many losses, as soon as they are fewer, raise the rate to several times what there is.
 
 use super::control::{MediaControl, MediaReport, RateRange};
 use std::collections::VecDeque;
@@ -25,6 +26,8 @@ const PMRREF: f64 = 0.01;
 const DLOSS: f64 = 10.0;
 const DMARK: f64 = 2.0;
 const ALPHA: f64 = 0.1;
+/// Greatest signal of congestion (ns3-rmcat).
+const XMAX: f64 = 500.0;
 const BETA_V: f64 = 0.1;
 const BETA_S: f64 = 0.1;
 /// Samples of delay of which the least counts.
@@ -153,7 +156,7 @@ impl Nada {
         let Some(d_queue) = self.d_queue() else { return };
         let x_prev = self.x_curr;
         let (mark, loss) = (self.p_mark / PMRREF, self.p_loss / PLRREF);
-        self.x_curr = self.d_tilde(d_queue) + DMARK * mark * mark + DLOSS * loss * loss;
+        self.x_curr = (self.d_tilde(d_queue) + DMARK * mark * mark + DLOSS * loss * loss).min(XMAX);
         if self.may_accelerate() {
             let gamma = GAMMA_MAX.min(QBOUND / (self.rtt + DELTA + DFILT));
             self.r_ref = self.r_ref.max((1.0 + gamma) * self.r_recv().unwrap_or(0.0));
@@ -268,5 +271,17 @@ mod tests {
         law.d_base = 50.0;
         law.on_report(&MediaReport { lost: vec![20, 21, 22, 23, 24], ..report(1.0, 20, 50.0) });
         close(law.x_curr, 10.0 * 4.0);
+    }
+
+    #[test]
+    fn many_losses_are_no_more_than_500_ms() {
+        let mut law = nada();
+        (law.d_base, law.p_loss, law.r_ref) = (50.0, 0.3, 1e6);
+        law.on_report(&report(1.0, 20, 70.0));
+        // 27 % would be 10 * 27^2 = 7290; two reports later it would raise the rate by half of the change over 500, five times.
+        close(law.x_curr, 500.0);
+        law.on_report(&report(1.1, 20, 70.0));
+        close(law.x_curr, 500.0);
+        assert!(law.r_ref < 1e6);
     }
 }

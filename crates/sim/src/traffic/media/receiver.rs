@@ -27,7 +27,9 @@ pub struct MediaStats {
     pub delay: Spans,
     /// From capture to display.
     pub display_delay: Spans,
+    /// Times the picture stood still.
     pub freezes: u64,
+    /// How long it did.
     pub freeze_time: Span,
     /// Time for which there was something to see.
     pub watched: Span,
@@ -39,6 +41,7 @@ pub struct MediaStats {
     pub resent: u64,
     /// Feedback that was sent, bytes of IP.
     pub feedback_bytes: u64,
+    /// Packets of it.
     pub feedback_packets: u64,
 }
 
@@ -77,8 +80,10 @@ struct Frame {
 #[derive(Clone, Debug)]
 pub struct MediaReceiver {
     jitter_buffer: Span,
-    period: Span,
-    measured: Range<Time>,
+    /// Time between two frames; a camera is off if two of them pass without one.
+    pub period: Span,
+    /// When what is seen counts.
+    pub measured: Range<Time>,
     /// Number of the first that has not been shown.
     first: u64,
     frames: VecDeque<Frame>,
@@ -90,10 +95,12 @@ pub struct MediaReceiver {
     last_captured: Option<Time>,
     /// Times between the last frames that were shown.
     gaps: VecDeque<Span>,
+    /// What was seen so far.
     pub stats: MediaStats,
 }
 
 impl MediaReceiver {
+    /// Frames are shown so long after the fastest.
     pub fn new(jitter_buffer: Span, period: Span, measured: Range<Time>) -> Self {
         let (frames, gaps) = (VecDeque::new(), VecDeque::new());
         let (fastest, shown, last_captured, stats) = (None, None, None, MediaStats::default());

@@ -3,6 +3,7 @@
 use crate::simulations::{self, Id};
 use aqmlab_aqm::{Standing, entry};
 use aqmlab_core::{Problem, Problems};
+use aqmlab_exercise::Request;
 use aqmlab_scenario::{Distribution, FlowSpec, LinkSpec, Scenario, SchemeAssignment, parse};
 use aqmlab_sim::{Options, RunError, run};
 use serde::Deserialize;
@@ -30,6 +31,8 @@ pub enum Question {
         #[serde(default)]
         series: bool,
     },
+    /// What there is to know about the exercises of a student.
+    Exercise(Request),
     /// What a scenario is: its defaults filled in, its links and groups in numbers. A scheme that it cannot have is a problem.
     Describe {
         /// Text of the scenario.
@@ -153,6 +156,7 @@ fn answered(text: &str) -> Result<String, Problems> {
             let options = Options { aqm: assignment(aqm.as_deref())?, seed, series, ..Options::default() };
             return Ok(run(parse(&scenario, &name, &set)?, options).map_err(failed)?.json());
         }
+        Question::Exercise(request) => aqmlab_exercise::answer(&request)?,
         Question::Describe { scenario, name, aqm } => {
             let scenario = parse(&scenario, &name, &[])?;
             scenario.check_schemes(assignment(aqm.as_deref())?.as_ref())?;

@@ -264,7 +264,7 @@ def course() -> str:
     return text(
         "# Lessons",
         LESSON,
-        "Eight short lessons on queues: a scenario, three things to try with what will be seen, and a question.\n"
+        "Twelve short lessons on queues: a scenario, three things to try with what will be seen, and a question.\n"
         "`aqmlab studio` has them to play with; these pages have the same texts, with commands.",
         table(("lesson", "in short"), rows),
         "Save the scenario of a lesson under the name in its first line, and type the commands. Each measures the\n"

@@ -10,77 +10,14 @@ import pytest
 from aqmlab import InputError
 from aqmlab.entries import loads
 from aqmlab.exercise import MINUTES, Answers, ExerciseSheet, check, sheet, sheets, table
-from aqmlab.studio.lessons import Expected, Step, Try, lesson
+from aqmlab.studio.lessons import Expected, Step, Try, lesson, lessons
 from aqmlab.studio.lessons.play import play, seen
 from conftest import Aqmlab
+from exercise_words import oddly, solved, wrongly
 
 FAST = ("01-bufferbloat",)
 """Sheets whose runs take a tenth of a second; those of the others wait for the night."""
 SHEETS = [pytest.param(each, id=each.id, marks=[] if each.id in FAST else pytest.mark.nightly) for each in sheets()]
-
-ODD = {
-    "01-bufferbloat": {
-        "why": "Senders keep increasing their window; nothing is lost until there is no room left.",
-        "cure": "Useless: even one user makes the delay come back.",
-        "bytes": "At the slower rate the same size lasts longer. CoDel looks at how long packets stay.",
-    },
-    "02-red-knobs": {
-        "point": "Depends on the number of senders: more of them need more drops.",
-        "need": "TCP still requires as much; on a steep slope that is reached with a smaller queue",
-        "weight": "Only the speed of the reaction. The final level is the same.",
-    },
-    "03-ared-states": {
-        "why": "Above the threshold the curve still has its initial slope",
-        "past": "Hysteresis.",
-        "shorter": "The RTT shrinks, so each flow would send faster",
-    },
-    "04-pi-gains": {
-        "integral": "It keeps changing p until the difference vanishes",
-        "slow": "Because p grows only a little per second",
-        "few": "The steps are big compared with p, hence oscillations",
-    },
-    "05-codel-pie": {
-        "targets": "Minimum over an interval for CoDel, average for PIE.",
-        "search": "PIE drops a fraction of what arrives; CoDel's drop rate increases too slowly",
-        "fair": "Look at the utilisation at the same delay",
-    },
-    "06-neuron-relay": {
-        "relay": "An on/off switch around the target",
-        "unfair": "Nobody tuned PI",
-        "late": "Feedback arrives later, so there is overshoot",
-    },
-    "07-fair-queues": {
-        "why": "Its RTT is shorter, so the window increases more quickly",
-        "first": "Each flow is isolated, and the call's queue is practically empty",
-        "user": "Connections in the one, machines in the other",
-    },
-    "08-l4s": {
-        "two": "L4S has a separate queue with priority",
-        "starve": "For the same marks CUBIC backs off far more",
-        "coupling": "Who gets which part of the capacity; latency is unaffected",
-    },
-}
-"""Good explanations in words that are none of the sheet's."""
-WRONG = {
-    "01-bufferbloat": {"why": "The buffer is too small for TCP, so it fills", "cure": "Yes.", "bytes": "CoDel is new"},
-    "02-red-knobs": {"point": "RED has a target of 100 packets", "need": "I do not know", "weight": "Nothing"},
-}
-"""Explanations that say something false, or nothing."""
-
-
-def solved(each: ExerciseSheet, student: str, minutes: int) -> dict[str, str]:
-    """Return answers as somebody gives them who has measured well."""
-    told = {found["task"]: found for found in each.ask("solve", student, minutes)["solutions"]}
-    found = {}
-    for task in each.of(minutes):
-        if task.kind == "explain":
-            found[task.id] = told[task.id]["told"]
-        elif task.kind == "predict":
-            found[task.id] = f"1 {each.task(task.of).unit}".strip()
-        else:
-            scale = {"ms": 1e-3, "Mbit/s": 1e6, "%": 0.01}.get(task.unit, 1.0)
-            found[task.id] = f"{told[task.id]['measured'] / scale:.4g} {task.unit}".strip()
-    return found
 
 
 def values_of(each: ExerciseSheet, student: str) -> dict[str, str]:
@@ -97,37 +34,15 @@ def taken(each: ExerciseSheet, given: dict[str, str], student: str = "4711", min
 def test_right_answers_are_taken_whole_and_rounded_and_in_other_words(each: ExerciseSheet) -> None:
     right = solved(each, "4711", 90)
     assert all(taken(each, right).values())
-    odd = {}
-    for task in each.of(90):
-        text = right[task.id]
-        if task.kind not in ("do", "compare"):
-            continue
-        value, _, unit = text.partition(" ")
-        if unit == "ms":
-            text = f"about {float(value) / 1000:.3g} seconds".replace(".", ",")
-        elif unit == "Mbit/s":
-            text = f"~{1000 * float(value):.3g} kbit/s"
-        elif unit == "packets":
-            text = f"{float(value) * 0.99:.0f}-{float(value) * 1.01:.0f} pkts"
-        elif unit == "%":
-            text = f"{float(value):.3g} percent of the time"
-        elif task.kind == "compare":
-            text = f"{float(value):.2g} times as long"
-        odd[task.id] = text
-    found = taken(each, right | odd | ODD[each.id])
+    found = taken(each, oddly(each, right))
     assert [name for name, right in found.items() if not right] == []
 
 
 @pytest.mark.parametrize("each", SHEETS)
 def test_wrong_answers_are_refused_with_a_hint_that_does_not_tell(each: ExerciseSheet) -> None:
     right = solved(each, "4711", 90)
-    wrong = {task.id: "no idea" for task in each.of(90)}
     measured = [task.id for task in each.of(90) if task.kind in ("do", "compare")]
-    for task in each.of(90):
-        value, _, unit = right[task.id].partition(" ")
-        if task.kind in ("do", "compare"):
-            wrong[task.id] = f"{1.6 * float(value):.4g} {unit}"
-    verdicts = check(each, Answers(each.id, "4711", 90, wrong | WRONG.get(each.id, {})))
+    verdicts = check(each, Answers(each.id, "4711", 90, wrongly(each, right)))
     assert not any(verdict.taken for verdict in verdicts)
     for verdict in verdicts:
         assert len(verdict.told) > 10
@@ -149,6 +64,10 @@ def test_a_sheet_has_something_to_predict_to_do_and_to_explain_in_every_length(e
     assert all(task.hint for task in each.tasks if task.kind in ("do", "compare"))
     assert not any(re.search(r"[{}]", task["words"]) for task in each.ask("show", "1", 90)["tasks"])
     assert each.title == lesson(each.id).title
+
+
+def test_every_lesson_has_a_sheet() -> None:
+    assert [each.id for each in sheets()] == [each.id for each in lessons()]
 
 
 def test_students_have_parameters_of_their_own_which_stay() -> None:

@@ -57,7 +57,7 @@ export class Exercises {
     this.kept = { student, minutes, answers: student === this.kept.student ? this.kept.answers : {} };
     this.fields.clear();
     const told = h("p", { role: "status" });
-    const tasks = sheet.tasks.map((task) => this.task(task, sheet.scenario));
+    const tasks = sheet.tasks.map((task) => this.task(task));
     const check = h("button", { type: "button", className: "first" }, "Check my answers");
     check.onclick = () => void attempt(check, () => this.check(tasks, told, check));
     const file = h("button", { type: "button" }, "Save answers.toml");
@@ -74,8 +74,7 @@ export class Exercises {
     this.tasks.querySelector("h3")!.focus();
   }
 
-  private task(task: ShownTask, scenario: string): { element: HTMLElement; told: HTMLElement; id: string } {
-    const { id, ask, words, run } = task;
+  private task({ id, ask, words, run }: ShownTask): { element: HTMLElement; told: HTMLElement; id: string } {
     const answer = ask === "Explain" ? h("textarea", { rows: 3 }) : h("input", { type: "text", autocomplete: "off", spellcheck: false });
     answer.value = this.kept.answers[id] ?? "";
     answer.addEventListener("input", () => this.keep());
@@ -83,16 +82,16 @@ export class Exercises {
     const told = h("p", { className: "told", id: `told-${id}` });
     const labelled = field(`Your answer to ${id}`, answer);
     answer.setAttribute("aria-describedby", told.id);
-    const element = h("li", {}, h("p", {}, h("b", {}, `${ask}. `), words), run ? this.runner(id, run, scenario) : null, labelled, told);
+    const element = h("li", {}, h("p", {}, h("b", {}, `${ask}. `), words), run ? this.runner(id, run) : null, labelled, told);
     return { element, told, id };
   }
 
   /** A button that runs a student's scenario to the next moment at which there is something to do or to read. */
-  private runner(id: string, run: TaskRun, scenario: string): HTMLElement {
+  private runner(id: string, run: TaskRun): HTMLElement {
     const go = h("button", { type: "button" }, `Run it under ${run.aqm}`);
     const told = h("span", { className: "soft", role: "status" });
     go.onclick = () => void attempt(go, async () => {
-      if (!this.isOn(id, run)) await this.open(id, run, scenario);
+      if (!this.isOn(id, run)) await this.open(id, run);
       const stop = run.stops.find((each) => each > this.model.now + 1e-6)!;
       if (matchMedia("(max-width: 56rem)").matches) byId("curves").scrollIntoView();
       setText(told, `Running until ${stop} s.`);
@@ -110,9 +109,9 @@ export class Exercises {
     return running?.task === task && running.turn === model.turn && model.now < stops.at(-1)! - 1e-6;
   }
 
-  private async open(task: string, { aqm, curve }: TaskRun, text: string): Promise<void> {
+  private async open(task: string, { aqm, curve, scenario }: TaskRun): Promise<void> {
     this.watch(curve);
-    await this.model.open({ text, name: this.lesson, aqms: [aqm], seed: 1, sample: SAMPLE });
+    await this.model.open({ text: scenario, name: this.lesson, aqms: [aqm], seed: 1, sample: SAMPLE });
     this.running = { task, turn: this.model.turn };
   }
 

@@ -88,6 +88,7 @@ async function checked(text: string, aqms: string[]): Promise<Checked> {
 /** The run of a task: its scheme, and the curve to be read; `stops` are the times at which something is to be done or read. */
 export interface TaskRun {
   aqm: string;
+  scenario: string;
   stops: number[];
   curve: string;
 }

@@ -12,8 +12,9 @@ impl Assignment<'_> {
     /// If the sheet and the scenario do not fit each other.
     pub fn measured(&self, task: &ExerciseTask) -> Result<Option<f64>, Problems> {
         match &task.kind {
-            TaskKind::Do { aqm, steps, between, curve, measure, .. } => {
-                let samples = self.played(aqm, steps, between.1, curve)?;
+            TaskKind::Do { aqm, set, steps, between, curve, measure, .. } => {
+                let simulation = self.opened(aqm, set)?;
+                let samples = self.played(simulation, steps, between.1, curve)?;
                 let inside = |(time, _): &&(f64, f64)| between.0 < *time && *time <= between.1;
                 let values = samples.iter().filter(inside).map(|(_, value)| *value).filter(|value| !value.is_nan());
                 Ok(Some(seen(*measure, &values.collect::<Vec<_>>())))
@@ -26,13 +27,25 @@ impl Assignment<'_> {
         }
     }
 
-    /// A curve up to a time: time and value of each sample, under seed 1.
-    fn played(&self, aqm: &str, steps: &[TaskStep], until: f64, curve: &str) -> Result<Vec<(f64, f64)>, Problems> {
-        let scenario = parse(&self.scenario, &self.sheet.lesson, &[])?;
-        let aqm = SchemeAssignment::parse(aqm).map_err(|why| Problems::one("aqm", why))?;
-        let every = scenario.sample;
-        let options = Options { aqm: Some(aqm), seed: 1, ..Options::default() };
-        let mut simulation = Simulation::new(scenario, options)?;
+    /// The simulation of a task at its start.
+    ///
+    /// # Errors
+    /// If a value or the scheme does not fit the scenario.
+    pub fn opened(&self, aqm: &str, set: &[(String, String)]) -> Result<Simulation, Problems> {
+        let aqm = Some(SchemeAssignment::parse(aqm).map_err(|why| Problems::one("aqm", why))?);
+        let scenario = parse(&self.scenario, &self.sheet.lesson, set)?;
+        Ok(Simulation::new(scenario, Options { aqm, seed: 1, ..Options::default() })?)
+    }
+
+    /// A curve up to a time: time and value of each sample.
+    fn played(
+        &self,
+        mut simulation: Simulation,
+        steps: &[TaskStep],
+        until: f64,
+        curve: &str,
+    ) -> Result<Vec<(f64, f64)>, Problems> {
+        let every = simulation.scenario().sample;
         let mut samples = Vec::new();
         for step in steps {
             sample(&mut simulation, step.at, every, curve, &mut samples)?;

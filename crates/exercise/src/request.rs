@@ -50,7 +50,7 @@ pub fn answer(request: &Request) -> Result<Value, Problems> {
         Wanted::Show => Ok(json!({
             "values": own.values.iter().map(|(path, value)| (path.clone(), value.clone().into())).collect::<Map<_, _>>(),
             "scenario": own.scenario,
-            "tasks": tasks.into_iter().map(|task| own.told(task)).collect::<Vec<_>>(),
+            "tasks": tasks.into_iter().map(|task| own.told(task)).collect::<Result<Vec<_>, _>>()?,
         })),
         Wanted::Check => Ok(json!({ "verdicts": own.check(request.minutes, &request.answers)? })),
         Wanted::File => Ok(json!({ "text": own.file(request.minutes, &tasks, &request.answers) })),
@@ -63,21 +63,23 @@ pub fn answer(request: &Request) -> Result<Value, Problems> {
 
 impl Assignment<'_> {
     /// A task as the student reads it; `stops` are the times at which something is to be done or to be seen.
-    fn told(&self, task: &ExerciseTask) -> Value {
+    fn told(&self, task: &ExerciseTask) -> Result<Value, Problems> {
         let words = self.filled(&task.text).split_whitespace().collect::<Vec<_>>().join(" ");
         let mut told = json!({ "id": task.id, "words": words, "ask": "Predict" });
         match &task.kind {
             TaskKind::Predict { .. } => {}
-            TaskKind::Do { aqm, steps, between, curve, .. } => {
+            TaskKind::Do { aqm, set, steps, between, curve, .. } => {
                 let stops: Vec<f64> = steps.iter().map(|step| step.at).chain([between.1]).collect();
-                let run = json!({ "aqm": aqm, "stops": stops, "curve": curve });
+                let scenario = if set.is_empty() { self.scenario.clone() } else { self.opened(aqm, set)?.to_toml() };
+                let set: Map<String, Value> = set.iter().map(|(path, value)| (path.clone(), value.clone().into())).collect();
+                let run = json!({ "aqm": aqm, "set": set, "scenario": scenario, "stops": stops, "curve": curve });
                 told["ask"] = "Do".into();
                 told["run"] = run;
             }
             TaskKind::Compare { .. } => told["ask"] = "Do".into(),
             TaskKind::Explain { .. } => told["ask"] = "Explain".into(),
         }
-        told
+        Ok(told)
     }
 
     /// The file of answers, TOML.

@@ -61,6 +61,9 @@ pub enum TaskKind {
     Do {
         /// The scheme.
         aqm: String,
+        /// What is other than in the student's scenario: path and value of each.
+        #[serde(default)]
+        set: Vec<(String, String)>,
         /// What is changed on the way.
         #[serde(default)]
         steps: Vec<TaskStep>,

@@ -52,7 +52,10 @@ def show(
     if out is not None:
         if (out / "answers.toml").exists():
             raise InputError("out", f"{out}: answers.toml is there already and may be filled in; choose another folder")
-        scenario, answers = (sheet.ask("show", student, minutes)["scenario"], sheet.ask("file", student, minutes)["text"])
+        scenario, answers = (
+            sheet.ask("show", student, minutes)["scenario"],
+            sheet.ask("file", student, minutes)["text"],
+        )
         leave(out, {"sheet.md": words, "scenario.toml": scenario, "answers.toml": answers})
     print(plain(words), end="")
 

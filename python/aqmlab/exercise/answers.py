@@ -10,6 +10,7 @@ from aqmlab.exercise.sheet import MINUTES
 from aqmlab.problems import InputError
 from aqmlab.scenario import read_file
 
+
 @dataclass(frozen=True)
 class Answers:
     """The answers of a student to a sheet of so many minutes, as texts by task."""
@@ -38,4 +39,3 @@ class Answers:
         if not isinstance(given, dict):
             raise InputError("answers", "expected a table: [answers], and below it a line for each task")
         return cls(texts["sheet"], texts["student"], minutes, {task: str(text) for task, text in given.items()})
-

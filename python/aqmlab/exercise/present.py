@@ -1,5 +1,8 @@
 """A student's sheet as text, the file to fill in, and the solutions, which are apart."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from aqmlab.exercise.sheet import ExerciseSheet
 
 
@@ -10,14 +13,20 @@ def text(sheet: ExerciseSheet, student: str, minutes: int) -> str:
     parts = [
         f"# {sheet.title}: exercises of {minutes} minutes",
         f"Student {student.strip()}. Your parameters: {values}.",
-        "Open your scenario with `aqmlab studio scenario.toml`; leave the seed at 1. Write each answer in answers.toml, "
-        f"and check them: `aqmlab exercise check {sheet.id} answers.toml`. The lesson is `{sheet.id}`; its page in the "
-        "studio has this sheet too.",
+        "Open your scenario with `aqmlab studio scenario.toml`; leave the seed at 1. Write each answer in "
+        f"answers.toml, and check them: `aqmlab exercise check {sheet.id} answers.toml`. "
+        f"The lesson is `{sheet.id}`, which has this sheet in the studio.",
     ]
-    for task in shown["tasks"]:
-        scheme = f" (Scheme: `{task['run']['aqm']}`.)" if "run" in task else ""
-        parts.append(f"**{task['id']}** ({task['ask']}). {task['words']}{scheme}")
+    parts += [f"**{task['id']}** ({task['ask']}). {task['words']}{_scheme(task)}" for task in shown["tasks"]]
     return "\n\n".join(parts) + "\n"
+
+
+def _scheme(task: Mapping[str, Any]) -> str:
+    """Return what the run of a task has beside the student's scenario."""
+    if "run" not in task:
+        return ""
+    run = task["run"]
+    return f" (Scheme: `{run['aqm']}`{''.join(f'; `{path}` = {value}' for path, value in run['set'].items())}.)"
 
 
 def solutions(sheet: ExerciseSheet, student: str, minutes: int) -> str:

@@ -103,7 +103,7 @@ def oddly(sheet: ExerciseSheet, right: Mapping[str, str]) -> dict[str, str]:
 def _odd(task: ExerciseTask, text: str) -> str:
     if task.kind not in ("do", "compare"):
         return text
-    value, _, unit = text.partition(" ")
+    value, _, unit = text.replace(",", "").partition(" ")
     if unit == "ms":
         return f"about {float(value) / 1000:.3g} seconds".replace(".", ",")
     if unit == "Mbit/s":
@@ -112,14 +112,14 @@ def _odd(task: ExerciseTask, text: str) -> str:
         return f"{float(value) * 0.99:.0f}-{float(value) * 1.01:.0f} pkts"
     if unit == "%":
         return f"{float(value):.3g} percent of the time"
-    return f"{float(value):.2g} times as long" if task.kind == "compare" else f"roughly {float(value):.2g}"
+    return f"{float(value):.2g} times as long" if task.kind == "compare" else f"roughly {float(value):.3g}"
 
 
 def wrongly(sheet: ExerciseSheet, right: Mapping[str, str]) -> dict[str, str]:
     """Return answers that are none: numbers too large, words that say nothing or something false."""
     found = {task.id: "no idea" for task in sheet.tasks}
     for task in sheet.tasks:
-        value, _, unit = right[task.id].partition(" ")
+        value, _, unit = right[task.id].replace(",", "").partition(" ")
         if task.kind in ("do", "compare"):
             found[task.id] = f"{1.6 * float(value):.4g} {unit}".strip()
     return found | WRONG.get(sheet.id, {})

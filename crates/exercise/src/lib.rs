@@ -8,6 +8,7 @@ mod sheet;
 mod verdict;
 mod written;
 
+pub use measured::Known;
 pub use request::{Request, answer};
 pub use sheet::{Assignment, ExerciseSheet, ExerciseTask, Idea, MINUTES, TaskKind, TaskStep};
 pub use verdict::AnswerVerdict;

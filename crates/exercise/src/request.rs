@@ -1,5 +1,6 @@
 //! What is asked about a sheet, and the answers.
 
+use crate::measured::Known;
 use crate::sheet::{Assignment, ExerciseSheet, ExerciseTask, TaskKind};
 use aqmlab_core::{Problems, read_any};
 use serde::Deserialize;
@@ -42,10 +43,10 @@ enum Wanted {
 ///
 /// # Errors
 /// If sheet, scenario, student, minutes or answers cannot be used.
-pub fn answer(request: &Request) -> Result<Value, Problems> {
+pub fn answer(request: &Request, known: &Known) -> Result<Value, Problems> {
     let sheet = ExerciseSheet::read(&request.sheet)?;
     let tasks = sheet.of(request.minutes)?;
-    let own = sheet.assignment(&request.student, &request.scenario)?;
+    let own = sheet.assignment(&request.student, &request.scenario, known)?;
     match request.want {
         Wanted::Show => Ok(json!({
             "values": own.values.iter().map(|(path, value)| (path.clone(), value.clone().into())).collect::<Map<_, _>>(),
@@ -71,7 +72,8 @@ impl Assignment<'_> {
             TaskKind::Do { aqm, set, steps, between, curve, .. } => {
                 let stops: Vec<f64> = steps.iter().map(|step| step.at).chain([between.1]).collect();
                 let scenario = if set.is_empty() { self.scenario.clone() } else { self.opened(aqm, set)?.to_toml() };
-                let set: Map<String, Value> = set.iter().map(|(path, value)| (path.clone(), value.clone().into())).collect();
+                let set: Map<String, Value> =
+                    set.iter().map(|(path, value)| (path.clone(), value.clone().into())).collect();
                 let run = json!({ "aqm": aqm, "set": set, "scenario": scenario, "stops": stops, "curve": curve });
                 told["ask"] = "Do".into();
                 told["run"] = run;
@@ -86,7 +88,8 @@ impl Assignment<'_> {
     fn file(&self, minutes: u32, tasks: &[&ExerciseTask], given: &BTreeMap<String, String>) -> String {
         let text = |text: &str| toml::Value::from(text).to_string();
         let head = format!("sheet = {}\nstudent = {}\n", text(&self.sheet.lesson), text(&self.student));
-        let line = |task: &&ExerciseTask| format!("{} = {}\n", task.id, text(given.get(&task.id).map_or("", |text| text)));
+        let line =
+            |task: &&ExerciseTask| format!("{} = {}\n", task.id, text(given.get(&task.id).map_or("", |text| text)));
         format!("{head}minutes = {minutes}\n\n[answers]\n{}", tasks.iter().map(line).collect::<String>())
     }
 

@@ -1,5 +1,6 @@
 //! A sheet: its tasks, and the parameters of each student.
 
+use crate::measured::Known;
 use aqmlab_core::{Problem, Problems, problem};
 use aqmlab_scenario::{parse, read_toml};
 use aqmlab_sim::{Options, Simulation};
@@ -193,7 +194,12 @@ impl ExerciseSheet {
     ///
     /// # Errors
     /// If the number is empty, or a parameter does not fit the scenario.
-    pub fn assignment<'a>(&'a self, student: &str, scenario: &str) -> Result<Assignment<'a>, Problems> {
+    pub fn assignment<'a>(
+        &'a self,
+        student: &str,
+        scenario: &str,
+        known: &'a Known,
+    ) -> Result<Assignment<'a>, Problems> {
         let student = student.trim();
         if student.is_empty() {
             let why = "is empty; each student has a number, which decides the parameters";
@@ -202,7 +208,7 @@ impl ExerciseSheet {
         let own = self.individual.iter().map(|each| (each.path.clone(), self.chosen(each, student)));
         let values: Vec<_> = own.collect();
         let simulation = Simulation::new(parse(scenario, &self.lesson, &values)?, Options::default())?;
-        Ok(Assignment { sheet: self, student: student.into(), scenario: simulation.to_toml(), values })
+        Ok(Assignment { sheet: self, student: student.into(), scenario: simulation.to_toml(), values, known })
     }
 
     fn chosen(&self, of: &Individual, student: &str) -> String {
@@ -223,6 +229,8 @@ pub struct Assignment<'a> {
     pub scenario: String,
     /// The parameters: path and value of each.
     pub values: Vec<(String, String)>,
+    /// What was measured before.
+    pub known: &'a Known,
 }
 
 impl Assignment<'_> {

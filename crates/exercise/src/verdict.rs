@@ -67,7 +67,13 @@ impl Assignment<'_> {
         }
     }
 
-    fn number_verdict(&self, task: &ExerciseTask, text: &str, unit: &str, within: f64) -> Result<(bool, String), Problems> {
+    fn number_verdict(
+        &self,
+        task: &ExerciseTask,
+        text: &str,
+        unit: &str,
+        within: f64,
+    ) -> Result<(bool, String), Problems> {
         let Some(given) = number(text) else { return Ok((false, format!("there is no number in it{}", as_in(unit)))) };
         let Some(value) = value(&given, unit) else {
             return Ok((false, format!("its unit is missing or another one{}", as_in(unit))));

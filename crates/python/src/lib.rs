@@ -26,6 +26,7 @@ use aqmlab_aqm::schemes::fuzzy;
 use aqmlab_aqm::{OWN, SchemeEntry, Signal, Standing, entries, entry};
 use aqmlab_core::problem::{self, ProblemKind, unknown};
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate};
+use aqmlab_exercise::Known;
 use aqmlab_scenario::{AqmChoice, SchemeAssignment, of_table, parse_file};
 use aqmlab_sim::{Options, RunError};
 use aqmlab_tcp::cc::Needs;
@@ -521,7 +522,7 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
 #[pyfunction]
 fn exercise(py: Python<'_>, request: &str) -> PyResult<String> {
     let request = serde_json::from_str(request).map_err(|why| refused(Problem::new("", why.to_string())))?;
-    Ok(py.detach(|| aqmlab_exercise::answer(&request)).map_err(refused)?.to_string())
+    Ok(py.detach(|| aqmlab_exercise::answer(&request, &Known::default())).map_err(refused)?.to_string())
 }
 
 /// A buffer as a scenario writes it, in packets of `packet` bytes, at a rate in bit/s and a round-trip time in s.

@@ -44,7 +44,7 @@ export const backend: Backend = {
       whom.postMessage({ asked, route, body });
     });
     answers.delete(asked);
-    return Response.json(answer, { status: "error" in answer ? 400 : 200 });
+    return Response.json(answer);
   },
 
   texts: {

@@ -60,7 +60,7 @@ export class Session {
 export async function get<T>(route: string, body?: object): Promise<T> {
   const answer = await backend.fetch(route, body);
   const found = (await answer.json().catch(() => ({ error: answer.statusText }))) as T & { error?: string };
-  if (!answer.ok) throw new Error(found.error ?? answer.statusText);
+  if (!answer.ok || found.error !== undefined) throw new Error(found.error ?? answer.statusText);
   return found;
 }
 

@@ -175,13 +175,17 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 def _examined(name: str, message: dict[str, Any]) -> dict[str, Any]:
-    """Return what there is to know about the exercises of a student."""
+    """Return what there is to know about the exercises of a student, or why there is nothing."""
     want, minutes = field.one_of(message, "want", WANTS), field.one_of(message, "minutes", exercise.MINUTES)
     given = message.get("answers") or {}
     if not isinstance(given, dict):
         raise InputError("answers", "expected a text for each task")
     answers = {task: field.text(given, task) for task in given}
-    return exercise.sheet(name).ask(want, field.text(message, "student"), minutes, answers)
+    sheet, student = exercise.sheet(name), field.text(message, "student")
+    try:
+        return sheet.ask(want, student, minutes, answers)
+    except InputError as error:
+        return {"error": str(error)}
 
 
 def _checked(message: dict[str, Any]) -> dict[str, Any]:

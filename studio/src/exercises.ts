@@ -23,6 +23,9 @@ export class Exercises {
   private tasks = h("div", {});
   private fields = new Map<string, HTMLInputElement | HTMLTextAreaElement>();
   private kept: Kept;
+  /** Above the curves where these stand below the lesson: what there is to do, and the way back. */
+  private back = h("button", { type: "button" }, "Back to the task");
+  private bar = h("p", { className: "back", hidden: true }, h("span"), this.back);
   /** The task whose run is shown, and the turn of the model at which it was opened. */
   private running: { task: string; turn: number } | null = null;
 
@@ -36,6 +39,8 @@ export class Exercises {
       event.preventDefault();
       void attempt(this.student, () => this.show());
     });
+    byId("curves").querySelector(".back")?.remove();
+    byId("curves").prepend(this.bar);
     const about = "Predict, do, explain. Your answers are checked against your own run; nothing leaves this page.";
     this.element = h("details", { className: "exercises" }, h("summary", {}, "Exercises"), h("p", { className: "soft" }, about), form, this.tasks);
   }
@@ -90,17 +95,28 @@ export class Exercises {
   private runner(id: string, run: TaskRun): HTMLElement {
     const go = h("button", { type: "button" }, `Run it under ${run.aqm}`);
     const told = h("span", { className: "soft", role: "status" });
+    const tell = (text: string): void => {
+      for (const place of [told, this.bar.firstChild!]) setText(place, text);
+    };
     go.onclick = () => void attempt(go, async () => {
       if (!this.isOn(id, run)) await this.open(id, run);
       const stop = run.stops.find((each) => each > this.model.now + 1e-6)!;
-      if (matchMedia("(max-width: 56rem)").matches) byId("curves").scrollIntoView();
-      setText(told, `Running until ${stop} s.`);
+      const next = run.stops[run.stops.indexOf(stop) + 1];
+      this.showRun(go);
+      tell(`Running until ${stop} s.`);
       const there = await this.model.until(stop);
-      const isLast = stop === run.stops.at(-1);
-      setText(go, there && !isLast ? `Go on to ${run.stops[run.stops.indexOf(stop) + 1]} s` : `Run it under ${run.aqm}`);
-      setText(told, there ? (isLast ? `Paused at ${stop} s. The means are below the curves, under Data.` : `Paused at ${stop} s: make the change, then go on.`) : "Interrupted.");
+      setText(go, there && next !== undefined ? `Go on to ${next} s` : `Run it under ${run.aqm}`);
+      const todo = next === undefined ? "The means are below the curves, under Data" : "Make the change, then go on in the task";
+      tell(there ? `Paused at ${stop} s. ${todo}.` : "Interrupted.");
     });
     return h("div", { className: "row" }, go, told);
+  }
+
+  /** Put the curves in sight where they stand below the lesson, with a way back to the button. */
+  private showRun(go: HTMLElement): void {
+    this.bar.hidden = false;
+    this.back.onclick = () => go.closest("li")!.scrollIntoView();
+    if (matchMedia("(max-width: 56rem)").matches) byId("curves").scrollIntoView();
   }
 
   /** Whether the run that is shown is that of a task, and has something to come. */

@@ -48,7 +48,7 @@ export class Lessons {
   /** The curves stand below the lesson, not beside it. */
   private narrow = matchMedia("(max-width: 56rem)");
 
-  constructor(private model: Model, private catalogue: Catalogue, private prepare: (lesson: Lesson | null) => void) {
+  constructor(private model: Model, private catalogue: Catalogue, private prepare: (lesson: Lesson | null, curves?: string[]) => void) {
     const cards = catalogue.lessons.map(({ id, title, summary }) =>
       h("li", {}, h("button", { type: "button", onclick: () => (location.hash = `lesson=${id}`) }, h("b", {}, title), h("span", {}, summary))),
     );
@@ -98,7 +98,7 @@ export class Lessons {
       h("h3", {}, "Question"),
       markup(lesson.question),
       h("details", {}, h("summary", {}, "Answer"), markup(lesson.answer)),
-      new Exercises(this.model, lesson.id, (curve) => this.prepare({ ...lesson, watch: [curve] })).element,
+      new Exercises(this.model, lesson.id, (curve) => this.prepare(lesson, [curve])).element,
       h("p", {}, forth),
     );
     this.panel.hidden = false;

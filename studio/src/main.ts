@@ -61,7 +61,7 @@ class Studio {
         .map(({ value, label }) => ({ value: value * quantity.scale, label })),
     ];
     this.measures.published = (lane, measure) => this.published.value(model.run!, lane, measure);
-    this.lessons = new Lessons(model, catalogue, (lesson) => this.watch(lesson));
+    this.lessons = new Lessons(model, catalogue, (lesson, curves) => this.watch(lesson, curves));
     model.on(["opened"], () => this.opened());
     model.on(["changed"], () => {
       if (this.columns === columnsOf(model.run!)) this.curves.refresh();
@@ -148,13 +148,12 @@ class Studio {
     this.speak(false);
   }
 
-  /** Put what a lesson points at in sight. */
-  private watch(lesson: Lesson | null): void {
+  /** Put what a lesson points at in sight, or these curves of it. */
+  private watch(lesson: Lesson | null, curves = lesson?.watch ?? []): void {
     this.lesson = lesson;
     if (!lesson) return;
-    const curves = lesson.watch.map(curveOf);
-    const link = curves.find(({ of }) => of === "links")?.place ?? "";
-    this.sight.wish([...new Set(curves.map(({ quantity }) => quantity))], link);
+    const link = [...curves, ...lesson.watch].map(curveOf).find(({ of }) => of === "links")?.place ?? "";
+    this.sight.wish([...new Set(curves.map((curve) => curveOf(curve).quantity))], link);
   }
 
   private async route(): Promise<void> {

@@ -1,6 +1,6 @@
 //! Measurements in the student's own run.
 
-use crate::sheet::{Assignment, ExerciseTask, Measure, TaskKind, TaskStep};
+use crate::sheet::{Assignment, CurveMeasure, ExerciseTask, TaskKind, TaskStep};
 use aqmlab_core::{Problem, Problems, Span, Time, problem};
 use aqmlab_scenario::{SchemeAssignment, parse};
 use aqmlab_sim::{ColumnSource, Options, RunError, Simulation};
@@ -128,17 +128,17 @@ fn failed(error: RunError) -> Problems {
 }
 
 /// What is seen of the values of a curve.
-fn seen(measure: Measure, values: &[f64]) -> f64 {
+fn seen(measure: CurveMeasure, values: &[f64]) -> f64 {
     let mean = |of: &dyn Fn(f64) -> f64| values.iter().map(|value| of(*value)).sum::<f64>() / values.len() as f64;
     match measure {
-        Measure::Mean => mean(&|value| value),
-        Measure::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
-        Measure::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        Measure::Sd => {
+        CurveMeasure::Mean => mean(&|value| value),
+        CurveMeasure::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+        CurveMeasure::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        CurveMeasure::Sd => {
             let centre = mean(&|value| value);
             mean(&|value| (value - centre).powi(2)).sqrt()
         }
-        Measure::Zero => mean(&|value| f64::from(u8::from(value == 0.0))),
+        CurveMeasure::Zero => mean(&|value| f64::from(u8::from(value == 0.0))),
     }
 }
 
@@ -149,8 +149,9 @@ mod tests {
     #[test]
     fn a_curve_is_seen_as_the_task_says() {
         let values = [1.0, 0.0, 5.0, 0.0];
-        let found = [Measure::Mean, Measure::Min, Measure::Max, Measure::Zero].map(|measure| seen(measure, &values));
+        let found = [CurveMeasure::Mean, CurveMeasure::Min, CurveMeasure::Max, CurveMeasure::Zero]
+            .map(|measure| seen(measure, &values));
         assert_eq!(found, [1.5, 0.0, 5.0, 0.5]);
-        assert_eq!(seen(Measure::Sd, &[1.0, 5.0]), 2.0);
+        assert_eq!(seen(CurveMeasure::Sd, &[1.0, 5.0]), 2.0);
     }
 }

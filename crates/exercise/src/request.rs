@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// What somebody wants to know about the sheet of a student.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct ExerciseRequest {
     /// The sheet, TOML.
     sheet: String,
     /// The scenario of its lesson, TOML.
@@ -43,7 +43,7 @@ enum Wanted {
 ///
 /// # Errors
 /// If sheet, scenario, student, minutes or answers cannot be used.
-pub fn answer(request: &Request, known: &Known) -> Result<Value, Problems> {
+pub fn answer(request: &ExerciseRequest, known: &Known) -> Result<Value, Problems> {
     let sheet = ExerciseSheet::read(&request.sheet)?;
     let tasks = sheet.of(request.minutes)?;
     let own = sheet.assignment(&request.student, &request.scenario, known)?;

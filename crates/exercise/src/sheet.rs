@@ -74,7 +74,7 @@ pub enum TaskKind {
         curve: String,
         /// What of the curve.
         #[serde(default)]
-        measure: Measure,
+        measure: CurveMeasure,
         /// The unit in which it is asked for.
         unit: String,
         /// How far off an answer may be, as a share.
@@ -115,7 +115,7 @@ pub struct TaskStep {
 /// What is seen of a curve.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Measure {
+pub enum CurveMeasure {
     /// The mean.
     #[default]
     Mean,

@@ -129,3 +129,33 @@ fn explained(ideas: &[Idea], wrong: &[Idea], text: &str) -> (bool, String) {
         None => (true, "it has what matters".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_taken_in_any_unit_of_its_kind_and_in_no_other() {
+        let of = |text: &str, unit: &str| number(text).and_then(|given| value(&given, unit));
+        assert_eq!(of("660 ms", "ms"), of("0,66 s", "ms"));
+        assert_eq!(of("660", "ms"), None);
+        assert_eq!(of("660 packets", "ms"), None);
+        assert_eq!(of("95 %", "%"), Some(0.95));
+        assert_eq!(of("0.95", "%"), Some(0.95));
+        assert_eq!(of("95", "%"), Some(0.95));
+        assert_eq!(of("38 times", ""), Some(38.0));
+    }
+
+    #[test]
+    fn an_explanation_has_every_idea_and_nothing_wrong() {
+        let idea = |any: &str, hint: &str| {
+            toml::from_str::<Idea>(&format!("any = ['{any}']\nhint = \"{hint}\"")).expect("it is an idea")
+        };
+        let (ideas, wrong) = ([idea(r"\bfull\b", "how full?"), idea("tcp", "who?")], [idea("too small", "try it")]);
+        let told = |text: &str| explained(&ideas, &wrong, text);
+        assert_eq!(told("TCP sends until  it is FULL"), (true, "it has what matters".into()));
+        assert_eq!(told("TCP fills it fully"), (false, "how full?".into()));
+        assert_eq!(told("it is full"), (false, "who?".into()));
+        assert_eq!(told("TCP: the full buffer is too small"), (false, "try it".into()));
+    }
+}

@@ -3,7 +3,7 @@
 use crate::simulations::{self, Id};
 use aqmlab_aqm::{Standing, entry};
 use aqmlab_core::{Problem, Problems};
-use aqmlab_exercise::{Known, Request};
+use aqmlab_exercise::{ExerciseRequest, Known};
 use aqmlab_scenario::{Distribution, FlowSpec, LinkSpec, Scenario, SchemeAssignment, parse};
 use aqmlab_sim::{Options, RunError, run};
 use serde::Deserialize;
@@ -32,7 +32,7 @@ pub enum Question {
         series: bool,
     },
     /// What there is to know about the exercises of a student.
-    Exercise(Request),
+    Exercise(ExerciseRequest),
     /// What a scenario is: its defaults filled in, its links and groups in numbers. A scheme that it cannot have is a problem.
     Describe {
         /// Text of the scenario.

@@ -33,7 +33,7 @@ with required():
 STATIC = Path(str(files("aqmlab.studio") / "static"))
 """The page and what it loads."""
 
-WANTS: tuple[Literal["show"], Literal["check"], Literal["file"]] = ("show", "check", "file")
+WANTS: tuple[Literal["show", "check", "file"], ...] = ("show", "check", "file")
 """What the page may want of a sheet."""
 LIMITS = {
     "lanes": lanes.MOST,

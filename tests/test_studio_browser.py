@@ -349,7 +349,11 @@ def test_a_lesson_goes_from_its_first_sentence_to_the_next_lesson(studio: Studio
 
 def test_exercises_are_checked_where_the_queue_is(studio: Studio) -> None:
     browser, _ = studio
-    _open_sheet(studio, WIDE)
+    _open_lesson(studio, WIDE)
+    browser.run("document.querySelector('.exercises > summary').focus()")
+    for key in (Keys.ENTER, Keys.TAB, "4711", Keys.TAB, "15", Keys.TAB, Keys.ENTER):
+        _press(browser, key)
+    _until(browser, "document.activeElement.textContent === 'Your parameters'")
     words = browser.run("return document.querySelector('.tasks').textContent")
     assert "an uplink of 10 Mbit/s whose buffer holds 950 ms" in words
     browser.run(f"const speed = {ARIA.format('Speed')}; speed.value = ''; speed.dispatchEvent(new Event('change'))")
@@ -369,7 +373,8 @@ def test_exercises_are_checked_where_the_queue_is(studio: Studio) -> None:
     assert "2 of 4 taken." in browser.run("return document.querySelector('.exercises').textContent")
     assert "too large. Choose CoDel" in browser.run("return document.querySelector('#told-managed').textContent")
     browser.refresh()
-    _open_sheet(studio, PHONE)  # what was written is still there
+    _open_lesson(studio, PHONE)
+    _show_sheet(browser)  # what was written is still there
     assert browser.run("return document.querySelector('.exercises textarea').value") == given["why"]
     browser.run("document.querySelector('#lesson h2').scrollIntoView()")
     assert browser.run("return [document.scrollingElement.scrollWidth, innerWidth]") == [PHONE, PHONE]
@@ -427,16 +432,16 @@ def _start(studio: Studio, scenario: str, *, dark: bool = False) -> Browser:
     return browser
 
 
-def _open_sheet(studio: Studio, width: int) -> None:
-    """Open the exercises of the first lesson, 15 minutes, of student 4711."""
+def _open_lesson(studio: Studio, width: int) -> None:
+    """Open the first lesson, which has exercises."""
     browser, address = studio
     browser.open("about:blank", width)
     browser.open(f"{address}#lesson=01-bufferbloat", width)
     _until(browser, "document.querySelector('.exercises')")
-    _show_sheet(browser)
 
 
 def _show_sheet(browser: Browser) -> None:
+    """Show the sheet of student 4711, 15 minutes."""
     browser.run("document.querySelector('.exercises').open = true")
     _write(browser, ".exercises form input", "4711")
     _write(browser, ".exercises form select", "15")

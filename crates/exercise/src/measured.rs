@@ -60,7 +60,7 @@ impl Assignment<'_> {
     pub fn opened(&self, aqm: &str, set: &[(String, String)]) -> Result<Simulation, Problems> {
         let aqm = Some(SchemeAssignment::parse(aqm).map_err(|why| Problems::one("aqm", why))?);
         let scenario = parse(&self.scenario, &self.sheet.lesson, set)?;
-        Ok(Simulation::new(scenario, Options { aqm, seed: 1, ..Options::default() })?)
+        Simulation::new(scenario, Options { aqm, seed: 1, ..Options::default() })
     }
 
     /// A curve up to a time: time and value of each sample.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aqmlab.entries import loads
-from aqmlab.exercise import ExerciseSheet, sheets
+from aqmlab.exercise import Answers, ExerciseSheet, check, sheets
 from browser import Browser, served
 from exercise_words import oddly, wrongly
 
@@ -149,6 +149,8 @@ def test_three_students_try_each_sheet_on_the_page_alone(place: tuple[Browser, s
             for task, (taken, told) in verdicts.items()
             if taken == (name == "wrong") or (not taken and len(told) < 15)
         ]
+        natively = check(sheet, Answers(sheet.id, "4711", 90, trials["wrong"]))
+        assert [told for _, told in found["wrong"].values()] == [f"Not yet: {each.told}" for each in natively]
         taken = {name: sum(taken for taken, _ in verdicts.values()) for name, verdicts in found.items()}
         refused = len(right) - taken["wrong"]
         rows.append(f"| {sheet.title} | {len(right)} | {taken['right']} | {taken['odd']} | {refused} |")

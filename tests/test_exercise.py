@@ -79,6 +79,13 @@ def test_students_have_parameters_of_their_own_which_stay() -> None:
     assert values_of(each, "4711") == {"links.up.rate": "10 Mbit/s", "links.up.buffer": "950 ms"}
 
 
+def test_the_file_that_a_page_leaves_is_read_again(tmp_path: Path) -> None:
+    given = {"guess": '1 ms "at most"', "standing": "", "managed": "2 ms # \\", "why": "TCP fills it:\n'always'"}
+    file = tmp_path / "answers.toml"
+    file.write_text(sheet("01-bufferbloat").ask("file", "Zoë 1", 15, given)["text"], encoding="utf-8")
+    assert Answers.read(file) == Answers("01-bufferbloat", "Zoë 1", 15, given)
+
+
 def test_answers_of_another_student_are_wrong_and_stand_out(tmp_path: Path) -> None:
     each = sheet("01-bufferbloat")
     copied = solved(each, "4711", 15)

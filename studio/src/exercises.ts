@@ -41,7 +41,7 @@ export class Exercises {
     });
     byId("curves").querySelector(".back")?.remove();
     byId("curves").prepend(this.bar);
-    const about = "Predict, do, explain. Your answers are checked against your own run; nothing leaves this page.";
+    const about = "Predict, do, explain. Your answers are checked against your own run, and kept in this browser only.";
     this.element = h("details", { className: "exercises" }, h("summary", {}, "Exercises"), h("p", { className: "soft" }, about), form, this.tasks);
   }
 

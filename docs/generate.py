@@ -16,7 +16,9 @@ from beside_linux import as_linux
 
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
+from aqmlab.entries import loads
 from aqmlab.present.labels import MARKS, label, standing
+from aqmlab.quantities import quantity
 from aqmlab.studio.lessons import Expected, Lesson, Step, Try, lessons
 
 DOCS = Path(__file__).parent
@@ -264,7 +266,7 @@ def course() -> str:
     return text(
         "# Lessons",
         LESSON,
-        "Eight short lessons on queues: a scenario, three things to try with what will be seen, and a question.\n"
+        "Twelve short lessons on queues: a scenario, three things to try with what will be seen, and a question.\n"
         "`aqmlab studio` has them to play with; these pages have the same texts, with commands.",
         table(("lesson", "in short"), rows),
         "Save the scenario of a lesson under the name in its first line, and type the commands. Each measures the\n"
@@ -350,9 +352,17 @@ def commands(lesson: Lesson, each: Try) -> Iterator[str]:
         changes = ", ".join(f'{{ at = "{s.at:g} s", path = "{s.path}", value = {json.dumps(s.value)} }}' for s in steps)
         line = ["aqmlab", "compare", f"{lesson.id}.toml", "--aqms", ",".join(aqms), "--seeds", "3"]
         line += ["--set", f"duration={end:g}s", "--set", f"warmup={start:g}s"]
+        for name in later(lesson, end):
+            line += ["--set", f"flows.{name}.start=0s", "--set", f"flows.{name}.count=0"]
         line += ["--set", f"changes=[{changes}]"] if steps else []
         line += [word for name in names for word in ("--measure", name)]
         yield " ".join(map(quote, line))
+
+
+def later(lesson: Lesson, end: float) -> list[str]:
+    """The groups of flows that begin after a time, which a shorter run has to do without."""
+    starts = {group["name"]: group.get("start") for group in loads(lesson.scenario)["flows"]}
+    return [name for name, start in starts.items() if isinstance(start, str) and quantity(start) > end]
 
 
 def curves(expected: Iterable[Expected]) -> list[str]:

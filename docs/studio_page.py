@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aqmlab import scenario
+from aqmlab import exercise, scenario
 from aqmlab.studio.app import Studio, opened
 from aqmlab.studio.lessons import lessons
 from aqmlab.studio.published import published
@@ -20,6 +20,7 @@ def answers() -> Iterator[tuple[str, Any]]:
     yield "results", {"folders": []}
     yield from ((f"scenario/{name}", opened(studio, name)) for name in scenario.scenarios())
     yield from ((f"lessons/{each.id}", each.document()) for each in lessons())
+    yield from ((f"exercise/{each.id}", each.document()) for each in exercise.sheets())
     yield from ((f"published/{name}", published(name)) for name in paper.studies())
 
 

@@ -2,85 +2,26 @@
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aqmlab import InputError
+from aqmlab.entries import loads
 from aqmlab.exercise import MINUTES, Answers, ExerciseSheet, check, sheet, sheets, table
-from aqmlab.exercise.answers import number
-from aqmlab.exercise.sheet import Compare, Do, Explain, Predict
+from aqmlab.studio.lessons import Expected, Step, Try, lesson, lessons
+from aqmlab.studio.lessons.play import play, seen
 from conftest import Aqmlab
+from exercise_words import oddly, solved, wrongly
 
 FAST = ("01-bufferbloat",)
 """Sheets whose runs take a tenth of a second; those of the others wait for the night."""
 SHEETS = [pytest.param(each, id=each.id, marks=[] if each.id in FAST else pytest.mark.nightly) for each in sheets()]
 
-ODD = {
-    "01-bufferbloat": {
-        "why": "Senders keep increasing their window; nothing is lost until there is no room left.",
-        "cure": "Useless: even one user makes the delay come back.",
-        "bytes": "At the slower rate the same size lasts longer. CoDel looks at how long packets stay.",
-    },
-    "02-red-knobs": {
-        "point": "Depends on the number of senders: more of them need more drops.",
-        "need": "TCP still requires as much; on a steep slope that is reached with a smaller queue",
-        "weight": "Only the speed of the reaction. The final level is the same.",
-    },
-    "03-ared-states": {
-        "why": "Above the threshold the curve still has its initial slope",
-        "past": "Hysteresis.",
-        "shorter": "The RTT shrinks, so each flow would send faster",
-    },
-    "04-pi-gains": {
-        "integral": "It keeps changing p until the difference vanishes",
-        "slow": "Because p grows only a little per second",
-        "few": "The steps are big compared with p, hence oscillations",
-    },
-    "05-codel-pie": {
-        "targets": "Minimum over an interval for CoDel, average for PIE.",
-        "search": "PIE drops a fraction of what arrives; CoDel's drop rate increases too slowly",
-        "fair": "Look at the utilisation at the same delay",
-    },
-    "06-neuron-relay": {
-        "relay": "An on/off switch around the target",
-        "unfair": "Nobody tuned PI",
-        "late": "Feedback arrives later, so there is overshoot",
-    },
-    "07-fair-queues": {
-        "why": "Its RTT is shorter, so the window increases more quickly",
-        "first": "Each flow is isolated, and the call's queue is practically empty",
-        "user": "Connections in the one, machines in the other",
-    },
-    "08-l4s": {
-        "two": "L4S has a separate queue with priority",
-        "starve": "For the same marks CUBIC backs off far more",
-        "coupling": "Who gets which part of the capacity; latency is unaffected",
-    },
-}
-"""Good explanations in words that are none of the sheet's."""
-WRONG = {
-    "01-bufferbloat": {"why": "The buffer is too small for TCP, so it fills", "cure": "Yes.", "bytes": "CoDel is new"},
-    "02-red-knobs": {"point": "RED has a target of 100 packets", "need": "I do not know", "weight": "Nothing"},
-}
-"""Explanations that say something false, or nothing."""
 
-
-def solved(each: ExerciseSheet, student: str, minutes: int) -> dict[str, str]:
-    """Return answers as somebody gives them who has measured well."""
-    own = each.assignment(student)
-    found = {}
-    for task in each.of(minutes):
-        if isinstance(task, Explain):
-            found[task.id] = task.solution
-        elif isinstance(task, Do):
-            scale = {"ms": 1e-3, "Mbit/s": 1e6, "%": 0.01, "packets": 1.0}[task.unit]
-            found[task.id] = f"{own.measured[task.id] / scale:.4g} {task.unit}"
-        elif isinstance(task, Compare):
-            found[task.id] = f"{own.measured[task.id]:.4g}"
-        elif isinstance(task, Predict):
-            of = each.task(task.of)
-            found[task.id] = f"1 {of.unit}" if isinstance(of, Do) else "1"
+def values_of(each: ExerciseSheet, student: str) -> dict[str, str]:
+    found: dict[str, str] = each.ask("show", student, 15)["values"]
     return found
 
 
@@ -93,38 +34,19 @@ def taken(each: ExerciseSheet, given: dict[str, str], student: str = "4711", min
 def test_right_answers_are_taken_whole_and_rounded_and_in_other_words(each: ExerciseSheet) -> None:
     right = solved(each, "4711", 90)
     assert all(taken(each, right).values())
-    odd = {}
-    for task in each.of(90):
-        text = right[task.id]
-        value, _, unit = text.partition(" ")
-        if isinstance(task, Do) and unit == "ms":
-            text = f"about {float(value) / 1000:.3g} seconds".replace(".", ",")
-        elif isinstance(task, Do) and unit == "Mbit/s":
-            text = f"~{1000 * float(value):.3g} kbit/s"
-        elif isinstance(task, Do) and unit == "packets":
-            text = f"{float(value) * 0.99:.0f}-{float(value) * 1.01:.0f} pkts"
-        elif isinstance(task, Do):
-            text = f"{float(value):.3g} percent of the time"
-        elif isinstance(task, Compare):
-            text = f"{float(value):.2g} times as long"
-        odd[task.id] = text
-    found = taken(each, odd | ODD[each.id])
+    found = taken(each, oddly(each, right))
     assert [name for name, right in found.items() if not right] == []
 
 
 @pytest.mark.parametrize("each", SHEETS)
 def test_wrong_answers_are_refused_with_a_hint_that_does_not_tell(each: ExerciseSheet) -> None:
-    right, own = solved(each, "4711", 90), each.assignment("4711")
-    wrong = {task.id: "no idea" for task in each.of(90)}
-    for task in each.of(90):
-        value, _, unit = right[task.id].partition(" ")
-        if isinstance(task, Do | Compare):
-            wrong[task.id] = f"{1.6 * float(value):.4g} {unit}"
-    verdicts = check(each, Answers(each.id, "4711", 90, wrong | WRONG.get(each.id, {})))
+    right = solved(each, "4711", 90)
+    measured = [task.id for task in each.of(90) if task.kind in ("do", "compare")]
+    verdicts = check(each, Answers(each.id, "4711", 90, wrongly(each, right)))
     assert not any(verdict.taken for verdict in verdicts)
     for verdict in verdicts:
         assert len(verdict.told) > 10
-        if verdict.task in own.measured:
+        if verdict.task in measured:
             assert right[verdict.task].split()[0] not in verdict.told
 
 
@@ -139,18 +61,29 @@ def test_a_sheet_has_something_to_predict_to_do_and_to_explain_in_every_length(e
     for values in each.individual.values():
         combinations *= len(set(values))
     assert combinations >= 18
-    for task in each.tasks:
-        assert not re.search(r"[{}]", each.assignment("1").filled(task.text))
-        assert isinstance(task, Predict | Explain) or task.hint
+    assert all(task.hint for task in each.tasks if task.kind in ("do", "compare"))
+    assert not any(re.search(r"[{}]", task["words"]) for task in each.ask("show", "1", 90)["tasks"])
+    assert each.title == lesson(each.id).title
+
+
+def test_every_lesson_has_a_sheet() -> None:
+    assert [each.id for each in sheets()] == [each.id for each in lessons()]
 
 
 def test_students_have_parameters_of_their_own_which_stay() -> None:
     each = sheet("01-bufferbloat")
-    values = [tuple(each.assignment(str(number)).values.values()) for number in range(200)]
-    assert len(set(values)) == 40  # five rates, eight buffers
-    assert each.assignment(" S1 ").values == each.assignment("s1").values
+    values = [values_of(each, str(number)) for number in range(200)]
+    assert len({tuple(found.values()) for found in values}) == 40  # five rates, eight buffers
+    assert values_of(each, " S1 ") == values_of(each, "s1")
     # stays as long as sheets do: who hands in later has the same
-    assert dict(each.assignment("4711").values) == {"links.up.rate": "10 Mbit/s", "links.up.buffer": "950 ms"}
+    assert values_of(each, "4711") == {"links.up.rate": "10 Mbit/s", "links.up.buffer": "950 ms"}
+
+
+def test_the_file_that_a_page_leaves_is_read_again(tmp_path: Path) -> None:
+    given = {"guess": '1 ms "at most"', "standing": "", "managed": "2 ms # \\", "why": "TCP fills it:\n'always'"}
+    file = tmp_path / "answers.toml"
+    file.write_text(sheet("01-bufferbloat").ask("file", "Zoë 1", 15, given)["text"], encoding="utf-8")
+    assert Answers.read(file) == Answers("01-bufferbloat", "Zoë 1", 15, given)
 
 
 def test_answers_of_another_student_are_wrong_and_stand_out(tmp_path: Path) -> None:
@@ -172,24 +105,17 @@ def test_no_student_is_a_formula() -> None:
     assert "\n'=1+1," in table(each, [Answers(each.id, "=1+1", 15, {})])
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "unit", "half"),
-    [
-        ("920 ms", 920, "ms", 5),
-        ("about 0,92 s", 0.92, "s", 0.005),
-        ("1,100 packets", 1100, "packets", 50),
-        ("900 to 940 ms", 920, "ms", 5),
-        ("38 times", 38, "", 0.5),
-        ("14.2 Mbps", 14.2, "Mbit/s", 0.05),
-        ("99.9percent", 99.9, "%", 0.05),
-        ("2e-3 s", 0.002, "s", 0.0005),
-        ("it is 21 milliseconds", 21, "ms", 0.5),
-    ],
-)
-def test_numbers_are_read_as_people_write_them(text: str, value: float, unit: str, half: float) -> None:
-    found = number(text)
-    assert found
-    assert (found.value, found.unit, found.half) == (pytest.approx(value), unit, pytest.approx(half))
+def test_a_sheet_measures_as_a_lesson_does() -> None:
+    """Lessons are played in Python, exercises by the engine: both see the same of a curve."""
+    each = sheet("01-bufferbloat")
+    lent = replace(lesson(each.id), scenario=each.ask("show", "4711", 90)["scenario"])
+    measured = {found["task"]: found["measured"] for found in each.ask("solve", "4711", 90)["solutions"]}
+    for entry in loads(each.text)["tasks"]:
+        if entry["kind"] == "do":
+            wanted = Expected(0, entry["curve"], *entry["between"], "mean", "", 0)
+            steps = tuple(Step(step["at"], step["path"], step["value"], None) for step in entry.get("steps", ()))
+            curves = play(lent, Try("", "", (entry["aqm"],), steps, wanted.end, (wanted,)), 0)
+            assert seen(wanted, curves[wanted.curve]) == pytest.approx(measured[entry["id"]], rel=1e-6)
 
 
 def test_a_slip_of_the_unit_is_named() -> None:

@@ -1,5 +1,6 @@
 """What the studio tells over HTTP: the catalogue, scenarios, what is wrong as one types, papers, folders of results."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def test_the_catalogue_has_all_there_is(studio: Server) -> None:
         "udp-onoff",
     }
     assert {each["name"] for each in found["studies"]} >= {"li2014", "sun2007", "xiong2010"}
-    assert len(found["lessons"]) == 8
+    assert len(found["lessons"]) == 12
     assert found["limits"] == {"lanes": 8, "marks": 16, "flows": 16, "bytes": 1048576}
 
 
@@ -82,6 +83,19 @@ def test_every_lesson_can_be_opened(studio: Server) -> None:
         found = studio.json(f"/api/lessons/{lesson['id']}")
         assert studio.json("/api/check", {"text": found["open"]["text"]})["problems"] == []
     assert studio.ask("/api/lessons/09-nothing")[0] == 404
+
+
+def test_the_sheet_of_a_student_is_shown_and_checked(studio: Server) -> None:
+    route, asked = "/api/exercise/01-bufferbloat", {"student": "4711", "minutes": 15}
+    found = studio.json(route, asked | {"want": "show"})
+    assert found["values"] == {"links.up.rate": "10 Mbit/s", "links.up.buffer": "950 ms"}
+    assert [task["id"] for task in found["tasks"]] == ["guess", "standing", "managed", "why"]
+    found = studio.json(route, asked | {"want": "check", "answers": {"standing": "857 ms"}})
+    assert [verdict["taken"] for verdict in found["verdicts"]] == [False, True, False, False]
+    assert "error" in studio.json(route, asked | {"want": "show", "student": " "})
+    for wrong in ({"want": "solve"}, {"want": "check", "minutes": 20}, {"want": "check", "answers": {"guess": 3}}):
+        assert studio.ask(route, data=json.dumps(asked | wrong).encode())[0] in (400, 404)
+    assert studio.ask("/api/exercise/01-nothing", data=json.dumps(asked | {"want": "show"}).encode())[0] == 404
 
 
 def test_what_is_typed_is_checked_and_drawn(studio: Server) -> None:

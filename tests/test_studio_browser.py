@@ -214,7 +214,7 @@ def test_what_a_lesson_points_at_is_drawn(studio: Studio) -> None:
     browser, address = studio
     browser.open("about:blank", WIDE)
     browser.open(f"{address}#lessons", WIDE)
-    _until(browser, "document.querySelectorAll('.cards button').length === 8")
+    _until(browser, "document.querySelectorAll('.cards button').length === 12")
     browser.run(DRAWN)
     browser.run("document.querySelector('.cards button').click()")
     _until(browser, "[...drawn].some((text) => text.startsWith('good for a call'))")
@@ -334,7 +334,7 @@ def test_a_lesson_goes_from_its_first_sentence_to_the_next_lesson(studio: Studio
     browser, address = studio
     browser.open("about:blank", WIDE)
     browser.open(f"{address}#lessons", WIDE)
-    _until(browser, "document.querySelectorAll('.cards button').length === 8")
+    _until(browser, "document.querySelectorAll('.cards button').length === 12")
     browser.run("document.querySelector('.cards button').click()")
     _until(browser, f"document.querySelectorAll('#lesson .go').length === 3 && {PLAYING}")
     browser.run(f"const speed = {ARIA.format('Speed')}; speed.value = ''; speed.dispatchEvent(new Event('change'))")
@@ -345,6 +345,42 @@ def test_a_lesson_goes_from_its_first_sentence_to_the_next_lesson(studio: Studio
     title = browser.run("return document.querySelector('#lesson h2').textContent")
     browser.run("document.querySelector('#lesson a.button').click()")
     _until(browser, f"document.querySelector('#lesson h2').textContent !== {json.dumps(title)}")
+
+
+def test_exercises_are_checked_where_the_queue_is(studio: Studio) -> None:
+    browser, _ = studio
+    _open_lesson(studio, WIDE)
+    browser.run("document.querySelector('.exercises > summary').focus()")
+    for key in (Keys.ENTER, Keys.TAB, "4711", Keys.TAB, "15", Keys.TAB, Keys.ENTER):
+        _press(browser, key)
+    _until(browser, "document.activeElement.textContent === 'Your parameters'")
+    words = browser.run("return document.querySelector('.tasks').textContent")
+    assert "an uplink of 10 Mbit/s whose buffer holds 950 ms" in words
+    browser.run(f"const speed = {ARIA.format('Speed')}; speed.value = ''; speed.dispatchEvent(new Event('change'))")
+    _click(browser, "Run it under droptail")
+    _until(browser, "document.querySelector('.tasks').textContent.includes('Paused at 40 s')")
+    assert browser.run(f"return {CLOCK}") == 40
+    browser.run(
+        "document.querySelector('.data').open = true; const [from, to] = document.querySelectorAll('.means input');"
+        "[from.value, to.value] = ['20', '40']; to.dispatchEvent(new Event('input'))"
+    )
+    _until(browser, "document.querySelector('.means output').textContent.includes('call: mean 856 ms')")
+    given = {"guess": "none", "standing": "0,86 s", "managed": "50 ms", "why": "TCP fills the buffer"}
+    _answer(browser, given)
+    assert browser.run("return [...document.querySelectorAll('.tasks > li')].map((each) => each.className)") == [
+        *("refused", "taken", "refused", "taken")
+    ]
+    assert "2 of 4 taken." in browser.run("return document.querySelector('.exercises').textContent")
+    assert "too large. Choose CoDel" in browser.run("return document.querySelector('#told-managed').textContent")
+    browser.refresh()
+    _open_lesson(studio, PHONE)
+    _show_sheet(browser)  # what was written is still there
+    assert browser.run("return document.querySelector('.exercises textarea').value") == given["why"]
+    browser.run("document.querySelector('#lesson h2').scrollIntoView()")
+    assert browser.run("return [document.scrollingElement.scrollWidth, innerWidth]") == [PHONE, PHONE]
+    _write(browser, ".exercises form input", " ")
+    browser.run("document.querySelector('.exercises form').requestSubmit()")
+    _until(browser, "document.querySelector('.exercises .problem')?.textContent.startsWith('student: is empty')")
 
 
 @pytest.mark.parametrize("entered", [by_a_server], indirect=True)
@@ -379,6 +415,7 @@ def test_axe_finds_nothing(studio: Studio, dark: bool) -> None:
         _until(browser, f"!document.querySelector('#view-{view}').hidden")
         if "=" in place:
             _until(browser, "document.querySelector('#lesson .go')")
+            _show_sheet(browser)
         assert _violations(browser) == []
     browser.run("location.hash = 'live'")
     _press(browser, "e")
@@ -393,6 +430,35 @@ def _start(studio: Studio, scenario: str, *, dark: bool = False) -> Browser:
     browser.open(f"{address}?scenario={scenario}", WIDE, dark=dark)
     _until(browser, f"document.querySelectorAll('.scheme').length && {PLAYING}")
     return browser
+
+
+def _open_lesson(studio: Studio, width: int) -> None:
+    """Open the first lesson, which has exercises."""
+    browser, address = studio
+    browser.open("about:blank", width)
+    browser.open(f"{address}#lesson=01-bufferbloat", width)
+    _until(browser, "document.querySelector('.exercises')")
+
+
+def _show_sheet(browser: Browser) -> None:
+    """Show the sheet of student 4711, 15 minutes."""
+    browser.run("document.querySelector('.exercises').open = true")
+    _write(browser, ".exercises form input", "4711")
+    _write(browser, ".exercises form select", "15")
+    browser.run("document.querySelector('.exercises form').requestSubmit()")
+    _until(browser, "document.querySelectorAll('.tasks > li').length === 4")
+
+
+def _answer(browser: Browser, given: dict[str, str]) -> None:
+    for task, text in given.items():
+        _write(browser, f'[aria-describedby="told-{task}"]', text)
+    _click(browser, "Check my answers")
+    _until(browser, "/ of \\d+ taken/.test(document.querySelector('.exercises').textContent)")
+
+
+def _write(browser: Browser, field: str, text: str) -> None:
+    found = f"document.querySelector({json.dumps(field)})"
+    browser.run(f"const it = {found}; it.value = {json.dumps(text)}; it.dispatchEvent(new Event('input'))")
 
 
 def _until(browser: Browser, condition: str, within: float = 30) -> None:

@@ -24,6 +24,7 @@ ROUTES = [
     "/api/scenario/li2014/table-1",
     "/api/check",
     "/api/lessons/01-bufferbloat",
+    "/api/exercise/01-bufferbloat",
     "/api/results",
     "/api/results/0",
     "/api/results/0/figure/0-measure.svg",

@@ -70,8 +70,8 @@ const until = async (time) => {
 """Plays a scenario of 2 s with changes by hand, and from a mark another way than at first."""
 CHECK = """
 const [text, done] = arguments, worker = window.checker ??= new Worker("worker.js", { type: "module" });
-worker.onmessage = ({ data }) => done(JSON.stringify(data.checked));
-worker.postMessage({ check: 1, body: { name: "mine", text, aqms: [] } });
+worker.onmessage = ({ data }) => done(JSON.stringify(data.answer));
+worker.postMessage({ asked: 1, route: "check", body: { name: "mine", text, aqms: [] } });
 """
 
 pytestmark = [

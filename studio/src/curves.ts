@@ -2,6 +2,7 @@
 
 import { Extents, spread, timeAxis, widen } from "./axes";
 import { byId, h, setText } from "./dom";
+import { meansOf } from "./means";
 import type { Model } from "./model";
 import type { Change } from "./protocol";
 import { Panel, type Axes, type Level, type Line } from "./panel";
@@ -45,6 +46,8 @@ export class Curves {
   private seen = new IntersectionObserver((entries) => this.look(entries), { rootMargin: "100px" });
   private sized = new ResizeObserver(() => this.resize());
   private changes: Panel["changes"] = [];
+  /** Write the means again that are asked for. */
+  private means: (() => void)[] = [];
 
   constructor(private host: HTMLElement, private model: Model) {
     this.sized.observe(host);
@@ -57,7 +60,7 @@ export class Curves {
       this.seen.unobserve(host);
       panel.plot.destroy();
     }
-    this.drawn = [];
+    [this.drawn, this.means] = [[], []];
     this.span = 0;
     const run = this.model.run!;
     const lanes = run.lanes.map((_, lane) => lane);
@@ -239,6 +242,7 @@ export class Curves {
     const { rows } = this.model;
     const row = Math.min(this.pointed ?? rows.length - 1, rows.length - 1);
     if (row < 0) return;
+    for (const write of this.means) write();
     const at = this.pointed === null ? "" : ` at ${seconds(rows.time[row]!)}`;
     for (const each of this.drawn) {
       if (!each.visible || each.lane === null) continue;
@@ -265,17 +269,26 @@ export class Curves {
     setText(byId("spoken"), `${about} at ${seconds(time)}: ${values.join(", ")}`);
   }
 
-  /** The curve as a table of twenty rows, made when it is opened. */
+  /** The curve as a table of twenty rows, made when it is opened, and its mean over any stretch of time. */
   private table(quantity: Quantity): HTMLElement {
     const body = h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": `${quantity.title} as a table` });
-    const details = h("details", { className: "data" }, h("summary", {}, "Data"), body);
+    const { element, write } = meansOf(this.model, quantity, () => this.labelled(quantity));
+    const details = h("details", { className: "data" }, h("summary", {}, "Data"), element, body);
     details.addEventListener("toggle", () => details.open && body.replaceChildren(this.rowsOf(quantity)));
+    this.means.push(() => details.open && write());
     return details;
   }
 
+  /** The lines of a quantity with what they are called: the scheme, and the part where a scheme has several. */
+  private labelled(quantity: Quantity): { part: Part; label: string }[] {
+    return this.model.run!.lanes.flatMap((lane, i) =>
+      quantity.parts(i).map((part, _, all) => ({ part, label: all.length > 1 ? `${lane.label}: ${part.name}` : lane.label })),
+    );
+  }
+
   private rowsOf(quantity: Quantity): HTMLElement {
-    const { rows, run } = this.model;
-    const parts = run!.lanes.flatMap((lane, i) => quantity.parts(i).map((part, _, all) => ({ part, label: all.length > 1 ? `${lane.label}: ${part.name}` : lane.label })));
+    const { rows } = this.model;
+    const parts = this.labelled(quantity);
     const head = h("tr", {}, h("th", { scope: "col" }, "Time"), ...parts.map(({ label }) => h("th", { scope: "col" }, label)));
     const lines = spread(20, rows.length).map((row) =>
       h("tr", {}, h("th", { scope: "row" }, seconds(rows.time[row]!)), ...parts.map(({ part }) => h("td", {}, short(rows.column(part.column)[row]! * quantity.scale)))),

@@ -1,6 +1,7 @@
-// Eight guided pages: a scenario with text, three things to try and a question.
+// Guided pages: a scenario with text, three things to try, a question, and a sheet of exercises.
 
 import { byId, h, setText } from "./dom";
+import { Exercises } from "./exercises";
 import type { Model } from "./model";
 import { announce, notice } from "./notice";
 import type { Catalogue, Opening } from "./protocol";
@@ -47,7 +48,7 @@ export class Lessons {
   /** The curves stand below the lesson, not beside it. */
   private narrow = matchMedia("(max-width: 56rem)");
 
-  constructor(private model: Model, private catalogue: Catalogue, private prepare: (lesson: Lesson | null) => void) {
+  constructor(private model: Model, private catalogue: Catalogue, private prepare: (lesson: Lesson | null, curves?: string[]) => void) {
     const cards = catalogue.lessons.map(({ id, title, summary }) =>
       h("li", {}, h("button", { type: "button", onclick: () => (location.hash = `lesson=${id}`) }, h("b", {}, title), h("span", {}, summary))),
     );
@@ -97,6 +98,7 @@ export class Lessons {
       h("h3", {}, "Question"),
       markup(lesson.question),
       h("details", {}, h("summary", {}, "Answer"), markup(lesson.answer)),
+      new Exercises(this.model, lesson.id, (curve) => this.prepare(lesson, [curve])).element,
       h("p", {}, forth),
     );
     this.panel.hidden = false;

@@ -39,6 +39,8 @@ class Studio {
   private published: Published;
   private lesson: Lesson | null = null;
   private spoken = 0;
+  /** The first run is there; a lesson that is chosen before waits for it, so that it is not replaced by it. */
+  private begun = false;
   /** Which columns are in sight. */
   private columns = "";
 
@@ -61,7 +63,7 @@ class Studio {
         .map(({ value, label }) => ({ value: value * quantity.scale, label })),
     ];
     this.measures.published = (lane, measure) => this.published.value(model.run!, lane, measure);
-    this.lessons = new Lessons(model, catalogue, (lesson) => this.watch(lesson));
+    this.lessons = new Lessons(model, catalogue, (lesson, curves) => this.watch(lesson, curves));
     model.on(["opened"], () => this.opened());
     model.on(["changed"], () => {
       if (this.columns === columnsOf(model.run!)) this.curves.refresh();
@@ -73,7 +75,7 @@ class Studio {
     model.on(["measured"], () => this.measures.refresh());
     followTheme(() => this.opened());
     this.tools();
-    window.addEventListener("hashchange", () => void this.route());
+    window.addEventListener("hashchange", () => void (this.begun && this.route()));
     window.addEventListener("beforeunload", (event) => {
       if (!embedded && !model.lost && navigator.userActivation.hasBeenActive && (model.changes().length || model.marks.length)) event.preventDefault();
     });
@@ -83,6 +85,7 @@ class Studio {
   /** Show what the address asks for, or else something worth watching. */
   async begin({ scenario, aqms, seed, speed }: Wanted): Promise<void> {
     const why = await this.repeat().catch((error: Error) => error.message);
+    this.begun = why === null || location.hash.startsWith("#lesson=");
     if (why === null && this.model.run) return;
     if (why) history.replaceState(null, "", "#live");
     if (location.hash.startsWith("#lesson=")) return this.route();
@@ -95,6 +98,7 @@ class Studio {
       await this.setup.openNamed(named ?? FIRST.scenario);
       if (!matchMedia("(prefers-reduced-motion: reduce)").matches) await this.model.play();
     });
+    this.begun = true;
     await this.route();
     if (why) notice(why);
   }
@@ -148,13 +152,12 @@ class Studio {
     this.speak(false);
   }
 
-  /** Put what a lesson points at in sight. */
-  private watch(lesson: Lesson | null): void {
+  /** Put what a lesson points at in sight, or these curves of it. */
+  private watch(lesson: Lesson | null, curves = lesson?.watch ?? []): void {
     this.lesson = lesson;
     if (!lesson) return;
-    const curves = lesson.watch.map(curveOf);
-    const link = curves.find(({ of }) => of === "links")?.place ?? "";
-    this.sight.wish([...new Set(curves.map(({ quantity }) => quantity))], link);
+    const link = [...curves, ...lesson.watch].map(curveOf).find(({ of }) => of === "links")?.place ?? "";
+    this.sight.wish([...new Set(curves.map((curve) => curveOf(curve).quantity))], link);
   }
 
   private async route(): Promise<void> {

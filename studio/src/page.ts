@@ -3,20 +3,26 @@
 import type { Backend, Listener } from "./backend";
 import type { Frame, Message } from "./protocol";
 
-/** What the worker says: news of the session, or the answer to a check. */
-export type Said = { message: Message & { id?: number } } | { frame: Frame } | { checked: object; check: number };
+/** What a worker says: news of the session, or the answer of a route. */
+export type Said = { message: Message & { id?: number } } | { frame: Frame } | { answer: object; to: number };
 
-const worker = new Worker("worker.js", { type: "module" });
-const checks = new Map<number, (checked: object) => void>();
+const answers = new Map<number, (answer: object) => void>();
+const worker = started();
+/** Measures runs for exercises, so that the one that is shown goes on. */
+let examiner: Worker | undefined;
 let listener: Listener | undefined;
 let last = 0;
 
-worker.onmessage = ({ data }: MessageEvent<Said>) => {
-  if ("frame" in data) listener?.frame(data.frame);
-  else if ("message" in data) listener?.message(data.message);
-  else checks.get(data.check)?.(data.checked);
-};
-worker.onerror = () => listener?.lost();
+function started(): Worker {
+  const worker = new Worker("worker.js", { type: "module" });
+  worker.onmessage = ({ data }: MessageEvent<Said>) => {
+    if ("frame" in data) listener?.frame(data.frame);
+    else if ("message" in data) listener?.message(data.message);
+    else answers.get(data.to)?.(data.answer);
+  };
+  worker.onerror = () => listener?.lost();
+  return worker;
+}
 
 if (window === window.top && window.isSecureContext && "serviceWorker" in navigator) {
   // Once there is something to see: what it stores for the next time is not needed now. A queue in another page stores nothing.
@@ -31,13 +37,14 @@ export const backend: Backend = {
 
   async fetch(route, body) {
     if (!body) return fetch(`data/${route}.json`);
-    const check = ++last;
-    const checked = await new Promise<object>((resolve) => {
-      checks.set(check, resolve);
-      worker.postMessage({ check, body });
+    const asked = ++last;
+    const whom = route === "check" ? worker : (examiner ??= started());
+    const answer = await new Promise<object>((resolve) => {
+      answers.set(asked, resolve);
+      whom.postMessage({ asked, route, body });
     });
-    checks.delete(check);
-    return Response.json(checked);
+    answers.delete(asked);
+    return Response.json(answer);
   },
 
   texts: {

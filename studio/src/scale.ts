@@ -18,7 +18,8 @@ export function short(value: number | null | undefined): string {
   if (size >= 10) return value.toFixed(1);
   if (size >= 1) return value.toFixed(2);
   if (size === 0) return "0";
-  return size >= 0.001 ? value.toFixed(3) : value.toExponential(1);
+  if (size >= 0.1) return value.toFixed(3);
+  return size >= 0.001 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
 }
 
 /** The values along a slider of `steps` equal steps, which multiply where it is logarithmic, and the step nearest a value. */

@@ -57,11 +57,11 @@ export class Session {
 }
 
 /** The answer of a route. */
-export async function get<T>(route: string): Promise<T> {
-  const answer = await backend.fetch(route);
-  const body = (await answer.json().catch(() => ({ error: answer.statusText }))) as T & { error?: string };
-  if (!answer.ok) throw new Error(body.error ?? answer.statusText);
-  return body;
+export async function get<T>(route: string, body?: object): Promise<T> {
+  const answer = await backend.fetch(route, body);
+  const found = (await answer.json().catch(() => ({ error: answer.statusText }))) as T & { error?: string };
+  if (!answer.ok || found.error !== undefined) throw new Error(found.error ?? answer.statusText);
+  return found;
 }
 
 export const catalogue = (): Promise<Catalogue> => get("catalogue");
@@ -84,3 +84,41 @@ interface Checked {
 async function checked(text: string, aqms: string[]): Promise<Checked> {
   return (await (await backend.fetch("check", { name: "mine", text, aqms })).json()) as Checked;
 }
+
+/** The run of a task: its scheme, and the curve to be read; `stops` are the times at which something is to be done or read. */
+export interface TaskRun {
+  aqm: string;
+  scenario: string;
+  stops: number[];
+  curve: string;
+}
+
+export interface ShownTask {
+  id: string;
+  ask: "Predict" | "Do" | "Explain";
+  words: string;
+  run?: TaskRun;
+}
+
+export interface ShownSheet {
+  values: Record<string, string>;
+  scenario: string;
+  tasks: ShownTask[];
+}
+
+export interface Verdict {
+  task: string;
+  taken: boolean;
+  told: string;
+}
+
+/** What is asked about the sheet of a student. */
+export interface Asked {
+  want: "show" | "check" | "file";
+  student: string;
+  minutes: number;
+  answers: Record<string, string>;
+}
+
+/** The answer about the sheet of a lesson. */
+export const examined = <T>(lesson: string, asked: Asked): Promise<T> => get(`exercise/${lesson}`, asked);

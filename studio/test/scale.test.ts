@@ -9,7 +9,7 @@ for (const [value, round] of [[1, 1], [1.01, 1.5], [7, 8], [9.2, 10], [101, 150]
 test("a value that is round but for rounding is enough", () => assert.equal(roundUp(2.00001), 2));
 
 for (const [value, text] of [
-  [12_345.6, "12,346"], [123.4, "123"], [12.34, "12.3"], [1.234, "1.23"], [0, "0"], [0.01234, "0.012"], [0.000123, "1.2e-4"],
+  [12_345.6, "12,346"], [123.4, "123"], [12.34, "12.3"], [1.234, "1.23"], [0, "0"], [0.01234, "0.0123"], [0.000123, "1.2e-4"],
   [-12.34, "-12.3"], [NaN, "–"], [Infinity, "–"], [null, "–"], [undefined, "–"],
 ] as const) {
   test(`${value} is written ${text}`, () => assert.equal(short(value), text));

@@ -26,6 +26,7 @@ use aqmlab_aqm::schemes::fuzzy;
 use aqmlab_aqm::{OWN, SchemeEntry, Signal, Standing, entries, entry};
 use aqmlab_core::problem::{self, ProblemKind, unknown};
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate};
+use aqmlab_exercise::Known;
 use aqmlab_scenario::{AqmChoice, SchemeAssignment, of_table, parse_file};
 use aqmlab_sim::{Options, RunError};
 use aqmlab_tcp::cc::Needs;
@@ -517,6 +518,13 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
     aqmlab_core::read_any(text)
 }
 
+/// The answer to a request about the exercises of a student; both are JSON.
+#[pyfunction]
+fn exercise(py: Python<'_>, request: &str) -> PyResult<String> {
+    let request = serde_json::from_str(request).map_err(|why| refused(Problem::new("", why.to_string())))?;
+    Ok(py.detach(|| aqmlab_exercise::answer(&request, &Known::default())).map_err(refused)?.to_string())
+}
+
 /// A buffer as a scenario writes it, in packets of `packet` bytes, at a rate in bit/s and a round-trip time in s.
 #[pyfunction]
 fn buffer_packets(text: &str, rate: f64, rtt: f64, packet: f64) -> PyResult<f64> {
@@ -618,6 +626,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(source, m)?)?;
     m.add_function(wrap_pyfunction!(commit, m)?)?;
     m.add_function(wrap_pyfunction!(quantity, m)?)?;
+    m.add_function(wrap_pyfunction!(exercise, m)?)?;
     m.add_function(wrap_pyfunction!(fuzzy_terms, m)?)?;
     m.add_function(wrap_pyfunction!(fuzzy_answer, m)?)?;
     m.add_function(wrap_pyfunction!(build_profile, m)?)

@@ -3,6 +3,7 @@
 use crate::simulations::{self, Id};
 use aqmlab_aqm::{Standing, entry};
 use aqmlab_core::{Problem, Problems};
+use aqmlab_exercise::{ExerciseRequest, Known};
 use aqmlab_scenario::{Distribution, FlowSpec, LinkSpec, Scenario, SchemeAssignment, parse};
 use aqmlab_sim::{Options, RunError, run};
 use serde::Deserialize;
@@ -30,6 +31,8 @@ pub enum Question {
         #[serde(default)]
         series: bool,
     },
+    /// What there is to know about the exercises of a student.
+    Exercise(ExerciseRequest),
     /// What a scenario is: its defaults filled in, its links and groups in numbers. A scheme that it cannot have is a problem.
     Describe {
         /// Text of the scenario.
@@ -133,6 +136,10 @@ pub enum Question {
     },
 }
 
+thread_local! {
+    static KNOWN: Known = Known::default();
+}
+
 /// The seed of a run that names none.
 fn first() -> u64 {
     1
@@ -153,6 +160,7 @@ fn answered(text: &str) -> Result<String, Problems> {
             let options = Options { aqm: assignment(aqm.as_deref())?, seed, series, ..Options::default() };
             return Ok(run(parse(&scenario, &name, &set)?, options).map_err(failed)?.json());
         }
+        Question::Exercise(request) => KNOWN.with(|known| aqmlab_exercise::answer(&request, known))?,
         Question::Describe { scenario, name, aqm } => {
             let scenario = parse(&scenario, &name, &[])?;
             scenario.check_schemes(assignment(aqm.as_deref())?.as_ref())?;

@@ -2,16 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from aqmlab.cli.common import leave, leave_file
 from aqmlab.names import plain
 from aqmlab.problems import InputError
-
-if TYPE_CHECKING:
-    from aqmlab.exercise.sheet import Assignment
 
 EPILOG = "Example: aqmlab exercise show 01-bufferbloat --student s1234567 --out mine"
 
@@ -33,7 +30,7 @@ def list_() -> None:
 
     for each in sheets():
         counts = ", ".join(f"{len(each.of(minutes))} in {minutes} min" for minutes in MINUTES)
-        print(f"{each.id}  {each.lesson.title}: {counts}")
+        print(f"{each.id}  {each.title}: {counts}")
 
 
 @exercise.command(epilog=EPILOG)
@@ -47,16 +44,19 @@ def show(
     ] = None,
 ) -> None:
     """Print the sheet of a student; with --out also the scenario with the student's parameters."""
-    from aqmlab.exercise.present import blank, text
+    from aqmlab import exercise
+    from aqmlab.exercise.present import text
 
-    assignment = _assignment(name, student, minutes)
-    words = text(assignment, minutes)
+    sheet = exercise.sheet(name)
+    words = text(sheet, student, minutes)
     if out is not None:
         if (out / "answers.toml").exists():
             raise InputError("out", f"{out}: answers.toml is there already and may be filled in; choose another folder")
-        leave(
-            out, {"sheet.md": words, "scenario.toml": assignment.scenario, "answers.toml": blank(assignment, minutes)}
+        scenario, answers = (
+            sheet.ask("show", student, minutes)["scenario"],
+            sheet.ask("file", student, minutes)["text"],
         )
+        leave(out, {"sheet.md": words, "scenario.toml": scenario, "answers.toml": answers})
     print(plain(words), end="")
 
 
@@ -98,16 +98,7 @@ def mark(
 @exercise.command(epilog="Example: aqmlab exercise solution 01-bufferbloat --student s1234567")
 def solution(name: SheetName, student: Student, minutes: Minutes = 45) -> None:
     """Print what a student's sheet should have for answers, for the lecturer."""
+    from aqmlab import exercise
     from aqmlab.exercise.present import solutions
 
-    print(plain(solutions(_assignment(name, student, minutes), minutes)), end="")
-
-
-def _assignment(name: str, student: str, minutes: int) -> "Assignment":
-    from aqmlab.exercise import MINUTES, sheet
-
-    if minutes not in MINUTES:
-        raise InputError("minutes", f"{minutes}: expected {', '.join(map(str, MINUTES[:-1]))} or {MINUTES[-1]}")
-    if not student.strip():
-        raise InputError("student", "is empty; each student has a number, which decides the parameters")
-    return sheet(name).assignment(student)
+    print(plain(solutions(exercise.sheet(name), student, minutes)), end="")

@@ -4,9 +4,9 @@ import csv
 import io
 from collections.abc import Sequence
 
-from aqmlab.exercise.answers import Answers, number
-from aqmlab.exercise.check import check
-from aqmlab.exercise.sheet import Do, ExerciseSheet
+from aqmlab.exercise.answers import Answers
+from aqmlab.exercise.check import AnswerVerdict, check
+from aqmlab.exercise.sheet import ExerciseSheet
 
 
 def table(sheet: ExerciseSheet, handed_in: Sequence[Answers]) -> str:
@@ -15,12 +15,13 @@ def table(sheet: ExerciseSheet, handed_in: Sequence[Answers]) -> str:
     Students have different parameters, so the same measurements in two files are hardly ever both found.
     """
     tasks = [task.id for task in sheet.tasks]
-    measurements = [_measurements(sheet, answers) for answers in handed_in]
+    verdicts = [check(sheet, answers) for answers in handed_in]
+    measurements = [_measurements(sheet, found) for found in verdicts]
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(["student", "minutes", "taken", "of", *tasks, "same_as"])
     for i, answers in enumerate(handed_in):
-        taken = {verdict.task: int(verdict.taken) for verdict in check(sheet, answers)}
+        taken = {verdict.task: int(verdict.taken) for verdict in verdicts[i]}
         same = [
             other.student
             for j, other in enumerate(handed_in)
@@ -32,13 +33,10 @@ def table(sheet: ExerciseSheet, handed_in: Sequence[Answers]) -> str:
     return out.getvalue()
 
 
-def _measurements(sheet: ExerciseSheet, answers: Answers) -> dict[str, float]:
+def _measurements(sheet: ExerciseSheet, verdicts: Sequence[AnswerVerdict]) -> dict[str, float]:
     """Return the numbers that were measured; none if they are fewer than two, which may agree by chance."""
-    found = {
-        task.id: given.value
-        for task in sheet.of(answers.minutes)
-        if isinstance(task, Do) and (given := number(answers.given.get(task.id, "")))
-    }
+    found = {each.task: each.number for each in verdicts if each.number is not None}
+    found = {task: number for task, number in found.items() if sheet.task(task).kind == "do"}
     return found if len(found) > 1 else {}
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from aqmlab import exercise
 from aqmlab import scenario as scenarios
 from aqmlab._core import Scenario
 from aqmlab.extras import required
@@ -32,6 +33,8 @@ with required():
 STATIC = Path(str(files("aqmlab.studio") / "static"))
 """The page and what it loads."""
 
+WANTS: tuple[Literal["show", "check", "file"], ...] = ("show", "check", "file")
+"""What the page may want of a sheet."""
 LIMITS = {
     "lanes": lanes.MOST,
     "marks": session.MARKS,
@@ -89,6 +92,7 @@ def app(studio: Studio) -> Starlette:
         Route("/api/scenario/{name:path}", _scenario),
         Route("/api/check", _check, methods=["POST"]),
         Route("/api/lessons/{id}", _lesson),
+        Route("/api/exercise/{id}", _exercise, methods=["POST"]),
         Route("/api/results", _results),
         Route("/api/results/{number:int}", _result),
         Route("/api/results/{number:int}/figure/{name}.svg", _figure),
@@ -129,6 +133,11 @@ async def _lesson(request: Request) -> Response:
     return JSONResponse(lessons.lesson(request.path_params["id"]).document())
 
 
+async def _exercise(request: Request) -> Response:
+    message = field.read((await request.body()).decode("utf-8", "replace"))
+    return JSONResponse(await asyncio.to_thread(_examined, request.path_params["id"], message))
+
+
 async def _results(request: Request) -> Response:
     named = [{"id": i, "name": folder.path.name} for i, folder in enumerate(_studio(request).results)]
     return JSONResponse({"folders": named})
@@ -163,6 +172,20 @@ async def _session(websocket: WebSocket) -> None:
 async def _refused(_: Request, error: Exception) -> Response:
     is_unknown = any(problem.kind == "unknown" for problem in problems_of(error))
     return JSONResponse({"error": str(error)}, 404 if is_unknown else 400)
+
+
+def _examined(name: str, message: dict[str, Any]) -> dict[str, Any]:
+    """Return what there is to know about the exercises of a student, or why there is nothing."""
+    want, minutes = field.one_of(message, "want", WANTS), field.one_of(message, "minutes", exercise.MINUTES)
+    given = message.get("answers") or {}
+    if not isinstance(given, dict):
+        raise InputError("answers", "expected a text for each task")
+    answers = {task: field.text(given, task) for task in given}
+    sheet, student = exercise.sheet(name), field.text(message, "student")
+    try:
+        return sheet.ask(want, student, minutes, answers)
+    except InputError as error:
+        return {"error": str(error)}
 
 
 def _checked(message: dict[str, Any]) -> dict[str, Any]:

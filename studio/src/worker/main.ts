@@ -2,10 +2,10 @@
 
 import { load } from "../../../crates/wasm/engine.mjs";
 import type { Said } from "../page";
-import { refused } from "./lanes";
+import { ask, refused, Refused } from "./lanes";
 import { check, Session } from "./session";
 
-type Heard = { message: { type: string } } | { check: number; body: Parameters<typeof check>[1] };
+type Heard = { message: { type: string } } | { asked: number; route: string; body: object };
 
 const engine = fetch("aqmlab_engine.wasm").then(async (answer) => load(await answer.arrayBuffer()));
 const say = (said: Said, move: Transferable[] = []): void => postMessage(said, { transfer: move });
@@ -15,7 +15,7 @@ let before: Promise<unknown> = session;
 
 onmessage = ({ data }: MessageEvent<Heard>) => {
   before = before.then(async () => {
-    if ("check" in data) say({ checked: check(await engine, data.body), check: data.check });
+    if ("asked" in data) say({ answer: await answered(data.route, data.body), to: data.asked });
     else await (await session).take(data.message);
   }).catch((error: Error) => setTimeout(() => {
     throw error; // the page hears of it as an error of the worker
@@ -32,8 +32,23 @@ function soon(act: () => void): void {
   port2.postMessage(null);
 }
 
-async function known(name: string): Promise<string> {
-  const answer = await fetch(`data/scenario/${name}.json`);
-  if (!answer.ok) throw refused("scenario", `${name}: no scenario of this name`);
-  return ((await answer.json()) as { text: string }).text;
+const known = async (name: string): Promise<string> => (await file<{ text: string }>("scenario", name)).text;
+
+async function file<T>(kind: string, name: string): Promise<T> {
+  const answer = await fetch(`data/${kind}/${name}.json`);
+  if (!answer.ok) throw refused(kind, `${name}: no ${kind} of this name`);
+  return (await answer.json()) as T;
+}
+
+/** The answer of a route that wants a body. */
+async function answered(route: string, body: object): Promise<object> {
+  const ready = await engine;
+  if (route === "check") return check(ready, body as Parameters<typeof check>[1]);
+  try {
+    const [, lesson] = route.split("/");
+    return ask(ready, { ask: "exercise", ...(await file<{ sheet: string; scenario: string }>("exercise", lesson!)), ...body });
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { error: error.problems.map(({ field, message }) => (field ? `${field}: ${message}` : message)).join("\n") };
+  }
 }

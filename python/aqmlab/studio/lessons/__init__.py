@@ -1,4 +1,4 @@
-"""Eight short lessons: a scenario, a text, three things to try with what will be seen, and a question.
+"""Twelve short lessons: a scenario, a text, three things to try with what will be seen, and a question.
 
 `NAME.toml` is the scenario of a lesson. `NAME.md` has all else: data between two lines of `+++` in TOML, then Markdown
 with a section "Try" for each of the data's `tries`, "Question" and "Answer". tests/test_lessons.py plays every try.

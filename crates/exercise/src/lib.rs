@@ -1,0 +1,12 @@
+//! Exercises on queues: sheets with tasks to predict, to do and to explain, and the check of what students answer.
+//!
+//! Python and the studio's page ask the same [`ExerciseRequest`] and get the same answer, so there is one set of rules.
+
+mod measured;
+mod request;
+mod sheet;
+mod verdict;
+mod written;
+
+pub use measured::Known;
+pub use request::{ExerciseRequest, answer};

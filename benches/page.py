@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import aqmlab
@@ -46,8 +46,9 @@ def descendants(pid: int) -> list[int]:
     """Return the processes that a process has started, and those that they have."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *descendants(child)]
+        with suppress(FileNotFoundError, ProcessLookupError):  # it may end meanwhile
+            for child in map(int, task.read_text().split()):
+                found += [child, *descendants(child)]
     return found
 
 

@@ -45,16 +45,22 @@ impl Default for Histogram {
 impl Histogram {
     #[inline(always)] // for each packet
     pub fn add(&mut self, span: Span) {
+        let bin = bin(span.0 / 1000) as u16;
         let Recent { bins, len } = &mut self.recent;
-        bins[usize::from(*len) % RECENT] = bin(span.0 / 1000) as u16;
-        *len += 1;
-        if usize::from(*len) == RECENT {
-            self.count_recent();
+        match bins.get_mut(usize::from(*len)) {
+            Some(last) => (*last, *len) = (bin, *len + 1),
+            None => self.count_recent_before(bin),
         }
     }
 
-    /// Counts the values that wait to be counted.
+    /// Counts the values that wait to be counted; this one waits from now on.
     #[inline(never)]
+    fn count_recent_before(&mut self, bin: u16) {
+        self.count_recent();
+        (self.recent.bins[0], self.recent.len) = (bin, 1);
+    }
+
+    /// Counts the values that wait to be counted.
     fn count_recent(&mut self) {
         for bin in self.recent.bins() {
             match self.counts.get_mut(bin) {

@@ -10,7 +10,18 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+PAGE = Path(__file__).parents[1] / "target" / "studio"
+"""The studio as a page, as `make page` leaves it."""
+
+needs_chromium = pytest.mark.skipif(
+    not (shutil.which("chromium") and shutil.which("chromedriver")),
+    reason="chromium and chromedriver are not installed (Debian: apt install chromium chromium-driver)",
+)
+on_the_page = [pytest.mark.nightly, pytest.mark.skipif(not PAGE.exists(), reason="make page builds it"), needs_chromium]
+"""Marks of tests that look at the studio as a page."""
 
 
 class Quiet(SimpleHTTPRequestHandler):

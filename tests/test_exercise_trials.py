@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,21 +12,13 @@ import pytest
 
 from aqmlab.entries import loads
 from aqmlab.exercise import Answers, ExerciseSheet, check, sheets
-from browser import Browser, served
+from browser import PAGE, Browser, on_the_page, served
 from exercise_words import oddly, wrongly
 
-PAGE = Path(__file__).parents[1] / "target" / "studio"
 LOG = Path(__file__).parents[1] / "docs" / "exercise-trials.md"
 MARK = "<!-- trials -->\n"
 
-pytestmark = [
-    pytest.mark.nightly,
-    pytest.mark.skipif(not PAGE.exists(), reason="make page builds it"),
-    pytest.mark.skipif(
-        not (shutil.which("chromium") and shutil.which("chromedriver")),
-        reason="chromium and chromedriver are not installed",
-    ),
-]
+pytestmark = on_the_page
 
 
 class Student:

@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -17,13 +16,10 @@ import pytest
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 
-from browser import Browser, served
+from browser import Browser, needs_chromium, served
 
 pytest.importorskip("uvicorn", reason="the studio's packages are not installed (pip install 'aqmlab[studio]')")
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("chromium") and shutil.which("chromedriver")),
-    reason="chromium and chromedriver are not installed (Debian: apt install chromium chromium-driver)",
-)
+pytestmark = needs_chromium
 
 AXE = Path(__file__).parents[1] / "studio" / "node_modules" / "axe-core" / "axe.min.js"
 WIDE, PHONE = 1280, 360

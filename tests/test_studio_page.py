@@ -15,12 +15,11 @@ import pytest
 import aqmlab
 from aqmlab import scenario
 from aqmlab._core import Scenario
-from browser import Browser, Quiet, served
+from browser import PAGE, Browser, Quiet, on_the_page, served
 from conftest import SMALL
 
 layout = pytest.importorskip("aqmlab.studio.layout", reason="the studio's packages are not installed")
 
-PAGE = Path(__file__).parents[1] / "target" / "studio"
 AXE = PAGE.parents[1] / "studio" / "node_modules" / "axe-core" / "axe.min.js"
 FAULTS = """
 const done = arguments[0];
@@ -74,14 +73,7 @@ worker.onmessage = ({ data }) => done(JSON.stringify(data.answer));
 worker.postMessage({ asked: 1, route: "check", body: { name: "mine", text, aqms: [] } });
 """
 
-pytestmark = [
-    pytest.mark.nightly,
-    pytest.mark.skipif(not PAGE.exists(), reason="make page builds it"),
-    pytest.mark.skipif(
-        not (shutil.which("chromium") and shutil.which("chromedriver")),
-        reason="chromium and chromedriver are not installed",
-    ),
-]
+pytestmark = on_the_page
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from browser import Browser, served
 ROOT = Path(__file__).resolve().parents[1]
 HOST = ROOT / "crates" / "wasm" / "answer.mjs"
 MODULE = ROOT / "target" / "wasm32-unknown-unknown" / "page" / "aqmlab_engine.wasm"
-LARGE = ("networks/", "rmcat-wireless/3.2")
-"""Scenarios that take minutes, and those of a cell that are like others and take a second each."""
+LARGE = "networks/"
+"""Scenarios that take minutes."""
 
 
 Engine = Callable[[dict[str, Any]], dict[str, Any]]

@@ -295,6 +295,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
         self.policy.set_param(name, value, &self.shelf.view)?;
         self.follow_rates();
+        self.tins.iter_mut().for_each(|tin| tin.credit = 0); // every byte was charged, with turns or without
         Ok(())
     }
 

@@ -17,7 +17,7 @@ from aqmlab.present.plots import style
 PICTURE = Path(__file__).with_suffix(".png")
 PAGE = Path(__file__).with_suffix(".md")
 SCHEMES = {"DropTail": "droptail", "FQ-CoDel": "fq-codel", "CAKE": "cake", "DualPI2, L4S": "dualpi2"}
-LAWS = {"SCReAMv2": {"law": "scream"}, "GCC": {"law": "gcc"}, "1.5 Mbit/s": {"law": "constant", "rate": "1.5 Mbit/s"}}
+LAWS = {"SCReAMv2": {"law": "scream"}, "GCC": {"law": "gcc"}, "Constant, 1.5 Mbit/s": {"law": "constant", "rate": "1.5 Mbit/s"}}
 """What is set of the call, by the name in the legend."""
 SEEDS = 5
 
@@ -53,7 +53,7 @@ def main() -> None:
         for i, (title, columns) in enumerate(measured(scenario).items()):
             for panel, heights in zip(panels, zip(*columns, strict=True), strict=True):
                 places = [place + (i - (len(LAWS) - 1) / 2) * width for place in range(len(SCHEMES))]
-                panel.bar(places, heights, width, label=title)
+                panel.bar(places, heights, width, label=title, color=style.PALETTE[i])
             print(title, columns)
         for panel, title in zip(panels, ("Frame delay p95 (ms)", "Frozen (% of the time)"), strict=True):
             panel.set_ylabel(title)

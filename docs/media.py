@@ -17,7 +17,11 @@ from aqmlab.present.plots import style
 PICTURE = Path(__file__).with_suffix(".png")
 PAGE = Path(__file__).with_suffix(".md")
 SCHEMES = {"DropTail": "droptail", "FQ-CoDel": "fq-codel", "CAKE": "cake", "DualPI2, L4S": "dualpi2"}
-LAWS = {"SCReAMv2": {"law": "scream"}, "GCC": {"law": "gcc"}, "Constant, 1.5 Mbit/s": {"law": "constant", "rate": "1.5 Mbit/s"}}
+LAWS = {
+    "SCReAMv2": {"law": "scream"},
+    "GCC": {"law": "gcc"},
+    "Constant, 1.5 Mbit/s": {"law": "constant", "rate": "1.5 Mbit/s"},
+}
 """What is set of the call, by the name in the legend."""
 SEEDS = 5
 

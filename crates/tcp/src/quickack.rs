@@ -71,6 +71,9 @@ impl ArrivedSegment {
     /// Bytes of memory that are taken with it: it is not read yet, nor are those that it fills up to. Those out of order that follow
     /// each other have one header (`tcp_ooo_try_coalesce`).
     fn memory(&self, params: &TcpParams) -> u32 {
+        if self.held == 0 && self.next == self.before + 1 {
+            return params.segment_memory.0 as u32; // as most often
+        }
         let filled = (self.next - self.before).saturating_sub(1);
         let headers = self.runs + u32::from(self.next > self.before) + u32::from(filled > 0);
         let headers = headers + (self.held + filled) / MOST_MERGED;
@@ -111,6 +114,8 @@ pub(crate) struct QuickAcks {
     /// Bytes of memory that there is room for (`sk_rcvbuf`), and that what is held takes, with the last segment.
     room: u32,
     taken: u32,
+    /// The unit of what is offered, known with the first data.
+    scale: WindowScale,
     /// The window that the last ACK has offered, and the segment expected then (`rcv_wnd`, `rcv_wup`).
     offered: u32,
     offered_at: u32,
@@ -152,6 +157,7 @@ impl Default for QuickAcks {
             share: 128,
             room: FIRST_ROOM,
             taken: 0,
+            scale: WindowScale::default(),
             offered: FIRST_ROOM / 2 / MSS * MSS,
             offered_at: 0,
             space: FIRST_ROUND,
@@ -194,7 +200,7 @@ impl QuickAcks {
             self.on_data(segment, now, params);
         }
         self.taken = segment.memory(params);
-        if next > before + 1 && end > next && self.select_window(params) < self.offered {
+        if next > before + 1 && end > next && self.select_window() < self.offered {
             (self.missing, self.duplicates) = (next, 1);
         }
         let is_ready = next > before + 1 || next > before && (is_second || end == next && segment.held > 0);
@@ -240,14 +246,13 @@ impl QuickAcks {
 
     /// The window to offer, in units of its scale (`__tcp_select_window`). An ACK that cannot offer what the last one has, as what
     /// is held takes too much, and leaves a segment missing, counts as a duplicate (`__tcp_ack_snd_check`).
-    fn select_window(&mut self, params: &TcpParams) -> u32 {
-        let unit = unit(params);
+    fn select_window(&mut self) -> u32 {
         let mut free = self.window_of(self.room.saturating_sub(self.taken));
         if free < self.window_of(self.room) / 2 {
             self.left = 0;
-            free = free / unit * unit;
+            free = self.scale.down(free);
         }
-        free.min(self.window).next_multiple_of(unit)
+        self.scale.up(free.min(self.window))
     }
 
     /// The window for which there is room (`tcp_win_from_space`).
@@ -281,10 +286,10 @@ impl QuickAcks {
 
     /// An ACK is sent: what has been offered is not taken back (`tcp_select_window`). With the last of those that are sent at once the
     /// wait is the least again (`tcp_dec_quickack_mode`).
-    pub fn on_ack(&mut self, next: u32, now: Time, params: &TcpParams) {
+    pub fn on_ack(&mut self, next: u32, now: Time) {
         let left = self.offered.saturating_sub((next - self.offered_at).saturating_mul(MSS));
         if self.rtt > Span::ZERO {
-            self.offered = self.select_window(params).max(left.next_multiple_of(unit(params)));
+            self.offered = self.select_window().max(self.scale.up(left));
         }
         self.offered_at = next;
         self.answered = now;
@@ -334,6 +339,7 @@ impl QuickAcks {
     fn begin(&mut self, segment: &ArrivedSegment, now: Time, params: &TcpParams) {
         self.rtt = now.since(self.last).max(Span(1));
         let handshake = segment.sent_at.since(self.syn_sent);
+        self.scale = WindowScale::of(params);
         self.share = MSS * 256 / params.segment_memory.0 as u32;
         self.handshake = if handshake == Span::ZERO { self.rtt } else { handshake };
         if self.round.1 == 0 {
@@ -415,9 +421,24 @@ impl QuickAcks {
     }
 }
 
-/// The unit of what is offered, bytes (`tcp_select_initial_window`).
-fn unit(params: &TcpParams) -> u32 {
-    1 << most(params).max(RMEM_MAX).ilog2().saturating_sub(15).min(14)
+/// The window scale (RFC 7323): a window is offered in units of 2 to the power of it, bytes (`tcp_select_initial_window`).
+#[derive(Clone, Copy, Debug, Default)]
+struct WindowScale(u8);
+
+impl WindowScale {
+    fn of(params: &TcpParams) -> Self {
+        Self(most(params).max(RMEM_MAX).ilog2().saturating_sub(15).min(14) as u8)
+    }
+
+    /// The whole units of a window.
+    fn down(self, window: u32) -> u32 {
+        window >> self.0 << self.0
+    }
+
+    /// The least units that hold a window.
+    fn up(self, window: u32) -> u32 {
+        self.down(window + (1 << self.0) - 1)
+    }
 }
 
 /// The most room of a receiver, bytes (`tcp_rmem`): half of it is the largest window.
@@ -441,7 +462,7 @@ mod tests {
     fn is_quick(acks: &mut QuickAcks, segment: &ArrivedSegment, now: Time, params: &TcpParams) -> bool {
         let is_quick = acks.on_segment(segment, false, now, params) == AckTime::Now;
         if is_quick {
-            acks.on_ack(segment.next, Time::ZERO, params);
+            acks.on_ack(segment.next, Time::ZERO);
         }
         is_quick
     }
@@ -500,9 +521,9 @@ mod tests {
         acks.expect(ms(20), &params);
         assert_eq!(acks.wait(&params), Span::from_micros(62_500));
         acks.left = 2;
-        acks.on_ack(0, Time::ZERO, &params);
+        acks.on_ack(0, Time::ZERO);
         assert_eq!(acks.wait(&params), Span::from_micros(62_500));
-        acks.on_ack(0, Time::ZERO, &params);
+        acks.on_ack(0, Time::ZERO);
         assert_eq!((acks.left, acks.wait(&params)), (0, ms(40)), "the last of those sent at once");
         acks.handshake = ms(30);
         acks.on_timer(&params);
@@ -546,8 +567,8 @@ mod tests {
         let params = linux();
         let rtt = Span::from_millis(40);
         let mut acks = QuickAcks { rtt, offered: 524_288, offered_at: 1482, window: 400_000, ..QuickAcks::default() };
-        acks.on_ack(1503, ms(0), &params);
-        assert_eq!((unit(&params), acks.offered), (16_384, 31 * 16_384));
+        acks.on_ack(1503, ms(0));
+        assert_eq!((1 << WindowScale::of(&params).0, acks.offered), (16_384, 31 * 16_384));
     }
 
     /// The first segment is lost. The window of 64,088 bytes may grow to 162/256 of what 128 KiB have room for beside those held: the

@@ -149,7 +149,7 @@ impl Receiver {
             }
             AckTime::Compressed(wait) if !is_now => quick.compressed(now + wait, now),
             _ => {
-                quick.on_ack(self.next, now, params);
+                quick.on_ack(self.next, now);
                 self.ack_due = Time::NEVER;
                 return (true, dsack);
             }
@@ -166,7 +166,7 @@ impl Receiver {
         if seq < self.next {
             quick.raise(params.quick_acks, params);
         }
-        quick.on_ack(self.next, now, params);
+        quick.on_ack(self.next, now);
         (seq < self.next).then_some(seq)
     }
 
@@ -209,17 +209,21 @@ impl Receiver {
             return None;
         }
         self.quick.iter_mut().for_each(|quick| quick.on_timer(params));
-        Some(self.take_waiting(now, params))
+        Some(self.take_waiting(now))
     }
 
     /// The delayed ACK that a segment, `seq`, marked or not, must not be acknowledged together with: the one that is due, that
     /// of a segment of the other kind (RFC 8257, section 3.2: an implementation may send two ACKs), or one that tells of blocks
     /// that another may have no room for.
+    #[inline]
     pub fn take_before(&mut self, seq: u32, is_ce: bool, now: Time, params: &TcpParams) -> Option<(Time, Ack)> {
+        if self.ack_due == Time::NEVER {
+            return None;
+        }
         let differs = self.feedback == EcnFeedback::PerPacket && is_ce != self.ece || self.crowds_out(seq);
-        if differs && self.ack_due != Time::NEVER && self.ack_due > now {
+        if differs && self.ack_due > now {
             self.ack_due = now;
-            return Some(self.take_waiting(now, params));
+            return Some(self.take_waiting(now));
         }
         self.take_due(now, params)
     }
@@ -239,8 +243,8 @@ impl Receiver {
     }
 
     /// The ACK that waits.
-    fn take_waiting(&mut self, now: Time, params: &TcpParams) -> (Time, Ack) {
-        self.quick.iter_mut().for_each(|quick| quick.on_ack(self.next, now, params));
+    fn take_waiting(&mut self, now: Time) -> (Time, Ack) {
+        self.quick.iter_mut().for_each(|quick| quick.on_ack(self.next, now));
         (std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None))
     }
 

@@ -396,7 +396,7 @@ impl Sender {
         } else if !is_echo || self.is_answered(ack.next, params) {
             let (acked, flight, srtt) = (ack.next - hole - known, self.sent - hole, self.rtt.smoothed());
             let (is_app_limited, before) = (self.next_seq >= self.end, self.cc.window);
-            if self.is_growth_valid(f64::from(flight) >= before.cwnd.floor()).unwrap_or(true) {
+            if self.is_growth_valid(|| f64::from(flight) >= before.cwnd.floor()).unwrap_or(true) {
                 let delay = ack.delay;
                 self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay, srtt, now, ..Facts::default() });
                 self.limit_growth(before, flight, params);

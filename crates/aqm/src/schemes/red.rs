@@ -270,6 +270,7 @@ impl Red {
     }
 
     /// Drops or keeps the packet that has just been averaged in.
+    #[inline(always)] // for each packet
     pub(super) fn decide(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         match self.params.flavour {
             RedFlavour::Ns2 => self.decide_as_ns2(queue, cx),

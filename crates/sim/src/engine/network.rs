@@ -193,7 +193,7 @@ impl NetworkState {
             }
             // Which of several links it is bound for only its flow says, and that is not here yet.
             if let Event::Arrive(packet) = event
-                && packet.kind().is_data()
+                && packet.is_data()
                 && links.len() == 1
             {
                 links.iter().for_each(|link| link.fetch_losses(packet.flow));

@@ -91,10 +91,10 @@ impl LossMeter {
 
     /// The queue drops a packet, behind which others would wait for `wait`. What goes back does not count.
     pub fn drop_packet(&mut self, packet: &Packet, outcome: PacketOutcome, now: Time, wait: impl FnOnce() -> Span) {
-        if packet.kind().is_foreign() {
+        if packet.is_foreign() {
             self.foreign.push(Decision { time: now, packet: *packet, outcome });
         }
-        if packet.kind().goes_back() {
+        if packet.goes_back() {
             return;
         }
         let flow = self.of(packet.flow);
@@ -107,7 +107,7 @@ impl LossMeter {
 
     /// A packet is lost on the wire, which may lie ahead.
     pub fn lose(&mut self, packet: &Packet, lost_at: Time) {
-        if packet.kind().is_foreign() {
+        if packet.is_foreign() {
             self.foreign.push(Decision { time: lost_at, packet: *packet, outcome: PacketOutcome::Lost });
         }
         self.miss(packet, lost_at);
@@ -115,7 +115,7 @@ impl LossMeter {
 
     /// A segment that has been lost may be sent again.
     fn miss(&mut self, packet: &Packet, lost_at: Time) {
-        if packet.kind().goes_back() || packet.kind().is_foreign() || packet.kind().is_media() {
+        if packet.goes_back() || packet.is_foreign() || packet.is_media() {
             return;
         }
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.

@@ -73,7 +73,7 @@ impl<'a> Frames<'a> {
             }
         };
         let mut frame = Frame { bytes: [0; LONGEST], length: ETHERNET + IP + segment.header + segment.payload };
-        let is_back = packet.kind().goes_back();
+        let is_back = packet.goes_back();
         ethernet(&mut frame.bytes[..14], is_back);
         ip(&mut frame.bytes[14..34], packet, &segment, is_back);
         let ports = [49152 + (transfer % 16384) as u16, RECEIVER_PORT];

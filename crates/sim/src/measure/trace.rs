@@ -95,7 +95,7 @@ impl TraceTable {
             QueueEvent::Refused(why) | QueueEvent::Dropped(why) => (2, Some(why)),
             QueueEvent::Marked(why) => (3, Some(why)),
         };
-        let (kind, seq) = if packet.kind().goes_back() { (1, packet.ack().next) } else { (0, packet.data().seq) };
+        let (kind, seq) = if packet.goes_back() { (1, packet.ack().next) } else { (0, packet.data().seq) };
         let has_joined = !matches!(event, QueueEvent::Refused(_));
         let reason = why.map_or(-1, |why| self.reason(why));
         self.time.push(time.seconds());

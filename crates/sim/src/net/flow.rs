@@ -372,7 +372,7 @@ impl Flow {
 
     /// A packet of a foreign flow or of media leaves one of its ends.
     pub fn send_foreign(&self, packet: Packet, now: Time, path: Path<impl Schedule>) {
-        let (leg, place) = match packet.kind().goes_back() {
+        let (leg, place) = match packet.goes_back() {
             true => (path.way.back(self.route()), Place::receiver(packet.flow)),
             false => (path.way.entry(self.route()), Place::sender(packet.flow)),
         };
@@ -381,8 +381,9 @@ impl Flow {
 
     /// The receiver's delayed ACK may have waited long enough; if a segment has fetched it, none is due.
     pub fn delayed_ack(&mut self, index: u32, now: Time, mut path: Path<impl Schedule>) {
-        let due = self.receiver.take_due(now, &path.group.tcp);
-        self.send_due_ack(index, due, &mut path);
+        if let Some((due, ack)) = self.receiver.take_due(now, &path.group.tcp) {
+            self.send_due_ack(index, due, &ack, &mut path);
+        }
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
@@ -417,8 +418,9 @@ impl Flow {
         if path.group.delays_acks {
             let is_late = self.receiver.ack_due() < received; // at one instant it leaves just before the other, and as that does
             match self.receiver.take_before(seq, is_marked, received, tcp) {
+                None => {}
                 Some((_, ack)) if !is_late => self.send_ack(packet.flow, &ack, Span::ZERO, received, &mut path),
-                due => self.send_due_ack(packet.flow, due, &mut path),
+                Some((due, ack)) => self.send_due_ack(packet.flow, due, &ack, &mut path),
             }
         }
         let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
@@ -461,14 +463,12 @@ impl Flow {
         is_new.then(|| received.since(packet.first_sent().unwrap_or(packet.data().sent_at)))
     }
 
-    /// Sends a delayed ACK, if there is one, at its time.
-    #[cold]
-    fn send_due_ack(&mut self, index: u32, due: Option<(Time, Ack)>, path: &mut Path<impl Schedule>) {
-        if let Some((due, ack)) = due {
-            let present = path.schedule.as_of(Moment { now: due, since: self.due_since });
-            self.send_ack(index, &ack, Span::ZERO, due, path);
-            path.schedule.as_of(present);
-        }
+    /// Sends a delayed ACK at its time.
+    #[inline(never)]
+    fn send_due_ack(&mut self, index: u32, due: Time, ack: &Ack, path: &mut Path<impl Schedule>) {
+        let present = path.schedule.as_of(Moment { now: due, since: self.due_since });
+        self.send_ack(index, ack, Span::ZERO, due, path);
+        path.schedule.as_of(present);
     }
 
     #[inline(always)]

@@ -70,32 +70,6 @@ pub enum PacketKind {
     Feedback = 15,
 }
 
-impl PacketKind {
-    /// It is no ACK of ours: it may carry a mark, and its loss counts.
-    #[inline]
-    pub fn is_data(self) -> bool {
-        !matches!(self, PacketKind::Ack | PacketKind::TimedAck | PacketKind::WindowAck)
-    }
-
-    /// It goes from the end that data reach to the other one.
-    #[inline]
-    pub fn goes_back(self) -> bool {
-        matches!(self, PacketKind::ForeignReply | PacketKind::Feedback) || !self.is_data()
-    }
-
-    /// Its ends are those of a call that adapts.
-    #[inline]
-    pub fn is_media(self) -> bool {
-        matches!(self, PacketKind::Media | PacketKind::Feedback)
-    }
-
-    /// Its ends are outside of the simulation.
-    #[inline]
-    pub fn is_foreign(self) -> bool {
-        matches!(self, PacketKind::Foreign | PacketKind::ForeignReply)
-    }
-}
-
 /// Fields that all packets of a transfer share, its ACKs included.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Label {
@@ -289,7 +263,7 @@ impl Packet {
     /// The window that an ACK takes along, read at `now`.
     #[inline]
     pub fn advertised(&self, now: Time) -> Option<Advertised> {
-        (self.kind() == PacketKind::WindowAck).then(|| {
+        (self.kind_bits() == PacketKind::WindowAck as u64).then(|| {
             let told = (self.bits() >> DELAY) as u64;
             let (window, stamp) = (told & ((1 << WINDOW_BITS) - 1), told >> WINDOW_BITS & Timestamp::LAST);
             Advertised { edge: self.number + window as u32, sent_at: Timestamp(stamp).time(now) }
@@ -324,7 +298,7 @@ impl Packet {
     /// Its kind.
     #[inline]
     pub fn kind(&self) -> PacketKind {
-        match self.body[1] >> KIND & 7 {
+        match self.kind_bits() {
             0 => PacketKind::Data,
             1 => PacketKind::Resent,
             2 => PacketKind::Foreign,
@@ -335,6 +309,38 @@ impl Packet {
             _ if self.body[1] >> FEEDBACK & 1 == 1 => PacketKind::Feedback,
             _ => PacketKind::Media,
         }
+    }
+
+    /// The number of its kind, which [`PacketKind::Media`] and [`PacketKind::Feedback`] share.
+    #[inline]
+    fn kind_bits(&self) -> u64 {
+        self.body[1] >> KIND & 7
+    }
+
+    /// It is no ACK of ours: it may carry a mark, and its loss counts.
+    #[inline]
+    pub fn is_data(&self) -> bool {
+        let bits = self.kind_bits();
+        bits < PacketKind::Ack as u64 || bits == PacketKind::Media as u64
+    }
+
+    /// It goes from the end that data reach to the other one.
+    #[inline]
+    pub fn goes_back(&self) -> bool {
+        let replies = PacketKind::ForeignReply as u64..=PacketKind::WindowAck as u64;
+        replies.contains(&self.kind_bits()) || self.is_media() && self.body[1] >> FEEDBACK & 1 == 1
+    }
+
+    /// Its ends are those of a call that adapts.
+    #[inline]
+    pub fn is_media(&self) -> bool {
+        self.kind_bits() == PacketKind::Media as u64
+    }
+
+    /// Its ends are outside of the simulation.
+    #[inline]
+    pub fn is_foreign(&self) -> bool {
+        (PacketKind::Foreign as u64..=PacketKind::ForeignReply as u64).contains(&self.kind_bits())
     }
 
     /// Number of its transfer within its flow, modulo 256: leftovers of an earlier transfer are ignored.
@@ -360,7 +366,7 @@ impl Packet {
     /// A segment that has been sent before.
     #[inline]
     pub fn is_resent(&self) -> bool {
-        self.kind() == PacketKind::Resent
+        self.kind_bits() == PacketKind::Resent as u64
     }
 
     /// Time at which the segment was sent first, to a microsecond; `None` of one that has been sent before, if it does not
@@ -455,7 +461,7 @@ impl AnnouncedRtt {
 impl WirePacket for Packet {
     /// An ACK has none.
     fn set_ecn(&mut self, ecn: Ecn) {
-        if self.kind().is_data() {
+        if self.is_data() {
             self.body[1] = self.body[1] & !(3 << ECN) | (ecn as u64) << ECN;
         }
     }
@@ -473,16 +479,16 @@ impl Carried for Packet {
     /// That of an ACK is the other direction's.
     #[inline]
     fn flow_hash(&self) -> u32 {
-        if self.kind().goes_back() { !self.tuple } else { self.tuple }
+        if self.goes_back() { !self.tuple } else { self.tuple }
     }
     #[inline]
     fn host(&self) -> u32 {
         let sends_data = self.tuple >> PORT_BITS;
-        if self.kind().goes_back() { MAX_HOSTS + sends_data } else { sends_data }
+        if self.goes_back() { MAX_HOSTS + sends_data } else { sends_data }
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        if !self.kind().is_data() {
+        if !self.is_data() {
             return Ecn::NotEct; // RFC 3168, section 6.1.4
         }
         match self.body[1] >> ECN & 3 {
@@ -498,7 +504,7 @@ impl Carried for Packet {
     }
     #[inline]
     fn rtt(&self) -> Option<Span> {
-        if self.kind().is_data() { self.data().rtt.span() } else { None }
+        if self.is_data() { self.data().rtt.span() } else { None }
     }
     #[inline]
     fn mark(&mut self) {

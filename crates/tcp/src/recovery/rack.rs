@@ -220,6 +220,7 @@ impl Sender {
         let tries_new = std::mem::take(&mut self.rack().undo.tries_new);
         let (mut has_sent, mut new, mut waits) = (false, 0, false);
         let mut burst = if params.bursts == BurstLimit::Packet { u32::MAX } else { 0 };
+        let probes = (self.hole > 0 || !params.syn) && self.rack_is_calm();
         while self.rack().board.in_flight() < limit && self.may_send(now) {
             let lost = if tries_new { None } else { self.rack().board.next_lost() };
             let Some(seq) = lost.or_else(|| self.rack_next_new(params)) else { break };
@@ -244,7 +245,7 @@ impl Sender {
             }
             if is_first || lost == Some(hole) && rack.timer != Timer::Reordering {
                 self.rack_arm(Timer::Retransmission, self.rtt.timeout(params), now, params);
-            } else if lost.is_none() && rack.timer == Timer::Probe {
+            } else if lost.is_none() && rack.timer == Timer::Probe && !probes {
                 self.rack_rearm(now, params);
             }
             has_sent = true;
@@ -253,8 +254,7 @@ impl Sender {
             self.rack().undo.frto = false;
             return self.rack_send(now, params, net);
         }
-        let is_open = self.hole > 0 || !params.syn;
-        if new > 0 && is_open && self.rack_is_calm() {
+        if new > 0 && probes {
             self.rack_schedule_probe(false, now, params);
         }
         self.rack_write(new, limit);

@@ -75,32 +75,39 @@ impl Validation {
 impl Sender {
     /// An ACK has been taken, or a pause ends: notes what that says of the window, and adjusts one that has not been validated for
     /// five minutes.
+    #[inline]
     pub(crate) fn validate_window(&mut self, now: Time, params: &TcpParams) {
-        if let Some(mut validation) = self.validation.take() {
-            let is_recovering = self.state != RecoveryState::Open && self.hole < self.recover;
-            if self.state == RecoveryState::FastRecovery || is_recovering || self.hole <= u32::from(params.syn) {
-                validation.restart(self.hole);
-            } else {
-                validation.take(self.hole, self.sent, now);
-            }
-            let period = Span(3 * self.rtt.smoothed().0).max(LEAST_SAMPLING_PERIOD);
-            validation.expire(period, now);
-            if validation.is_validated(self.cc.window.cwnd) {
-                validation.validated_at = now;
-            }
-            while now.since(validation.validated_at) > NON_VALIDATED_PERIOD {
-                validation.validated_at += NON_VALIDATED_PERIOD;
-                let (least, window) = (self.initial_window(params), &mut self.cc.window);
-                window.ssthresh = window.ssthresh.max(0.75 * window.cwnd);
-                window.cwnd = window.cwnd.min((window.cwnd / 2.0).max(least));
-            }
-            self.validation = Some(validation);
+        if let Some(validation) = self.validation.take() {
+            self.validate(validation, now, params);
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn validate(&mut self, mut validation: Box<Validation>, now: Time, params: &TcpParams) {
+        let is_recovering = self.state != RecoveryState::Open && self.hole < self.recover;
+        if self.state == RecoveryState::FastRecovery || is_recovering || self.hole <= u32::from(params.syn) {
+            validation.restart(self.hole);
+        } else {
+            validation.take(self.hole, self.sent, now);
+        }
+        let period = Span(3 * self.rtt.smoothed().0).max(LEAST_SAMPLING_PERIOD);
+        validation.expire(period, now);
+        if validation.is_validated(self.cc.window.cwnd) {
+            validation.validated_at = now;
+        }
+        while now.since(validation.validated_at) > NON_VALIDATED_PERIOD {
+            validation.validated_at += NON_VALIDATED_PERIOD;
+            let (least, window) = (self.initial_window(params), &mut self.cc.window);
+            window.ssthresh = window.ssthresh.max(0.75 * window.cwnd);
+            window.cwnd = window.cwnd.min((window.cwnd / 2.0).max(least));
+        }
+        self.validation = Some(validation);
+    }
+
     /// The window may grow: it is validated or used up. `None` without new-CWV.
-    pub(crate) fn is_growth_valid(&self, is_used_up: bool) -> Option<bool> {
-        self.validation.as_ref().map(|validation| is_used_up || validation.is_validated(self.cc.window.cwnd))
+    pub(crate) fn is_growth_valid(&self, is_used_up: impl FnOnce() -> bool) -> Option<bool> {
+        self.validation.as_ref().map(|validation| is_used_up() || validation.is_validated(self.cc.window.cwnd))
     }
 
     /// A reduction of the window, which was `cwnd`, has begun. If that was not validated, half of what was used of it is the

@@ -5,7 +5,7 @@ use crate::calendar::{Lane, Moment, Place};
 use crate::engine::agenda::{Agenda, PendingAck};
 use crate::engine::event::Event;
 use crate::net::flow::{AccessLink, Ahead, Flow, Schedule};
-use crate::net::packet::{AT_SENDER, Packet, PacketKind};
+use crate::net::packet::{AT_SENDER, Packet};
 use crate::net::route::{Hop, NextHop, Route, Way};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
@@ -135,11 +135,8 @@ impl NetworkState {
             return;
         }
         self.events += 1;
-        if packet.kind().is_media() {
-            return self.take_media(packet);
-        }
-        if packet.kind() == PacketKind::ForeignReply {
-            return self.agenda.hand_over(self.now, *packet);
+        if packet.is_data() {
+            return self.take_reply(packet);
         }
         let connection = flow.connection;
         let is_transfer = connection != Flow::NO_CONNECTION;
@@ -149,6 +146,16 @@ impl NetworkState {
         self.hear(packet, self.now);
         if is_transfer && self.flows[packet.flow as usize].sender.is_done() {
             self.end_transfer(packet.flow, connection);
+        }
+    }
+
+    /// What is no ACK of ours reaches the end that it goes to.
+    #[cold]
+    #[inline(never)]
+    fn take_reply(&mut self, packet: &Packet) {
+        match packet.is_media() {
+            true => self.take_media(packet),
+            false => self.agenda.hand_over(self.now, *packet),
         }
     }
 

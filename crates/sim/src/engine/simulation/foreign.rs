@@ -104,7 +104,7 @@ impl Ord for Arrival {
 impl ForeignEvent {
     fn of(Decision { time, packet, outcome }: Decision<Packet>) -> Self {
         let data = packet.data();
-        let is_reply = packet.kind().goes_back();
+        let is_reply = packet.goes_back();
         let told =
             ForeignPacket { flow: packet.flow, is_reply, size: packet.size, ecn: packet.ecn(), number: data.seq };
         Self { time, sent: data.sent_at, packet: told, outcome }
@@ -205,7 +205,7 @@ impl Simulation {
 
     fn note_sent(&mut self, packet: Packet) {
         let group = self.network.routes.group(self.network.flows[packet.flow as usize].way);
-        self.network.group_meters[group].sent += u64::from(!packet.kind().goes_back());
+        self.network.group_meters[group].sent += u64::from(!packet.goes_back());
     }
 
     /// An end of a foreign flow has got so many bytes, of what it counts as goodput, at the present.

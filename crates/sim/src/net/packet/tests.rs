@@ -51,7 +51,7 @@ fn an_ack_takes_a_window_along_and_its_time_which_a_segment_echoes() {
         packet.set_advertised(Advertised { edge: 70 + 1_048_575, sent_at: sent });
         assert_eq!(packet.advertised(heard), Some(Advertised { edge: 70 + 1_048_575, sent_at: told }));
         assert_eq!(packet.ack(), Ack { sack: Sack { starts: [72, 80, 0], lens: [1, 2, 0] }, ..ack });
-        assert!((packet.kind().is_data(), packet.kind().goes_back()) == (false, true));
+        assert!((packet.is_data(), packet.goes_back()) == (false, true));
         let data = Data {
             sent_at: heard,
             seq: 5,

@@ -82,7 +82,7 @@ impl Sender {
         let window = self.cc.window;
         let usage = &self.rack().usage;
         let (is_used_up, lets_grow) = (usage.is_limited, usage.lets_grow(&window) || params.rate_limited_increase);
-        if !self.is_growth_valid(is_used_up).unwrap_or(lets_grow) {
+        if !self.is_growth_valid(|| is_used_up).unwrap_or(lets_grow) {
             return;
         }
         let left = (window.ssthresh - window.cwnd).ceil();

@@ -111,15 +111,16 @@ impl Detection {
             delay: ack.delay,
             ..News::default()
         };
-        let (mut newest, top) = (None, board.top());
-        let mut late = top;
-        let (mut sent_last, mut looked_at_last) = (None, None);
+        let top = board.top();
+        let (mut late, mut sent_last, mut once_last) = (top, Time::ZERO, Time::ZERO);
+        // Those that step 2 leaves: the one sent last, and the one looked at last with its round-trip time.
+        let (mut is_told, mut newest, mut looked_at) = (false, (Time::ZERO, 0), (0, Span::ZERO));
         board.take(ack, |seq, sent| {
             if let Some(law) = &mut law {
                 law.on_delivered(seq);
             }
             let rtt = now.since(sent.time);
-            sent_last = sent_last.max(Some(sent.time));
+            sent_last = sent_last.max(sent.time);
             news.delivered += 1;
             news.has_sacked |= seq >= ack.next;
             if sent.was_resent {
@@ -131,23 +132,28 @@ impl Detection {
             } else {
                 news.rtt = Some((news.rtt.map_or(rtt, |(first, _)| first), rtt));
                 news.has_original |= seq < recover;
-                news.once_at = news.once_at.max(Some(sent.time));
+                once_last = once_last.max(sent.time);
                 late = late.min(seq);
             }
-            newest = newest.max(Some((sent.time, seq)));
-            looked_at_last = looked_at_last.max(Some((seq < ack.next, seq, rtt)));
+            is_told = true;
+            newest = newest.max((sent.time, seq));
+            let turn = u64::from(seq < ack.next) << u32::BITS | u64::from(seq);
+            if turn >= looked_at.0 {
+                looked_at = (turn, rtt);
+            }
         });
         if late < top {
             self.on_late(late, board.top()); // step 3
         }
         if let Some((_, last)) = news.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last))); // step 1
+            news.once_at = Some(once_last);
         }
-        if let Some(sent) = sent_last {
-            self.window.on_delivered(sent, now);
+        if news.delivered > 0 {
+            self.window.on_delivered(sent_last, now);
         }
-        if let (Some(newest), Some((_, _, rtt))) = (newest, looked_at_last) {
-            self.rtt = rtt;
+        if is_told {
+            self.rtt = looked_at.1;
             self.advanced = true;
             (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max(newest);
         }

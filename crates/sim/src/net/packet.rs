@@ -320,8 +320,7 @@ impl Packet {
     /// It is no ACK of ours: it may carry a mark, and its loss counts.
     #[inline]
     pub fn is_data(&self) -> bool {
-        let bits = self.kind_bits();
-        bits < PacketKind::Ack as u64 || bits == PacketKind::Media as u64
+        !(PacketKind::Ack as u64..=PacketKind::WindowAck as u64).contains(&self.kind_bits())
     }
 
     /// It goes from the end that data reach to the other one.
@@ -356,10 +355,21 @@ impl Packet {
             sent_at: Time(self.body[0]),
             seq: self.number,
             rtt: AnnouncedRtt(self.body[1] as u16),
-            ecn: self.ecn(),
+            ecn: self.ecn_bits(),
             is_cwr: self.body[1] >> CWR & 1 == 1,
             is_push: self.body[1] >> PUSH & 1 == 1,
             is_resent: self.is_resent(),
+        }
+    }
+
+    /// The ECN field of what is no ACK of ours.
+    #[inline]
+    fn ecn_bits(&self) -> Ecn {
+        match self.body[1] >> ECN & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
         }
     }
 
@@ -491,12 +501,7 @@ impl Carried for Packet {
         if !self.is_data() {
             return Ecn::NotEct; // RFC 3168, section 6.1.4
         }
-        match self.body[1] >> ECN & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
+        self.ecn_bits()
     }
     #[inline]
     fn dscp(&self) -> u8 {

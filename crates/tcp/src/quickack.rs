@@ -565,10 +565,11 @@ mod tests {
     fn what_was_offered_is_kept_in_whole_units() {
         // As Linux 7.3: 524,288 bytes from segment 1482 on leave 524,288 - 21 * 1448 = 493,880 at 1503; in units of 16,384 that is 31.
         let params = linux();
-        let rtt = Span::from_millis(40);
-        let mut acks = QuickAcks { rtt, offered: 524_288, offered_at: 1482, window: 400_000, ..QuickAcks::default() };
+        let (rtt, scale) = (Span::from_millis(40), WindowScale::of(&params));
+        let offered = QuickAcks { offered: 524_288, offered_at: 1482, window: 400_000, ..QuickAcks::default() };
+        let mut acks = QuickAcks { rtt, scale, ..offered };
         acks.on_ack(1503, ms(0));
-        assert_eq!((1 << WindowScale::of(&params).0, acks.offered), (16_384, 31 * 16_384));
+        assert_eq!((1 << scale.0, acks.offered), (16_384, 31 * 16_384));
     }
 
     /// The first segment is lost. The window of 64,088 bytes may grow to 162/256 of what 128 KiB have room for beside those held: the

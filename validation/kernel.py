@@ -31,7 +31,7 @@ DEVIATIONS = 3.0
 """Standard deviations of the kernel's runs that a cell may differ by."""
 LEAST = 0.5
 """Share of the widest tolerance that is always allowed."""
-WIDEST = {**TOLERANCES, "mark_ratio": TOLERANCES["drop_ratio"]}
+WIDEST = {**TOLERANCES, "mark_ratio": TOLERANCES["drop_ratio"], "segment_delay_mean": (0.002, 0.05)}
 """What a cell may differ by at most, as for Linux 6.1: so much, or this share of what the kernel has."""
 FEWEST = 0.9
 """Share of the cells of a group that should agree."""
@@ -71,6 +71,7 @@ class Cell:
             "mark_ratio": (100, 2),
             "fct_mean": time,
             "fct_p95": time,
+            "segment_delay_mean": (1e3, 1),
         }
         scale, digits = scales.get(self.measure, (1, 1))
         return " / ".join(f"{scale * fmean(values):.{digits}f}" for values in (self.theirs, self.ours))
@@ -101,6 +102,8 @@ def measured(case: Case, run: RunResult | Failure) -> dict[str, float]:
         flows = run.flows[f"g{i}"]
         if len(case.groups) > 1:
             found[f"rate of {i}"] = flows.goodput / 1e6
+        if case.takes_turns:
+            found |= {f"{name} of {i}": float(getattr(flows, name)) for name in ("drop_ratio", "segment_delay_mean")}
         if "bytes" in group:
             found |= {f"{name} of {i}": float(getattr(flows, name)) for name in ("fct_mean", "fct_p95")}
     return found

@@ -29,7 +29,7 @@ LARGE = ("networks/",)
 BRIEF = ("rmcat-wireless",)
 """Suites whose scenarios take a second each, and are held under the schemes of the suite only."""
 AVERAGED = re.compile(r"boudi/.*-(60|80|100)$")
-"""Scenarios of a paper that prints averages over them: its document holds their runs. Those of lower rates stand alone, too."""
+"""Scenarios that the document of their paper holds, in averages and figures; those of lower rates stand alone, too."""
 EXTRA = ("fq-pi", "fq-red")
 """Schemes that no list shows, beside all that the list does."""
 ADDED = re.compile(r"\.(flows\.[^.]+|total)\.(dropped|drop_ratio)$")

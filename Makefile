@@ -89,7 +89,7 @@ test-studio: $(TOOLS)
 nightly: build site wheel engine-wasm  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	cargo test --locked --quiet -p aqmlab-c --test programs -- --ignored
-	$(MAKE) fuzz CASES=200000
+	$(MAKE) fuzz CASES=100000
 	$(BIN)/python validation/frozen.py
 	$(BIN)/python docs/suites.py --check
 	$(BIN)/python -m pytest -q -n auto -m "nightly and not soak"

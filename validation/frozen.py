@@ -28,7 +28,7 @@ LARGE = ("networks/",)
 """Scenarios of ten thousand lines, which take minutes: `make bench` runs them."""
 BRIEF = ("rmcat-wireless",)
 """Suites whose scenarios take a second each, and are held under the schemes of the suite only."""
-AVERAGED = re.compile(r"boudi/.*-(60|80|100)$")
+AVERAGED = re.compile(r"boudi/.*-(40|50|60|80|100)$")
 """Scenarios that the document of their paper holds, in averages and figures; those of lower rates stand alone, too."""
 EXTRA = ("fq-pi", "fq-red")
 """Schemes that no list shows, beside all that the list does."""

@@ -151,16 +151,16 @@ disciplines, and the simulator. Under one seed both draw the same starts, sizes 
 `validation/kernel/cases.jsonl` lists the settings, the discipline as `tc` has it; the list was made before the first of
 them was run.
 `validation/kernel/rows.jsonl` is what the kernel measured under seeds 1 to 10. With a kernel (`aqmlab kernel build`)
-`make validate` measures what has no row yet. Receivers read each segment as it comes, as those of the simulator do. The cases
-named `caketurns` were added later: CAKE with tins and no bandwidth, below a class of HTB with the link's rate. They also hold what
-each tin loses, and the mean delay of its segments from end to end.
+`make validate` measures what has no row yet. Receivers read each segment as it comes, as those of the simulator do.
+The cases named `caketurns` were added later: CAKE with tins and no bandwidth, below a class of HTB with the link's
+rate. They also hold what each tin loses, and the mean delay of its segments from end to end.
 
 A cell is a measure of a case: the mean over ten seeds. It agrees if ours differs from the kernel's by no more than
 three standard deviations of the kernel's ten runs. At least this much is allowed: **1 point** of utilisation, **5 % or
 1 packet** of mean queue, **12.5 % or 1.5 packets** of its standard deviation, **10 % or 0.025 points** of drop and mark
 ratios, **12.5 %** of the rate of each group where groups share the link, and of the times of short transfers **7.5 %**
-(mean) and **12.5 %** (95th percentile) or 5 ms, and **2.5 %** or 1 ms of the delay of segments. However far the kernel's runs lie apart, never more than twice that,
-which is what [Linux 6.1 in real time](validation-linux.md) is given.
+(mean) and **12.5 %** (95th percentile) or 5 ms, and **2.5 %** or 1 ms of the delay of segments. However far the
+kernel's runs lie apart, never more than twice that, which is what [Linux 6.1 in real time](validation-linux.md) is given.
 
 """
 

@@ -160,7 +160,8 @@ three standard deviations of the kernel's ten runs. At least this much is allowe
 1 packet** of mean queue, **12.5 % or 1.5 packets** of its standard deviation, **10 % or 0.025 points** of drop and mark
 ratios, **12.5 %** of the rate of each group where groups share the link, and of the times of short transfers **7.5 %**
 (mean) and **12.5 %** (95th percentile) or 5 ms, and **2.5 %** or 1 ms of the delay of segments. However far the
-kernel's runs lie apart, never more than twice that, which is what [Linux 6.1 in real time](validation-linux.md) is given.
+kernel's runs lie apart, never more than twice that, which is what [Linux 6.1 in real time](validation-linux.md) is
+given.
 
 """
 

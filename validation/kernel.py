@@ -182,7 +182,8 @@ def page(checked: Sequence[Checked]) -> str:
     parts += [exception(each) for each in checked if each.differing] or ["None."]
     parts += ["", "## All cases", "", "Linux / ours; what does not agree is bold.", ""]
     parts += [
-        "| case | utilisation (%) | mean queue (packets) | std | drops (%) | marks (%), rates (Mbit/s), times (ms) |"
+        "| case | utilisation (%) | mean queue (packets) | std | drops (%) "
+        "| marks (%), rates (Mbit/s), times (ms); losses (%), delays (ms) of tins |"
     ]
     parts += ["|---|---|---|---|---|---|", *(row_of(each) for each in checked)]
     return "\n".join(parts) + "\n"

@@ -89,14 +89,15 @@ test-studio: $(TOOLS)
 nightly: build site wheel engine-wasm  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	cargo test --locked --quiet -p aqmlab-c --test programs -- --ignored
-	$(MAKE) fuzz CASES=200000
+	$(MAKE) fuzz CASES=100000
 	$(BIN)/python validation/frozen.py
 	$(BIN)/python docs/suites.py --check
-	$(BIN)/python -m pytest -q -n auto -m nightly
+	$(BIN)/python -m pytest -q -n auto -m "nightly and not soak"
 
-soak: build  ## Run the property tests and feed the readers for an hour or two
+soak: build  ## Run what is too long for a night: property tests, readers, faults of BBRv3, a tournament; an hour or two
 	AQMLAB_CASES=50000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	$(MAKE) fuzz CASES=5000000
+	$(BIN)/python -m pytest -q -n auto -m soak
 
 CASES ?= 200000
 fuzz: build  ## Feed the readers of scenarios, packets, captures and files with CASES texts each

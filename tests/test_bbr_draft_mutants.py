@@ -25,6 +25,7 @@ def verdict(package: Path, case: int, number: int) -> str:
 
 
 @pytest.mark.nightly
+@pytest.mark.soak
 def test_each_fault_is_caught_by_its_case(tmp_path: Path) -> None:
     package = build(tmp_path)
     cases = sorted({mutant.case for mutant in MUTANTS})

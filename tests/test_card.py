@@ -253,21 +253,22 @@ def test_seeds_are_checked() -> None:
         lab.card("cubic", seeds=0)
 
 
-def values(found: Card) -> dict[str, float | None]:
-    """The medians of a card's first column."""
+def values(found: Card, column: CardColumn) -> dict[str, float | None]:
+    """The medians of a card's column."""
     return {
-        f"{each.point.section} {row.title}": of.middle if (of := row.range(found.columns[0])) else None
+        f"{each.point.section} {row.title}": of.middle if (of := row.range(column)) else None
         for each in found.points
         for row in each.rows
     }
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("law", ["cubic", "prague", "bbr3"])
-def test_every_row_of_a_whole_card_has_a_number(law: str) -> None:
-    found = lab.card(law)
+def test_every_row_of_a_whole_card_has_a_number() -> None:
+    """Of that of Prague, beside Reno and CUBIC; that of BBRv3 is on a page, which `docs/suites.py --check` holds."""
+    found = lab.card("prague")
+    assert [column.law for column in found.columns] == ["prague", "reno", "cubic"]
     assert found.remarks == []
-    missing = [title for title, value in values(found).items() if value is None]
+    missing = [title for column in found.columns for title, value in values(found, column).items() if value is None]
     assert [title for title in missing if "sack" not in title.lower() and "loss, change" not in title] == []
 
 

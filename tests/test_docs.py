@@ -25,14 +25,14 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands() -> list[tuple[Path, str]]:
-    """Every `$ aqmlab ...` line of every page."""
-    return [
-        (page, line[2:])
-        for page in PAGES
-        for block in blocks(page, "console")
-        for line in block.splitlines()
-        if line.startswith("$ ")
-    ]
+    """Every `$ aqmlab ...` line, with the first page that has it."""
+    found: dict[str, Path] = {}
+    for page in PAGES:
+        for block in blocks(page, "console"):
+            for line in block.splitlines():
+                if line.startswith("$ "):
+                    found.setdefault(line[2:], page)
+    return [(page, line) for line, page in found.items()]
 
 
 LONG = {
@@ -58,7 +58,8 @@ LENGTHY = re.compile(
 def marked(page: Path, command: str) -> Any:
     """An example; those that take long run at night."""
     takes_long = {page.name, page.parent.name} & LONG or LENGTHY.search(command)
-    return pytest.param(page, command, marks=pytest.mark.nightly if takes_long else ())
+    marks = [pytest.mark.nightly] if takes_long else []
+    return pytest.param(page, command, marks=[*marks, pytest.mark.soak] if "--tournament" in command else marks)
 
 
 def show(folder: Path) -> Path:

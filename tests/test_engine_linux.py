@@ -61,6 +61,7 @@ def attributes(options: bytes) -> dict[int, bytes]:
         ("cake", False, True),
         ("cake:bandwidth=19 Mbit/s", False, True),
         ("cake:bandwidth=1 Gbit/s", False, False),  # the device would send at once, and nothing keep the link's rate
+        ("cake:unlimited=true", False, False),  # its tins take turns
         ("cake", True, False),  # it is not told of the next rate
         ("fq-codel", False, False),
     ],

@@ -43,6 +43,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "PATH": os.pathsep.join([str(own / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target")),  # nothing is compiled twice
         "CARGO_NET_OFFLINE": "true",
+        "CARGO_PROFILE_RELEASE_LTO": "off",  # results do not depend on how the engine is linked, but the time does
+        "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
     }
 
 

@@ -80,8 +80,8 @@ def test_the_program_s_errors_are_those_of_the_input(beside: Path, monkeypatch: 
 
 @pytest.mark.nightly
 def test_runs_and_comparisons_hand_over(beside: Path, aqmlab: Aqmlab, monkeypatch: pytest.MonkeyPatch) -> None:
-    cargo("build", "--release", "--locked", "--quiet")
-    monkeypatch.setenv("PATH", f"{TARGET / 'release'}:{os.environ['PATH']}")
+    cargo("build", "--profile", "test", "--locked", "--quiet")  # so its tests compile the same
+    monkeypatch.setenv("PATH", f"{TARGET / 'debug'}:{os.environ['PATH']}")
     program = ["aqmlab-quic", "beside.toml", "--aqm", "codel", "--set", "links.link.rate=8 Mbit/s", "--seed", "2"]
     alone = subprocess.run(program, cwd=beside.parent, capture_output=True, text=True, check=True).stdout
     same = ["--aqm", "codel", "--set", "links.link.rate=8 Mbit/s", "--seed", "2"]

@@ -3,8 +3,9 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,6 @@ def node() -> Iterator[Engine]:
 @contextmanager
 def chromium() -> Iterator[Engine]:
     """A page of Chromium with the module."""
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        pytest.skip("chromium and chromedriver are not installed")
     with served(ROOT) as address, Browser() as browser:
         place = HOST.with_name("engine.mjs").relative_to(ROOT)
         browser.open(f"{address}/{place}", 1000)
@@ -58,40 +57,51 @@ def chromium() -> Iterator[Engine]:
         )
 
 
-@pytest.fixture(scope="module", params=[node, chromium])
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    """The engine in Node, and in a browser."""
-    with request.param() as found:
+@pytest.fixture(scope="module")
+def engines() -> Iterator[list[Engine]]:
+    """The native engine, that in Node, and that in Chromium where it is installed."""
+    with ExitStack() as opened:
+        found = [native, opened.enter_context(node())]
+        if shutil.which("chromium") and shutil.which("chromedriver"):
+            found.append(opened.enter_context(chromium()))
         yield found
 
 
-def without_wall(result: dict[str, Any]) -> dict[str, Any]:
-    engine = {name: value for name, value in result["engine"].items() if name != "wall"}
-    return result | {"engine": engine}
+def native(request: dict[str, Any]) -> dict[str, Any]:
+    """Answer as the module does."""
+    try:
+        result = aqmlab.run(request["name"], request.get("aqm"), seed=request["seed"])
+    except aqmlab.InputError as error:
+        return {"problems": str(error)}
+    return {"result": dict(result.measured)}
+
+
+def held(answer: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a result but for the time that it took, or nothing where it was refused."""
+    if "problems" in answer:
+        return None
+    engine = {name: value for name, value in answer["result"]["engine"].items() if name != "wall"}
+    return answer["result"] | {"engine": engine}
+
+
+def faults(engines: list[Engine], requests: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Ask every engine at the same time; yield what was answered otherwise than natively."""
+    with ThreadPoolExecutor() as pool:
+        for request in requests:
+            results = [held(answer) for answer in pool.map(lambda ask, what=request: ask(what), engines)]
+            if any(result != results[0] for result in results[1:]):
+                yield f"{request['name']} {request.get('aqm', '')}"
 
 
 @pytest.mark.nightly
-def test_results_are_the_native_ones(engine: Engine) -> None:
+def test_results_are_the_native_ones(engines: list[Engine]) -> None:
     names = [name for name in aqmlab.scenarios() if not name.startswith(LARGE)]
     assert len(names) > 180
-    for name in names:
-        answer = engine({"scenario": read(name)[1], "name": name})
-        assert without_wall(answer["result"]) == without_wall(dict(aqmlab.run(name, seed=1).measured)), name
+    assert list(faults(engines, ({"scenario": read(name)[1], "name": name, "seed": 1} for name in names))) == []
 
 
 @pytest.mark.nightly
-def test_every_scheme_has_its_native_results(engine: Engine) -> None:
+def test_every_scheme_has_its_native_results(engines: list[Engine]) -> None:
     name, text = read("li2014/table-15")
-    for scheme in aqmlab.schemes():
-        answer = engine({"scenario": text, "name": name, "aqm": scheme.name, "seed": 2})
-        native = native_of(name, scheme.name)
-        assert ("problems" in answer) == (native is None), scheme.name
-        assert native is None or without_wall(answer["result"]) == without_wall(native), scheme.name
-
-
-def native_of(name: str, aqm: str) -> dict[str, Any] | None:
-    """Return the native result, or nothing where the scheme is refused."""
-    try:
-        return dict(aqmlab.run(name, aqm, seed=2).measured)
-    except aqmlab.InputError:
-        return None
+    asked = {"scenario": text, "name": name, "seed": 2}
+    assert list(faults(engines, (asked | {"aqm": scheme.name} for scheme in aqmlab.schemes()))) == []

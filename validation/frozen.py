@@ -28,6 +28,8 @@ LARGE = ("networks/",)
 """Scenarios of ten thousand lines, which take minutes: `make bench` runs them."""
 BRIEF = ("rmcat-wireless",)
 """Suites whose scenarios take a second each, and are held under the schemes of the suite only."""
+AVERAGED = re.compile(r"boudi/.*-(40|50|60|80|100)$")
+"""Scenarios that the document of their paper holds, in averages and figures; those of lower rates stand alone, too."""
 EXTRA = ("fq-pi", "fq-red")
 """Schemes that no list shows, beside all that the list does."""
 ADDED = re.compile(r"\.(flows\.[^.]+|total)\.(dropped|drop_ratio)$")
@@ -81,7 +83,7 @@ def measure(task: tuple[str, str]) -> dict[str, Any]:
 
 def measure_all(only: frozenset[str]) -> dict[str, Any]:
     """Return every result by its name, or those of some schemes and papers."""
-    scenarios = [name for name in aqmlab.scenarios() if not name.startswith(LARGE)]
+    scenarios = [name for name in aqmlab.scenarios() if not (name.startswith(LARGE) or AVERAGED.match(name))]
     runs = [(scenario, aqm) for scenario in scenarios for aqm in schemes_of(scenario)]
     tasks = [(scenario, aqm) for scenario, aqm in runs if not only or halves(aqm)[0] in only]
     papers = [paper for paper in PAPERS if not only or paper in only]

@@ -27,8 +27,8 @@ UDP_HEADERS = 42
 
 CLOCK = "1 ms"
 """A jiffy of this kernel."""
-UNLIMITED = "bandwidth=10 Tbit/s"
-"""CAKE without a shaper of its own: in Linux its tins then have no rate."""
+UNLIMITED = "unlimited=true"
+"""CAKE without a shaper of its own: its tins then have no rate, and take turns."""
 
 Row = Mapping[str, Any]
 
@@ -51,6 +51,11 @@ class Case:
     def scheme(self) -> str:
         """The name of the scheme."""
         return self.setting.scheme.partition(":")[0]
+
+    @property
+    def takes_turns(self) -> bool:
+        """CAKE has several tins and no shaper of its own, so that they take turns."""
+        return "diffserv" in self.qdisc and "bandwidth" not in self.qdisc
 
     @property
     def laws(self) -> tuple[str, ...]:

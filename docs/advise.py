@@ -1,7 +1,7 @@
 """Measure the table of docs/advise.md: the advice for six lines, and the same candidates under 30 other seeds.
 
-`python docs/advise.py [WORD...]` measures the lines whose names have one of the words, or all, and leaves the rows of the
-others as they are. Half an hour for all on two cores; the cable takes eight minutes.
+`python docs/advise.py [WORD...]` measures the lines whose names have one of the words, or all, and leaves the rows of
+the others as they are. Half an hour for all on two cores; the cable takes eight minutes.
 """
 
 import re

@@ -90,11 +90,12 @@ def test_calls_over_wifi_share_the_air() -> None:
     assert run.stations["sender"].airtime_share == pytest.approx(run.stations["receiver"].airtime_share, rel=0.2)
 
 
-def test_the_wireless_cases_hold_where_each_flow_has_a_queue() -> None:
+def test_the_wireless_cases_but_one_hold_where_each_flow_has_a_queue() -> None:
     claims = compare_suite("rmcat-wireless", "fq-codel").claims
     judged = [each for each in claims if each.claim.schemes == ("FQ-CoDel",)]
     assert len(judged) == 17
-    assert {each.verdict for each in judged} == {"holds"}
+    failed = [each.claim.text for each in judged if each.verdict != "holds"]
+    assert failed == ["Beside TCP, calls use the air as TCP flows in their place do, behind FQ-CoDel"]
     assert {each.verdict for each in claims if each not in judged} == {"missing"}
 
 

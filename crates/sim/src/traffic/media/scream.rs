@@ -1,8 +1,12 @@
 //! SCReAMv2: a reference window that losses, marks and queueing delay reduce, and a media rate that follows it
-//! (draft-ietf-ccwg-rfc8298bis-screamv2, version of 2026; equations by its names).
+//! (draft-ietf-ccwg-rfc8298bis-screamv2-01 of July 2026; equations by its names).
 //!
-//! Departures: the base delay is the least of the whole run, as no clock drifts here. The threshold of the loss rate is that of
-//! Ericsson's implementation. The first window is what the first rate fills in the first round trip, for the draft leaves it open.
+//! Of what the draft leaves to choice it has what Ericsson's implementation has: the scale for queueing delay that varies
+//! (`REDUCE_JITTER`), the loss rate from which losses count, less backoff where the target is below what arrives, and the target
+//! of delay that follows other flows; it has no limit for policers. Departures: the base delay is the least of the whole run,
+//! as no clock drifts here. The first window is what the first rate fills in the first round trip, for the draft leaves it open.
+//! The range of the delay begins as nothing, as in Ericsson's implementation: with the draft's first value of `qdelay_max_avg`,
+//! the target, a window would grow at a tenth of its pace for seconds, as if delay varied.
 
 use super::control::{FeedbackRule, MediaControl, MediaReport, RateRange};
 use aqmlab_core::Span;
@@ -19,10 +23,12 @@ const MUL_INCREASE_FACTOR: f64 = 0.02;
 const VIRTUAL_RTT: f64 = 0.025;
 const L4S_AVG_G_UP: f64 = 1.0 / 8.0;
 const L4S_AVG_G_DOWN: f64 = 1.0 / 128.0;
+/// Of s_rtt, for a round trip, however many reports come in it (RFC 6298; RFC 7323, appendix G).
+const RTT_AVG_G: f64 = 1.0 / 8.0;
 const QDELAY_AVG_G: f64 = 1.0 / 4.0;
-const QDELAY_DEV_AVG_G: f64 = 1.0 / 64.0;
-const QDELAY_DEV_NORM: f64 = 0.025;
-const MIN_QUEUE_DELAY_DEV_SCALE: f64 = 0.1;
+const QDELAY_MIN_MAX_AVG_G: f64 = 1.0 / 16.0;
+const QDELAY_DEV_AVG_G: f64 = 1.0 / 32.0;
+const QDELAY_DEV_THRESHOLD: f64 = 0.01;
 const REF_WND_OVERHEAD_MIN: f64 = 1.5;
 const REF_WND_OVERHEAD_MAX: f64 = 3.0;
 const RATE_PACE_MIN: f64 = 50e3;
@@ -32,8 +38,10 @@ const RELAXED_PACING_LIMIT_LOW: f64 = 0.8;
 const PACKET_OVERHEAD: f64 = 20.0;
 const RATE_ADJUST_GAIN: f64 = 1.0 / 16.0;
 const FRAME_SIZE_DEV_ALPHA: f64 = 1.0 / 64.0;
-/// Share of lost packets from which losses count where there is little delay (Ericsson's implementation).
+/// Share of lost packets from which losses count where there is little delay.
 const LOSS_RATE_THRESHOLD: f64 = 0.01;
+const ACKED_BITRATE_MARGIN: f64 = 0.8;
+const BACKOFF_SCALE_LOW_TARGET_RATE: f64 = 0.25;
 /// Samples of the normalised queueing delay, one each 50 ms (RFC 8298), long and short.
 const NORM_HISTORY: usize = 200;
 const NORM_HISTORY_SHORT: usize = 50;
@@ -49,10 +57,13 @@ pub struct Scream {
     /// Window at the last congestion, the inflection point.
     ref_wnd_i: f64,
     s_rtt: Option<f64>,
+    last_s_rtt: f64,
     base_owd: f64,
     qdelay: f64,
     qdelay_avg: f64,
-    qdelay_dev_norm: f64,
+    qdelay_max_avg: f64,
+    qdelay_min_avg: f64,
+    qdelay_dev_avg: f64,
     qdelay_target: f64,
     norm_history: VecDeque<f64>,
     last_norm: f64,
@@ -69,7 +80,11 @@ pub struct Scream {
     has_marks: bool,
     last_congestion: f64,
     last_reaction: f64,
-    last_ref_wnd_i: f64,
+    ref_wnd_i_update_allowed: bool,
+    acked_bitrate: f64,
+    acked_since: f64,
+    last_acked_bitrate: f64,
+    frame_period: f64,
     max_bytes_in_flight: f64,
     max_bytes_in_flight_prev: f64,
     last_round: f64,
@@ -88,10 +103,13 @@ impl Scream {
             ref_wnd: MIN_REF_WND,
             ref_wnd_i: 1.0,
             s_rtt: None,
+            last_s_rtt: 0.0,
             base_owd: f64::INFINITY,
             qdelay: 0.0,
             qdelay_avg: 0.0,
-            qdelay_dev_norm: 0.0,
+            qdelay_max_avg: 0.0,
+            qdelay_min_avg: 0.0,
+            qdelay_dev_avg: 0.0,
             qdelay_target: QDELAY_TARGET_LO,
             norm_history: VecDeque::new(),
             last_norm: 0.0,
@@ -107,7 +125,11 @@ impl Scream {
             has_marks: false,
             last_congestion: 0.0,
             last_reaction: 0.0,
-            last_ref_wnd_i: f64::NEG_INFINITY,
+            ref_wnd_i_update_allowed: true,
+            acked_bitrate: 0.0,
+            acked_since: 0.0,
+            last_acked_bitrate: 0.0,
+            frame_period: 0.02,
             max_bytes_in_flight: 0.0,
             max_bytes_in_flight_prev: 0.0,
             last_round: 0.0,
@@ -126,13 +148,8 @@ impl Scream {
     }
 
     /// What is left of the threshold of delay variation.
-    fn calmness(&self) -> f64 {
-        let threshold = self.qdelay_dev_norm_th();
-        (threshold - self.qdelay_dev_norm) / threshold
-    }
-
-    fn qdelay_dev_norm_th(&self) -> f64 {
-        (0.1 * (1.0 - self.ref_wnd_ratio() / 0.1)).max(0.05)
+    fn ref_wnd_delay_scale(&self) -> f64 {
+        (1.0 - self.qdelay_dev_avg / QDELAY_DEV_THRESHOLD).clamp(0.0, 1.0)
     }
 
     /// Distance from the window of the last congestion, 0.1 to 1.
@@ -148,12 +165,15 @@ impl Scream {
                 self.ref_wnd = MIN_REF_WND.max(1.2 * self.range.start * report.rtt / 8.0);
                 report.rtt
             }
-            Some(old) => old + (report.rtt - old) / 8.0,
+            Some(old) => old + (report.rtt - old) * RTT_AVG_G * ((now - self.last_s_rtt) / old).min(1.0),
         });
+        self.last_s_rtt = now;
         for packet in &report.arrivals {
             let owd = packet.arrived - packet.sent;
             self.base_owd = self.base_owd.min(owd);
             self.qdelay = owd - self.base_owd;
+            self.qdelay_max_avg = self.qdelay_max_avg.max(self.qdelay).min(self.qdelay_target);
+            self.qdelay_min_avg = self.qdelay_min_avg.min(self.qdelay);
         }
         let round = VIRTUAL_RTT.min(self.rtt());
         if now - self.last_qdelay_avg >= round {
@@ -161,9 +181,10 @@ impl Scream {
                 true => self.qdelay,
                 false => QDELAY_AVG_G * self.qdelay + (1.0 - QDELAY_AVG_G) * self.qdelay_avg,
             };
-            let most = 1.5 * self.qdelay_dev_norm_th();
-            let sample = ((self.qdelay - QDELAY_DEV_NORM / 4.0) / QDELAY_DEV_NORM).clamp(0.0, most);
-            self.qdelay_dev_norm += QDELAY_DEV_AVG_G * (sample - self.qdelay_dev_norm);
+            self.qdelay_max_avg *= 1.0 - QDELAY_MIN_MAX_AVG_G;
+            self.qdelay_min_avg += QDELAY_MIN_MAX_AVG_G * (self.qdelay_max_avg - self.qdelay_min_avg);
+            let range = self.qdelay_max_avg - self.qdelay_min_avg;
+            self.qdelay_dev_avg += QDELAY_DEV_AVG_G * (range - self.qdelay_dev_avg);
             self.last_qdelay_avg = now;
         }
         self.delivered_this_rtt += report.arrivals.len() as f64;
@@ -184,6 +205,11 @@ impl Scream {
         let counts = self.loss_rate > LOSS_RATE_THRESHOLD || self.qdelay_avg > self.qdelay_target / 4.0;
         self.has_lost |= !report.lost.is_empty() && counts;
         self.has_marks |= report.arrivals.iter().any(|packet| packet.is_ce);
+        self.acked_since += report.newly_acked;
+        if now - self.last_acked_bitrate >= self.rtt().max(2.0 * self.frame_period) {
+            self.acked_bitrate = 8.0 * self.acked_since / (now - self.last_acked_bitrate);
+            (self.last_acked_bitrate, self.acked_since) = (now, 0.0);
+        }
         if now - self.last_norm >= NORM_HISTORY_STEP {
             self.last_norm = now;
             self.adjust_qdelay_target();
@@ -225,16 +251,17 @@ impl Scream {
         if !(is_loss || is_ce || is_virtual) {
             return;
         }
-        if now - self.last_ref_wnd_i > 10.0 * self.rtt() {
-            (self.last_ref_wnd_i, self.ref_wnd_i) = (now, self.ref_wnd);
+        if self.ref_wnd_i_update_allowed {
+            (self.ref_wnd_i, self.ref_wnd_i_update_allowed) = (self.ref_wnd, false);
         }
-        let far = (self.rtt() / VIRTUAL_RTT).max(1.0);
+        let is_low = self.target_bitrate < self.acked_bitrate * ACKED_BITRATE_MARGIN;
+        let less = if is_low { BACKOFF_SCALE_LOW_TARGET_RATE } else { 1.0 } / (self.rtt() / VIRTUAL_RTT).max(1.0);
         if is_loss {
             self.ref_wnd *= BETA_LOSS;
         } else if is_ce && self.is_l4s {
-            let mut backoff = self.l4s_alpha / 2.0 / far;
+            let mut backoff = self.l4s_alpha / 2.0 * less;
             if self.qdelay < self.qdelay_target * 0.25 {
-                backoff *= scl.max(0.25) * self.calmness().max(MIN_QUEUE_DELAY_DEV_SCALE);
+                backoff *= scl.max(0.25) * self.ref_wnd_delay_scale().max(0.25);
             }
             if now - self.last_reaction > 100.0 * self.rtt().max(VIRTUAL_RTT) {
                 self.ref_wnd = self.ref_wnd.min(self.max_bytes_in_flight_prev);
@@ -245,7 +272,7 @@ impl Scream {
         } else {
             let half = self.qdelay_target / 2.0;
             let alpha = ((self.qdelay_avg - half) / half).clamp(0.0, 1.0);
-            self.ref_wnd *= 1.0 - alpha / 2.0 / far;
+            self.ref_wnd *= 1.0 - alpha / 2.0 * less;
         }
         self.ref_wnd = self.ref_wnd.max(MIN_REF_WND);
         self.last_reaction = now;
@@ -261,11 +288,12 @@ impl Scream {
         let mut increment = (report.newly_acked - marked).max(0.0) * self.ref_wnd_ratio();
         increment *= (self.rtt() / VIRTUAL_RTT).min(1.0);
         increment *= scl.max(0.25);
-        increment *= self.calmness().max(MIN_QUEUE_DELAY_DEV_SCALE);
+        increment *= self.ref_wnd_delay_scale().max(0.1);
         increment *= 1.0 + MUL_INCREASE_FACTOR * self.ref_wnd / self.mss * post_congestion * scl;
         let most = self.max_bytes_in_flight.max(self.max_bytes_in_flight_prev) * BYTES_IN_FLIGHT_HEAD_ROOM + self.mss;
         if self.ref_wnd + increment <= most && self.target_bitrate < self.range.max {
             self.ref_wnd += increment;
+            self.ref_wnd_i_update_allowed |= increment > 0.0;
         }
     }
 
@@ -298,6 +326,7 @@ impl MediaControl for Scream {
     }
 
     fn on_frame(&mut self, size: f64, period: f64, waited: f64, _: f64) {
+        self.frame_period = period;
         let error = (waited - period / 4.0) / period;
         self.rate_adjust_factor = (self.rate_adjust_factor + error * RATE_ADJUST_GAIN).clamp(0.0, 0.5);
         let nominal = self.target_bitrate * period / 8.0;
@@ -319,8 +348,8 @@ impl MediaControl for Scream {
     }
 
     fn window(&self) -> f64 {
-        let calm = self.calmness().max(0.0);
-        self.ref_wnd * (REF_WND_OVERHEAD_MIN + (REF_WND_OVERHEAD_MAX - REF_WND_OVERHEAD_MIN) * calm)
+        let spread = REF_WND_OVERHEAD_MAX - REF_WND_OVERHEAD_MIN;
+        self.ref_wnd * (REF_WND_OVERHEAD_MIN + spread * self.ref_wnd_delay_scale())
     }
 
     fn feedback(&self) -> FeedbackRule {
@@ -416,6 +445,68 @@ mod tests {
     }
 
     #[test]
+    fn delay_that_varies_slows_the_growth_and_a_steady_delay_does_not() {
+        let mut law = scream(true);
+        law.on_report(&report(0.2, 0, 1, 0));
+        let mut late = report(0.3, 1, 1, 0);
+        late.arrivals[0].arrived += 0.032;
+        law.on_report(&late);
+        // The range was 0 to 32 ms, comes to 30 and 30/16 ms, and 1/32 of 28.125 is 0.879 ms of the threshold's 10.
+        close(law.qdelay_dev_avg, 0.028_125 / 32.0);
+        close(law.ref_wnd_delay_scale(), 1.0 - 0.087_890_625);
+        close(law.window(), law.ref_wnd * (1.5 + 1.5 * (1.0 - 0.087_890_625)));
+        for i in 2..200 {
+            let mut late = report(0.2 + 0.1 * f64::from(i), i, 1, 0);
+            late.arrivals[0].arrived += 0.02;
+            law.on_report(&late);
+        }
+        assert!(law.ref_wnd_delay_scale() > 0.7, "{}", law.ref_wnd_delay_scale());
+    }
+
+    #[test]
+    fn the_window_of_the_last_congestion_is_that_from_which_it_fell_after_it_had_grown() {
+        let mut law = scream(false);
+        law.on_report(&report(0.2, 0, 10, 5));
+        close(law.ref_wnd_i, 15_000.0);
+        law.on_report(&report(0.3, 10, 10, 5));
+        close(law.ref_wnd, 9_600.0); // falls again, and has not grown: nothing is in flight
+        close(law.ref_wnd_i, 15_000.0);
+        law.on_sent(1000.0, 20_000.0, 0.3);
+        law.on_report(&report(0.4, 20, 10, 5));
+        let grown = law.ref_wnd;
+        law.on_report(&report(0.5, 30, 10, 5));
+        close(law.ref_wnd_i, grown);
+    }
+
+    #[test]
+    fn a_window_falls_by_a_quarter_where_the_target_is_below_what_arrives() {
+        let mut law = scream(true);
+        law.on_report(&report(0.2, 0, 10, 0));
+        (law.acked_bitrate, law.last_acked_bitrate) = (2.0 * law.target_bitrate, 0.3);
+        let before = law.ref_wnd;
+        law.on_report(&report(0.3, 10, 10, 10));
+        // alpha = 1/8; halved, over four virtual round trips: 1/64, and a quarter of it.
+        close(law.ref_wnd, before * (1.0 - 1.0 / 256.0));
+    }
+
+    #[test]
+    fn the_round_trip_is_averaged_by_time_however_many_reports_come() {
+        let [mut few, mut many] = [scream(true), scream(true)];
+        for (law, reports) in [(&mut few, 1), (&mut many, 10)] {
+            law.on_report(&report(0.2, 0, 1, 0));
+            for i in 1..=reports {
+                law.on_report(&MediaReport {
+                    rtt: 0.2,
+                    ..report(0.2 + 0.1 * f64::from(i) / f64::from(reports), i, 1, 0)
+                });
+            }
+        }
+        close(few.rtt(), 0.1 + 0.1 / 8.0);
+        // Ten steps come a little closer to where one would lead: what is left is less each time.
+        assert!((many.rtt() / few.rtt() - 1.0).abs() < 0.02, "{} and {}", many.rtt(), few.rtt());
+    }
+
+    #[test]
     fn frames_that_wait_or_exceed_their_share_lower_the_rate() {
         let mut law = scream(true);
         law.on_report(&report(0.2, 0, 1, 0));
@@ -442,7 +533,7 @@ mod tests {
     fn two_marks_a_round_trip_are_the_equilibrium_of_l4s() {
         let mut law = Scream::new(RateRange { start: 1e6, min: 1e5, max: 1e9 }, 1360.0, true);
         (law.s_rtt, law.base_owd, law.ref_wnd) = (Some(0.025), 0.0125, 136_000.0);
-        (law.l4s_alpha, law.last_ref_wnd_i, law.ref_wnd_i) = (0.02, 9.9, 68_000.0);
+        (law.l4s_alpha, law.ref_wnd_i_update_allowed, law.ref_wnd_i) = (0.02, false, 68_000.0);
         (law.last_reaction, law.last_congestion) = (9.97, 9.99);
         law.max_bytes_in_flight_prev = 136_000.0;
         let packet =

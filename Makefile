@@ -97,6 +97,7 @@ nightly: build site wheel engine-wasm  ## Run the property tests over thousands 
 soak: build  ## Run what is too long for a night: property tests, readers, faults of BBRv3, a tournament; an hour or two
 	AQMLAB_CASES=50000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	$(MAKE) fuzz CASES=5000000
+	$(BIN)/python validation/frozen.py --whole
 	$(BIN)/python -m pytest -q -n auto -m soak
 
 CASES ?= 200000

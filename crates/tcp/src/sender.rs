@@ -346,7 +346,7 @@ impl Sender {
     }
 
     /// Sends what the window allows, at most `burst` segments.
-    #[inline]
+    #[inline(always)] // for each ACK
     pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink, burst: u32) {
         if matches!(self.recovery, LossRecovery::Sack(_)) {
             return self.sack_send_allowed(now, params, net, burst);

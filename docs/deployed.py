@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 import matplotlib as mpl
+import tables
 from matplotlib.figure import Figure
 
 import aqmlab
@@ -70,13 +71,12 @@ class Table:
     def markdown(self) -> str:
         """Return the table as measured: mean ± half-width of the 95 % interval; in italics, promises broken."""
         outcomes = iter(measure(self.tasks()))
-        lines = [["", *(column.head for column in self.columns)], ["---"] * (1 + len(self.columns))]
+        heads, rows = ["", *(column.head for column in self.columns)], list[list[str]]()
         for row in self.rows:
             cells = [text(column, [column.value(next(outcomes)) for _ in SEEDS]) for column in self.columns]
-            lines.append([row.head or labels.marked(f"`{row.aqm}`", row.aqm), *cells])
-        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        marks = labels.footnote(line[0] for line in lines)
-        return f"{table}\n\n{marks}" if marks else table
+            rows.append([row.head or labels.marked(f"`{row.aqm}`", row.aqm), *cells])
+        marks = labels.footnote(row[0] for row in rows)
+        return tables.table(heads, rows) + (f"\n\n{marks}" if marks else "")
 
 
 def measure(tasks: Sequence[Task]) -> list[RunResult]:

@@ -13,6 +13,7 @@ from shlex import quote
 import api
 import measures
 from beside_linux import as_linux
+from tables import table
 
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
@@ -381,12 +382,6 @@ def curves(expected: Iterable[Expected]) -> list[str]:
         if (column, told.of) in called:
             found.append(f"{place}.{called[column, told.of]}")
     return list(dict.fromkeys(found))
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def text(*parts: str) -> str:

@@ -8,13 +8,14 @@ table stands between
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
+from tables import table
 
 import aqmlab
 from aqmlab import own
@@ -35,7 +36,7 @@ FIRST, EPISODES, SEEDS = 100, 60, 20
 
 def declared() -> dict[str, str]:
     """Tables of what an environment knows by name."""
-    scale = {name: f"x/(\\|x\\| + {g.reference})" if g.reference else "√x" for name, g in GAUGES.items()}
+    scale = {name: f"x/(|x| + {g.reference})" if g.reference else "√x" for name, g in GAUGES.items()}
     return {
         "gauges": table(
             ["name", "unit", "meaning", "scaled"],
@@ -124,11 +125,6 @@ def speed() -> dict[str, str]:
         "speed": table(heads, rows),
         "memory": f"{memory['count']:.0f} environments with Table 1 take {memory['bytes'] / 1e6:.0f} MB.",
     }
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of Markdown."""
-    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
 
 
 def filled(text: str, written: dict[str, str]) -> str:

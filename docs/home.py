@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import tables
+
 from aqmlab.laws import OF_CALLS, of_call
 from aqmlab.present import labels
 from aqmlab.runs.comparison import Comparison
@@ -34,7 +36,7 @@ PICTURE = tuple(f"flows.call-up.{name}" for name in ("media.frame_delay_p95", "g
 """What is told of the picture of a call."""
 
 
-def table() -> str:
+def delays() -> str:
     """Return the table as measured, mean ± half-width of the 95 % interval."""
     found = {each.scenario.name: each for each in compare_all(chosen("home"), SCHEMES, SEEDS, set=LINE)}
     rows = []
@@ -44,7 +46,7 @@ def table() -> str:
             summary = found[scenario].summary(scheme, measure)
             cells.append(find(measure).show(summary.mean, summary.half_width) if summary else "–")
         rows.append([labels.marked(f"`{scheme}`", scheme), *cells])
-    return _written(["", *COLUMNS], rows)
+    return tables.table(["", *COLUMNS], rows)
 
 
 def calls() -> str:
@@ -53,7 +55,7 @@ def calls() -> str:
         compare(CALL, SCHEMES, SEEDS, set={**LINE, **of_call(load(CALL), law)}, measures=PICTURE) for law in OF_CALLS
     ]
     rows = [[f"`{scheme}`", *(_picture(found, scheme) for found in by_law)] for scheme in SCHEMES]
-    return _written(["", *(f"`{law}`" for law in OF_CALLS)], rows)
+    return tables.table(["", *(f"`{law}`" for law in OF_CALLS)], rows)
 
 
 def _picture(found: Comparison, scheme: str) -> str:
@@ -64,11 +66,6 @@ def _picture(found: Comparison, scheme: str) -> str:
     return ", ".join(shown)
 
 
-def _written(heads: list[str], rows: list[list[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def filled(text: str, name: str, made: str) -> str:
     """Return the page with a table in its place."""
     head, begin, rest = text.partition(f"<!-- {name} -->\n")
@@ -76,5 +73,5 @@ def filled(text: str, name: str, made: str) -> str:
 
 
 if __name__ == "__main__":
-    text = filled(PAGE.read_text(encoding="utf-8"), "home", table())
+    text = filled(PAGE.read_text(encoding="utf-8"), "home", delays())
     PAGE.write_text(filled(text, "calls", calls()), encoding="utf-8")

@@ -7,8 +7,10 @@ python/aqmlab/study/ledgers/sensitivity.
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+
+from tables import table
 
 import aqmlab
 from aqmlab.study.claims import VERDICTS, Checked
@@ -80,12 +82,6 @@ def summary() -> str:
     total = ["all", *(str(sum(int(row[i]) for row in rows)) for i in range(1, len(rows[0])))]
     heads = ["paper", "sentences", *(f"{verdict.mark} {kind}" for kind, verdict in VERDICTS.items())]
     return table(heads, [*rows, total])
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def main() -> None:

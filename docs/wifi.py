@@ -8,6 +8,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from tables import table
 
 import aqmlab
 from aqmlab.present.plots import style
@@ -39,12 +40,6 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    """A table of Markdown."""
-    lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def flood() -> str:
     """Airtime and goodput of flooded stations."""
     rows = []
@@ -57,7 +52,7 @@ def flood() -> str:
         cells = [f"{share:.1f} %" for share in shares] + [f"{rate:.1f}" for rate in (fast, slow, 2 * fast + slow)]
         rows.append([state, *cells, f"{frames:.1f}"])
     heads = ["Access point", "airtime, each fast", "slow", "Mbit/s, each fast", "slow", "all", "MPDUs of a fast A-MPDU"]
-    return table(heads, rows)
+    return table(heads, rows, of_numbers=True)
 
 
 def anomaly() -> tuple[str, dict[str, dict[str, float]]]:
@@ -69,7 +64,9 @@ def anomaly() -> tuple[str, dict[str, dict[str, float]]]:
         delays[state] = {name: 1e3 * mean([_there(run, name) for run in found]) for name in ("fast", "slow", "idle")}
         cells = [f"{rates[0] / 2:.1f}", f"{rates[1]:.1f}", *(f"{delay:.0f}" for delay in delays[state].values())]
         rows.append([state, *cells])
-    return table(["Access point", "Mbit/s, each fast", "slow", "ms, fast", "slow", "idle"], rows), delays
+    return table(
+        ["Access point", "Mbit/s, each fast", "slow", "ms, fast", "slow", "idle"], rows, of_numbers=True
+    ), delays
 
 
 def _there(run: RunResult, name: str) -> float:
@@ -87,7 +84,7 @@ def thirty() -> str:
         rates = [mean([run.flows[f"down-{name}"].goodput / 1e6 for run in found]) for name in ("fast", "slow")]
         share = 100 * mean([run.stations["slow"].airtime_share for run in found])
         rows.append([state, f"{rates[0]:.1f}", f"{rates[1]:.2f}", f"{share:.1f} %"])
-    return table(["Access point", "Mbit/s, 29 fast together", "slow", "airtime of the slow one"], rows)
+    return table(["Access point", "Mbit/s, 29 fast together", "slow", "airtime of the slow one"], rows, of_numbers=True)
 
 
 def codel() -> str:
@@ -103,7 +100,7 @@ def codel() -> str:
             wait = 1e3 * mean([run.links["station-down"].queue_delay_mean or 0 for run in found])
             cells.append(f"{goodput:.1f}, {wait:.0f}")
         rows.append([f"{stations} of {rate:g} Mbit/s", *cells])
-    return table(["Stations", *CONSTANTS], rows)
+    return table(["Stations", *CONSTANTS], rows, of_numbers=True)
 
 
 def picture(delays: dict[str, dict[str, float]]) -> Figure:

@@ -4,17 +4,14 @@
 built. Rates are such that packets of the two do not keep step.
 """
 
-import json
-import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import kernel_guest
+
 import aqmlab
 from aqmlab import _core
-from aqmlab.kernel.images import newest
 from aqmlab.tc import netlink
 
 HERE = Path(__file__).parent
@@ -73,8 +70,7 @@ CASES = [Case(rate, share) for rate in (5, 20, 100, 500) for share in (0.011, 0.
 
 def rows() -> dict[str, list[float]]:
     """Return what the kernel gave each, Mbit/s, by case."""
-    found = map(json.loads, ROWS.read_text(encoding="utf-8").splitlines())
-    return {row["name"]: row["given"] for row in found}
+    return kernel_guest.given(ROWS)
 
 
 def differing(case: Case, given: list[float]) -> list[str]:
@@ -87,21 +83,7 @@ def differing(case: Case, given: list[float]) -> list[str]:
     ]
 
 
-def measure() -> None:
-    """Have the kernel do all cases, and store what it gave."""
-    with tempfile.TemporaryDirectory() as folder:
-        cases, out = Path(folder, "cases.json"), Path(folder, "rows.jsonl")
-        cases.write_text(json.dumps([case.order() for case in CASES]))
-        options = ("mem=512M", "time-travel=inf-cpu", "seccomp=auto", "quiet", f"uml_dir={folder}/")
-        root = ("rootfstype=hostfs", "rootflags=/", "rw", f"init={HERE}/linux/init.sh", "con=null", "con0=null,fd:1")
-        told = (f"HERE={HERE}/kernel", "PROGRAM=cake_mq_guest.py", f"CASES={cases}", f"ROWS={out}")
-        subprocess.run(
-            [newest().path, *options, *root, *told], stdin=subprocess.DEVNULL, start_new_session=True, check=False
-        )
-        shutil.copy(out, ROWS)
-
-
 if __name__ == "__main__":
-    measure()
+    kernel_guest.measure("cake_mq_guest.py", [case.order() for case in CASES], ROWS)
     for each in CASES:
         print(*(differing(each, rows()[each.name]) or [f"{each.name}: agrees"]), sep="\n")

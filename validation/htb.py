@@ -5,17 +5,14 @@ gave each, set up by the lines that `tc.write_tree` writes. Run as a program, it
 kernel is built.
 """
 
-import json
-import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import kernel_guest
+
 import aqmlab
 from aqmlab import _core, tc
-from aqmlab.kernel.images import newest
 
 HERE = Path(__file__).parent
 ROWS = HERE / "kernel" / "htb.jsonl"
@@ -176,8 +173,7 @@ EXCEPTIONS = {
 
 def rows() -> dict[str, dict[str, float]]:
     """Return what the kernel gave each leaf, Mbit/s, by tree."""
-    found = map(json.loads, ROWS.read_text(encoding="utf-8").splitlines())
-    return {row["name"]: row["given"] for row in found}
+    return kernel_guest.given(ROWS)
 
 
 def differing(tree: Tree, given: dict[str, float]) -> list[str]:
@@ -190,21 +186,7 @@ def differing(tree: Tree, given: dict[str, float]) -> list[str]:
     ]
 
 
-def measure() -> None:
-    """Have the kernel do all trees, and store what it gave."""
-    with tempfile.TemporaryDirectory() as folder:
-        cases, out = Path(folder, "cases.json"), Path(folder, "rows.jsonl")
-        cases.write_text(json.dumps([tree.order() for tree in TREES]))
-        options = ("mem=512M", "time-travel=inf-cpu", "seccomp=auto", "quiet", f"uml_dir={folder}/")
-        root = ("rootfstype=hostfs", "rootflags=/", "rw", f"init={HERE}/linux/init.sh", "con=null", "con0=null,fd:1")
-        told = (f"HERE={HERE}/kernel", "PROGRAM=htb_guest.py", f"CASES={cases}", f"ROWS={out}")
-        subprocess.run(
-            [newest().path, *options, *root, *told], stdin=subprocess.DEVNULL, start_new_session=True, check=False
-        )
-        shutil.copy(out, ROWS)
-
-
 if __name__ == "__main__":
-    measure()
+    kernel_guest.measure("htb_guest.py", [tree.order() for tree in TREES], ROWS)
     for each in TREES:
         print(*(differing(each, rows()[each.name]) or [f"{each.name}: agrees"]), sep="\n")

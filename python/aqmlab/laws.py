@@ -25,7 +25,7 @@ OF_CALLS = (*ADAPTIVE, "constant")
 """Laws that a call may have."""
 
 
-class CongestionControl:
+class CongestionControl(own.Declared):
     """A user's congestion-control law. Declare parameters (`Param`) and override hooks; each sender has an instance.
 
     A class has a `name` (by default its own, in small letters: MyLaw is "my-law") and a `title` for tables. A hook that
@@ -33,9 +33,7 @@ class CongestionControl:
     slower than one in Rust or C. InputError if the class cannot be used.
     """
 
-    name: ClassVar[str]
     title: ClassVar[str]
-    _parameters: ClassVar[Parameters]
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Add the class to the catalogue of laws, where it replaces an earlier class of the same name."""
@@ -43,18 +41,6 @@ class CongestionControl:
         cls.name = str(cls.__dict__.get("name", own.dashed(cls.__name__)))
         cls.title = str(cls.__dict__.get("title", cls.__name__))
         cls._parameters = _declare(cls)
-
-    def __init__(self, **parameters: str | float | bool) -> None:
-        given = {name: own.as_text(value) for name, value in parameters.items()}
-        self.__dict__.update(self._parameters.read(list(given.items())))
-        self._given = given
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self}>"
-
-    def __str__(self) -> str:
-        """Return the law as it is written on the command line: "my-law:gain=2"."""
-        return own.spelled(self.name, self._given)
 
     def on_ack(self, window: Window, facts: AckFacts) -> None:
         """Open the window: an ACK of new data has come, outside fast recovery, that tells of no new mark."""
@@ -165,13 +151,12 @@ def _declare(cls: type[CongestionControl]) -> Parameters:
     for name, item in cls.__dict__.items():
         if name.startswith("on_") and name not in HOOKS and callable(item):
             raise unknown(f"{cls.name}.{name}", "no hook is called", name, HOOKS)
-    summary, _, rest = (inspect.cleandoc(cls.__doc__ or "") or cls.title).partition("\n")
     return _core.declare_law(
         cls,
         cls.name,
         cls.title,
         f"{cls.__module__}.{cls.__qualname__}",
-        f"{summary}\n{rest}",
+        inspect.cleandoc(cls.__doc__ or "") or cls.title,
         [own.declared(name, param) for name, param in params.items()],
         [hook for hook in HOOKS if getattr(cls, hook) is not getattr(CongestionControl, hook)],
     )

@@ -37,7 +37,7 @@ def held(folder: Path, field: str, others: str) -> Iterator[None]:
                 field,
                 f"{folder}: {others} is at work in it ({_holder(folder)}); wait for its end, or choose another folder",
             ) from None
-        _write(file.fileno(), {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()})
+        _write(file.fileno(), {"pid": os.getpid(), "host": socket.gethostname(), "since": time_now()})
         try:
             yield
         finally:
@@ -75,5 +75,6 @@ def _holder(folder: Path) -> str:
     return "it has not said which"
 
 
-def _now() -> str:
+def time_now() -> str:
+    """Return the time as it stands in files, in UTC."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")

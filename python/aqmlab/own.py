@@ -10,7 +10,7 @@ from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from aqmlab import _core, catalogue
 from aqmlab._core import Packet, Parameters, Queue, Verdict
@@ -63,13 +63,25 @@ class Param:
         return self
 
 
-class Own(Protocol):
-    """A class of a user's that has a name in a catalogue."""
+class Declared:
+    """A class of a user's: it has a name in a catalogue, and its parameters are declared (`Param`)."""
 
     name: ClassVar[str]
+    _parameters: ClassVar[Parameters]
+
+    def __init__(self, **parameters: str | float | bool) -> None:
+        self._given = {name: as_text(value) for name, value in parameters.items()}
+        self.__dict__.update(self._parameters.read(list(self._given.items())))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+    def __str__(self) -> str:
+        """Return it as it is written on the command line, or in a scenario: "my-aqm:gain=2"."""
+        return spelled(self.name, self._given)
 
 
-class Aqm(_core.Scheme):
+class Aqm(Declared, _core.Scheme):
     """A user's scheme. Declare parameters, override hooks; only hooks that are overridden are called.
 
     A class has a `name` (by default its own, in small letters: MyAqm is "my-aqm"), a `title` for tables, a `tick` (the
@@ -81,11 +93,9 @@ class Aqm(_core.Scheme):
     queues are valid during the call only. Each run has its own instance. InputError if the class cannot be used.
     """
 
-    name: ClassVar[str]
     title: ClassVar[str]
     tick: str | float | None = None
     observables: ClassVar[Mapping[str, str]] = {"p": "ratio"}
-    _parameters: ClassVar[Parameters]
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Add the class to the catalogue, where it replaces an earlier class of the same name."""
@@ -98,15 +108,7 @@ class Aqm(_core.Scheme):
     def __init__(self, **parameters: str | float | bool) -> None:
         if type(self) is Aqm:
             raise TypeError("aqmlab.Aqm is not a scheme itself; write a subclass")
-        self._given = {name: as_text(value) for name, value in parameters.items()}
-        self.__dict__.update(self._parameters.read(list(self._given.items())))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self}>"
-
-    def __str__(self) -> str:
-        """Return the scheme as it is written on the command line: "my-aqm:gain=2"."""
-        return spelled(self.name, self._given)
+        super().__init__(**parameters)
 
     def reset(self, queue: Queue) -> None:
         """Prepare for a queue like this one, before the first packet. ValueError refuses the parameters."""
@@ -221,13 +223,12 @@ def _declare(cls: type[Aqm]) -> Parameters:
     params = params_of(cls)
     for name in params.keys() & TAKEN:
         raise InputError(f"{cls.name}.{name}", "no parameter can be called so")
-    summary, _, rest = (inspect.cleandoc(cls.__doc__ or "") or cls.title).partition("\n")
     return _core.declare(
         cls,
         cls.name,
         cls.title,
         f"{cls.__module__}.{cls.__qualname__}",
-        f"{summary}\n{rest}",
+        inspect.cleandoc(cls.__doc__ or "") or cls.title,
         [declared(name, param) for name, param in params.items()],
         [(name, unit, f"self.{name}") for name, unit in _observables(cls).items()],
         [hook for hook in HOOKS if getattr(cls, hook) is not getattr(Aqm, hook)],
@@ -288,7 +289,7 @@ LISTED = {"aqm": "aqms", "law": "tcps"}
 """What `aqmlab list` calls the names that a field takes."""
 
 
-def in_file(field: str, file: str, rest: str, base: type[Own], what: str) -> str:
+def in_file(field: str, file: str, rest: str, base: type[Declared], what: str) -> str:
     """Return the name, with its parameters, of a `base` that a Python file defines; `rest` is [Class][:k=v,...].
 
     InputError about `field` if there is none, or no single one; `what` says in a word what is looked for.
@@ -306,12 +307,12 @@ def in_file(field: str, file: str, rest: str, base: type[Own], what: str) -> str
     return f"{name}:{parameters}" if parameters else name
 
 
-def defines(field: str, file: str, base: type[Own]) -> bool:
+def defines(field: str, file: str, base: type[Declared]) -> bool:
     """Return whether a Python file defines a class of that kind. InputError about `field` if it cannot be read."""
     return bool(_classes(field, file, base))
 
 
-def _classes(field: str, file: str, base: type[Own]) -> dict[str, type[Own]]:
+def _classes(field: str, file: str, base: type[Declared]) -> dict[str, type[Declared]]:
     """The classes of one kind that a file defines, by name."""
     path = Path(file)
     if not path.is_file():

@@ -27,7 +27,7 @@ interface Drawn {
 }
 
 /** Lines across the panels of a quantity, in its unit: published values, what a lesson points at. */
-export type Levels = (lane: number | null, quantity: Quantity) => Level[];
+type Levels = (lane: number | null, quantity: Quantity) => Level[];
 
 export class Curves {
   /** Seconds shown, up to now; null for the whole run. */

@@ -15,7 +15,7 @@ export interface Step {
   lane?: number | null;
 }
 
-export interface Try {
+interface Try {
   title: string;
   html: string;
   open: Opening & { type: "open" };

@@ -6,7 +6,7 @@ import type { Part, Quantity } from "./quantities";
 import type { Rows } from "./rows";
 import { short } from "./scale";
 
-export interface Stretch {
+interface Stretch {
   mean: number;
   least: number;
   most: number;

@@ -9,7 +9,7 @@ const LINK = ["queue_mean", "queue_std", "queue_delay_mean", "queue_delay_p99", 
 const TOTAL = ["goodput", "jain", "packet_delay_mean"];
 
 /** A published value of a measure under a scheme of the run. */
-export type PublishedMeasure = (lane: number, measure: string) => number | null;
+type PublishedMeasure = (lane: number, measure: string) => number | null;
 
 export class Measures {
   published: PublishedMeasure = () => null;

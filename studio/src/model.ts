@@ -8,7 +8,7 @@ import { Rows } from "./rows";
 import { type Session } from "./session";
 
 /** What is taken in turns: a run was opened, the present changed, a frame came, measures, marks, a change by hand. */
-export type Topic = "opened" | "state" | "frame" | "measured" | "marks" | "changed";
+type Topic = "opened" | "state" | "frame" | "measured" | "marks" | "changed";
 
 /** Where an earlier way went on after the mark: pale behind the new one. */
 export interface Earlier {

@@ -12,7 +12,7 @@ export interface Line {
 }
 
 /** A line behind the others: the way taken before a rewind. */
-export interface Ghost {
+interface Ghost {
   x: Float32Array;
   y: Float32Array;
 }

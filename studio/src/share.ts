@@ -11,7 +11,7 @@ export interface Sight {
   window: number | null;
 }
 
-export interface Shared extends Sight {
+interface Shared extends Sight {
   opening: Opening;
   changes: (Change & { lane: number | null })[];
   now: number;

@@ -3,7 +3,7 @@
 use crate::sheet::{Assignment, CurveMeasure, ExerciseTask, TaskKind, TaskStep};
 use aqmlab_core::{Problem, Problems, Span, Time, problem};
 use aqmlab_scenario::{SchemeAssignment, parse};
-use aqmlab_sim::{ColumnSource, Options, RunError, Simulation};
+use aqmlab_sim::{ColumnSource, Options, Simulation};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl Assignment<'_> {
         let mut samples = Vec::new();
         for step in steps {
             sample(&mut simulation, step.at, every, curve, &mut samples)?;
-            simulation.set(&step.path, &self.filled(&step.value)).map_err(failed)?;
+            simulation.set(&step.path, &self.filled(&step.value))?;
         }
         sample(&mut simulation, until, every, curve, &mut samples)?;
         Ok(samples)
@@ -92,7 +92,7 @@ fn sample(
 ) -> Result<(), Problems> {
     let (column, width) = place(simulation, curve)?;
     let mut rows = Vec::new();
-    simulation.sample_until(Time::ZERO + Span::from_seconds(until), every, &[], &mut rows).map_err(failed)?;
+    simulation.sample_until(Time::ZERO + Span::from_seconds(until), every, &[], &mut rows)?;
     for row in rows.chunks(width) {
         let time = every.seconds() * (samples.len() + 1) as f64;
         samples.push(((time * 1e6).round() / 1e6, f64::from(row[column])));
@@ -118,13 +118,6 @@ fn place(simulation: &Simulation, curve: &str) -> Result<(usize, usize), Problem
     let found = names.iter().position(|name| name == curve);
     let found = found.ok_or_else(|| Problem::new("curve", problem::unknown("curve", curve, &known)))?;
     Ok((found, columns.len()))
-}
-
-fn failed(error: RunError) -> Problems {
-    match error {
-        RunError::Input(problems) => problems,
-        other => Problems::one("", other.to_string()),
-    }
 }
 
 /// What is seen of the values of a curve.

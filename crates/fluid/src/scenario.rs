@@ -5,8 +5,7 @@ use crate::{Class, Difference, Model, SignalShare, SolverOptions, Summary, Traje
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
-use aqmlab_scenario::{AqmChoice, Scenario, SchemeAssignment};
-use aqmlab_scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
+use aqmlab_scenario::{AqmChoice, FlowSpec, LinkSpec, RateChanges, Scenario, SchemeAssignment, Traffic};
 use serde::Serialize;
 
 /// Classes that a group of flows with random round trips or starts is divided into, at most.
@@ -233,8 +232,14 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     for key in link.impairments.keys() {
         refuse(format!("links.{}.{key}", link.name), "impairments have no place in the fluid model; leave it out");
     }
-    let marked = scenario.flows.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
-    for flows in &scenario.flows {
+    check_flows(&scenario.flows, &mut problems);
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+}
+
+fn check_flows(groups: &[FlowSpec], problems: &mut Vec<Problem>) {
+    let mut refuse = |path: String, reason: &str| problems.push(Problem::new(path, reason));
+    let marked = groups.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
+    for flows in groups {
         let path = |key: &str| format!("flows.{}.{key}", flows.name);
         if flows.phases {
             refuse(path("phases"), "phases of a sender have no place in the fluid model; leave it out");
@@ -259,7 +264,6 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
             refuse(path("ecn"), "the fluid model has all flows marked or none; write the same for every group");
         }
     }
-    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
 /// One flow as it is drawn: round trip, start and stop, s.

@@ -3,6 +3,7 @@
 //!
 //! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
+mod catalogue;
 mod columns;
 mod controller;
 mod environment;
@@ -18,25 +19,23 @@ mod live;
 mod measures;
 mod output;
 mod own;
+mod scenario;
 mod simulation;
 mod toml_text;
 
-use aqmlab_aqm::cost::{Cost, measure};
 use aqmlab_aqm::schemes::fuzzy;
-use aqmlab_aqm::{OWN, SchemeEntry, Signal, Standing, entries, entry};
+use aqmlab_aqm::{OWN, entry};
 use aqmlab_core::problem::{self, ProblemKind, unknown};
-use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate};
+use aqmlab_core::{Problem, Problems, Rate};
 use aqmlab_exercise::Known;
-use aqmlab_scenario::{AqmChoice, SchemeAssignment, of_table, parse_file};
+use aqmlab_scenario::{AqmChoice, SchemeAssignment};
 use aqmlab_sim::{Options, RunError};
-use aqmlab_tcp::cc::Needs;
-use aqmlab_tcp::{EcnFeedback, Profile, TcpParams};
 use output::{PacketTrace, Run};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use serde_json::json;
+use scenario::Scenario;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -124,150 +123,6 @@ impl Watch {
     #[getter]
     fn now(&self) -> f64 {
         self.0.now().seconds()
-    }
-}
-
-/// A checked scenario, and what it was read from, so that it can travel to another process.
-#[pyclass(frozen, module = "aqmlab._core")]
-struct Scenario(Arc<aqmlab_scenario::Scenario>, Source);
-
-/// Text and overrides, as [`Scenario::parse`] takes them.
-struct Source(String, Vec<(String, String)>);
-
-#[pymethods]
-impl Scenario {
-    /// Reads TOML text; `overrides` are (path, value) pairs as of `--set`, `file` is where the text is from.
-    #[staticmethod]
-    #[pyo3(signature = (text, name, overrides=Vec::new(), file=None))]
-    fn parse(text: &str, name: &str, overrides: Vec<(String, String)>, file: Option<&str>) -> PyResult<Self> {
-        let parsed = parse_file(text, name, file.unwrap_or(name), &overrides).map_err(refused)?;
-        Ok(Scenario(Arc::new(parsed), Source(text.to_owned(), overrides)))
-    }
-
-    /// Reads values instead of text: what a file would say, as a dictionary.
-    #[staticmethod]
-    #[pyo3(signature = (values, name, overrides=Vec::new()))]
-    fn of(values: &Bound<'_, PyDict>, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        let table = toml_text::table(values)?;
-        let text = table.to_string();
-        let read = of_table(table, name, &overrides).map_err(refused)?;
-        Ok(Scenario(Arc::new(read), Source(text, overrides)))
-    }
-
-    /// The scenario with another group of flows: what a file would say of it, as a dictionary.
-    fn with_flows(&self, group: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let flows = toml::Table::from_iter([("flows".to_string(), vec![toml_text::table(group)?].into())]);
-        Self::parse(&format!("{}\n{flows}", self.text()), &self.0.name, self.overrides(), None)
-    }
-
-    #[new]
-    fn new(text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        Self::parse(text, name, overrides, None)
-    }
-
-    fn __repr__(&self) -> String {
-        let flows: u64 = self.0.flows.iter().map(|flows| u64::from(flows.count())).sum();
-        let (flows, links) = (counted(flows, "flow"), counted(self.0.links.len() as u64, "link"));
-        format!("<Scenario {}: {flows}, {links}, {} s>", self.0.name, self.duration())
-    }
-
-    /// The text that it was read from, without what was set.
-    #[getter]
-    fn text(&self) -> &str {
-        &self.1.0
-    }
-
-    /// The arguments from which pickle makes it again.
-    fn __getnewargs__(&self) -> (&str, &str, Vec<(String, String)>) {
-        (&self.1.0, &self.0.name, self.overrides())
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    #[getter]
-    fn title(&self) -> &str {
-        &self.0.title
-    }
-
-    /// One line on what has another meaning than in version 0.1, if anything.
-    #[getter]
-    fn notice(&self) -> Option<String> {
-        self.0.notice()
-    }
-
-    /// The overrides, as (path, value).
-    #[getter]
-    fn overrides(&self) -> Vec<(String, String)> {
-        self.1.1.clone()
-    }
-
-    #[getter]
-    fn duration(&self) -> f64 {
-        self.0.duration.seconds()
-    }
-
-    #[getter]
-    fn warmup(&self) -> f64 {
-        self.0.warmup.seconds()
-    }
-
-    #[getter]
-    fn sample(&self) -> f64 {
-        self.0.sample.seconds()
-    }
-
-    /// Names of the groups of flows.
-    #[getter]
-    fn flows(&self) -> Vec<&str> {
-        self.0.flows.iter().map(|flows| flows.name.as_str()).collect()
-    }
-
-    #[getter]
-    fn links(&self) -> Vec<&str> {
-        self.0.places().into_iter().map(|(name, _)| name).collect()
-    }
-
-    /// Names of the lists of stations of its Wi-Fi cell.
-    #[getter]
-    fn stations(&self) -> Vec<&str> {
-        self.0.wifi.iter().flat_map(|wifi| wifi.lists()).map(|list| list[0].list.as_str()).collect()
-    }
-
-    /// Its controllers, in order.
-    #[getter]
-    fn controllers(&self, py: Python<'_>) -> PyResult<Vec<controller::ControllerSpecs>> {
-        self.0.controllers.iter().map(|spec| controller::ControllerSpecs::of(py, spec, &self.0)).collect()
-    }
-
-    /// The link of that name, in numbers.
-    fn link(&self, name: &str) -> PyResult<link::Link> {
-        Ok((&self.0.links[link(&self.0, name)?]).into())
-    }
-
-    /// The linear law of a scheme, with its parameters as it will run here.
-    fn law(&self, aqm: &str) -> PyResult<linear_law::LinearLaw> {
-        let (choice, entry) = self.0.choice(aqm).map_err(refused)?;
-        linear_law::LinearLaw::of(entry, &self.0.params(&choice))
-    }
-
-    /// The group of flows of that name, in numbers.
-    fn group(&self, name: &str) -> PyResult<group::Group> {
-        let names: Vec<&str> = self.0.flows.iter().map(|flows| flows.name.as_str()).collect();
-        let found = self.0.flows.iter().find(|flows| flows.name == name);
-        found.map(group::Group::from).ok_or_else(|| not_known("flows", "group of flows", name, &names))
-    }
-
-    /// Every parameter of a scheme as it will run here, as text with its unit; "up.target" of a scheme for one link.
-    fn parameters(&self, aqm: &str) -> PyResult<BTreeMap<String, String>> {
-        Ok(self.0.scheme_values(aqm).map_err(refused)?.into_iter().collect())
-    }
-
-    /// The scenario with every default filled in: quantities are texts with their units.
-    fn resolved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        object(py, &self.0.resolved())
     }
 }
 
@@ -359,132 +214,6 @@ fn link(scenario: &aqmlab_scenario::Scenario, name: &str) -> PyResult<usize> {
     let place = places.iter().find(|(known, _)| *known == name).map(|(_, link)| *link);
     let found = place.or_else(|| scenario.links.iter().position(|link| link.name == name));
     found.ok_or_else(|| not_known("link", "link", name, &places.iter().map(|(name, _)| *name).collect::<Vec<_>>()))
-}
-
-/// Every scheme with its page and parameters.
-#[pyfunction]
-fn catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    entries().iter().map(|entry| object(py, &describe(entry))).collect()
-}
-
-/// One scheme, listed or not (`fq-` and any scheme of a single queue).
-#[pyfunction]
-fn scheme<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    object(py, &describe(&entry(name).map_err(bad_aqm)?))
-}
-
-/// Every congestion-control law with its page and parameters.
-#[pyfunction]
-fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    let laws = aqmlab_tcp::cc::entries().into_iter().map(|law| {
-        let (info, (summary, page)) = (law.info, page(law.page));
-        let law = json!({
-            "name": info.name, "title": info.title, "year": info.year, "source": info.source,
-            "summary": summary, "page": page,
-            "parameters": (law.params)().iter().map(parameter).collect::<Vec<_>>(),
-            "asks": needs_in_words(&law.needs), "settings": law.settings,
-        });
-        object(py, &law)
-    });
-    laws.collect()
-}
-
-/// The needs of a law beyond what every sender knows, in words.
-fn needs_in_words(needs: &Needs) -> Vec<&'static str> {
-    let asked = [
-        (needs.feedback == EcnFeedback::PerPacket, "an ECN echo per packet"),
-        (needs.feedback == EcnFeedback::Counter, "a count of ECN marks"),
-        (needs.delay, "one-way delays"),
-        (needs.every_ack, "every ACK"),
-        (needs.rate_samples, "delivery-rate samples"),
-        (needs.pacing, "pacing"),
-        (needs.answers_marks, "its own answer to ECN marks"),
-        (needs.l4s, "ECT(1)"),
-        (needs.owns_window, "the window in recovery too"),
-        (needs.receiver_target.is_some(), "a receiver that limits it (RFC 9840)"),
-    ];
-    asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what)).collect()
-}
-
-/// The first line of a doc comment, and the rest.
-fn page(doc: &str) -> (String, String) {
-    // Doc comments carry one leading space on every line.
-    let lines: Vec<&str> = doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-    let (summary, body) = lines.split_first().unwrap_or((&"", &[]));
-    (summary.to_string(), body.join("\n").trim().to_string())
-}
-
-fn describe(entry: &SchemeEntry) -> serde_json::Value {
-    let (info, (summary, page)) = (entry.info, page(entry.page));
-    json!({
-        "name": info.name, "title": info.title, "family": info.family, "year": info.year, "source": info.source,
-        "confidence": info.confidence, "standing": standing(entry.standing), "papers": info.papers,
-        "summary": summary, "page": page,
-        "parameters": (entry.params)().iter().map(parameter).collect::<Vec<_>>(),
-        "observables": entry.observables.iter()
-            .map(|o| json!({"name": o.name, "unit": o.unit, "doc": o.doc})).collect::<Vec<_>>(),
-        "target": entry.target,
-        "signal": entry.signal.ok().map(signal),
-        "no_signal": entry.signal.err(),
-        "has_law": linear_law::has_law(entry),
-        "exceptions": entry.exceptions.iter()
-            .map(|exception| json!({"clause": exception.clause, "why": exception.why})).collect::<Vec<_>>(),
-        "tc": entry.tc.map(|tc| json!({"kind": tc.kind, "note": tc.note})),
-    })
-}
-
-/// The basis of a scheme's law, and the part that is fitted or reconstructed.
-fn standing(found: Standing) -> serde_json::Value {
-    let (kind, why) = match found {
-        Standing::Published => ("published", ""),
-        Standing::Fitted(why) => ("fitted", why),
-        Standing::Reconstructed(why) => ("reconstructed", why),
-    };
-    json!({"kind": kind, "why": why})
-}
-
-/// The cost of a scheme with its default parameters, measured now on this machine; times in s.
-#[pyfunction]
-fn cost<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let entry = entry(name).map_err(bad_aqm)?;
-    let cost = measure(&entry).map_err(refused)?;
-    let Cost { parameters, memory, packet, update, update_every } = cost;
-    let found = json!({
-        "parameters": parameters, "memory": memory, "packet": packet, "update": update, "update_every": update_every,
-        "second": cost.second(),
-    });
-    object(py, &found)
-}
-
-fn signal(signal: Signal) -> &'static str {
-    match signal {
-        Signal::Never => "never",
-        Signal::AtTail => "tail",
-        Signal::AtHead => "head",
-    }
-}
-
-fn parameter(spec: &ParamSpec) -> serde_json::Value {
-    let choices = (!spec.choices.is_empty()).then_some(spec.choices);
-    json!({
-        "name": spec.name, "unit": spec.unit, "default": spec.default, "range": spec.range.map(|(a, b)| [a, b]),
-        "choices": choices, "doc": spec.doc, "source": spec.source, "tc": spec.tc,
-    })
-}
-
-/// Every constant of TCP: as a scheme's parameters, and what the profiles `ns2` and `linux` set it to.
-#[pyfunction]
-fn tcp(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    let set_by = |profile: Profile, spec: &ParamSpec| {
-        profile.settings().iter().find(|(set, _)| *set == spec.name).map_or(spec.default, |(_, value)| *value)
-    };
-    let constants = TcpParams::specs().into_iter().map(|spec| {
-        let mut constant = parameter(&spec);
-        constant["ns2"] = set_by(Profile::Ns2, &spec).into();
-        constant["linux"] = set_by(Profile::Linux, &spec).into();
-        object(py, &constant)
-    });
-    constants.collect()
 }
 
 /// Version of the package.
@@ -615,12 +344,8 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<fluid::Fluid>()?;
     m.add_class::<fluid::WindowModel>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
-    m.add_function(wrap_pyfunction!(catalogue, m)?)?;
-    m.add_function(wrap_pyfunction!(scheme, m)?)?;
-    m.add_function(wrap_pyfunction!(cost, m)?)?;
-    m.add_function(wrap_pyfunction!(laws, m)?)?;
+    catalogue::fill(m)?;
     m.add_function(wrap_pyfunction!(measures::measures, m)?)?;
-    m.add_function(wrap_pyfunction!(tcp, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(home, m)?)?;
     m.add_function(wrap_pyfunction!(source, m)?)?;

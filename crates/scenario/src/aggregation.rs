@@ -1,8 +1,7 @@
 //! Aggregation on the wire of a link, as a scenario gives it.
 
-use crate::table_reader::{TableReader, kind};
+use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Span};
-use toml::Value;
 
 /// A wire that releases packets together: what has been sent waits there, behind the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,15 +22,7 @@ const EXAMPLES: &str = "aggregation = { every = \"10 ms\" } or { packets = 32, h
 impl Aggregation {
     /// The aggregation of one `[[links]]`.
     pub(super) fn read(link: &mut TableReader) -> Option<Self> {
-        let table = match link.raw("aggregation")? {
-            Value::Table(table) => table,
-            other => {
-                link.refuse("aggregation", format!("expected a table, found {}; write e.g. {EXAMPLES}", kind(other)));
-                return None;
-            }
-        };
-        let path = link.path("aggregation");
-        let mut aggregation = TableReader::new(table, path, link.found());
+        let mut aggregation = link.inner("aggregation", EXAMPLES)?;
         let time = |key, aggregation: &mut TableReader| {
             let time: Option<Span> = aggregation.required(key, "\"10 ms\"");
             aggregation.within(key, time, "1 us", "10 s")

@@ -213,14 +213,9 @@ impl AwaitedChange {
     }
 
     /// `when = { flow, enters, after }` of one of `[[changes]]`.
-    fn read(change: &mut TableReader, when: &Value, path: &str, value: &Value, scenario: &Scenario) -> Option<Self> {
+    fn read(change: &mut TableReader, path: &str, value: &Value, scenario: &Scenario) -> Option<Self> {
         const EXAMPLE: &str = "when = { flow = \"bulk\", enters = \"slow_start\" }";
-        let Value::Table(table) = when else {
-            change.refuse("when", format!("expected a table, found {}; write e.g. {EXAMPLE}", kind(when)));
-            return None;
-        };
-        let at = change.path("when");
-        let mut when = TableReader::new(table, at, change.found());
+        let mut when = change.inner("when", EXAMPLE)?;
         let (flow, phase) = (when.text("flow"), when.text("enters"));
         for (key, text, example) in [("flow", flow, "\"bulk\""), ("enters", phase, "\"slow_start\"")] {
             if text.is_none() {
@@ -324,11 +319,11 @@ pub fn read_changes(
     let are_flows_whole = found.is_empty(); // else groups may be missing
     for (i, table) in tables.iter().enumerate() {
         let mut reader = TableReader::new(table, format!("changes.{i}"), found);
-        let when = reader.raw("when");
-        if when.is_some() && reader.raw("at").is_some() {
+        let is_awaited = reader.raw("when").is_some();
+        if is_awaited && reader.raw("at").is_some() {
             reader.refuse("at", "stands beside when; leave one of them out");
         }
-        let at: Option<Span> = if when.is_some() { None } else { reader.required("at", "\"30 s\"") };
+        let at: Option<Span> = if is_awaited { None } else { reader.required("at", "\"30 s\"") };
         let path = reader.text("path");
         let value = reader.raw("value");
         if path.is_none() {
@@ -340,8 +335,8 @@ pub fn read_changes(
         if at.is_some_and(|at| at > scenario.duration) {
             reader.refuse("at", format!("is after the end of the run ({})", scenario.duration.text()));
         }
-        if let (true, Some(when), Some(path), Some(value)) = (are_flows_whole, when, path, value) {
-            awaited.extend(AwaitedChange::read(&mut reader, when, path, value, scenario).map(|change| (i, change)));
+        if let (true, true, Some(path), Some(value)) = (are_flows_whole, is_awaited, path, value) {
+            awaited.extend(AwaitedChange::read(&mut reader, path, value, scenario).map(|change| (i, change)));
         }
         reader.finish();
         if let (Some(at), Some(path), Some(value)) = (at, path, value) {

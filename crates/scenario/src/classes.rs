@@ -180,11 +180,7 @@ fn read_class(class: &mut TableReader, is_leaf: bool, known: &Known, basis: Sizi
     let usual = rate.map_or(QUANTA.0, |rate| (rate.0 / 8.0 / R2Q).clamp(QUANTA.0, QUANTA.1));
     let quantum = bytes("quantum", usual.round() as u32);
     if !is_leaf {
-        for key in ["prio", "aqm", "buffer", "flows"] {
-            if class.raw(key).is_some() {
-                class.refuse(key, "is a leaf's, and this class has classes below it");
-            }
-        }
+        class.refuse_all(&["prio", "aqm", "buffer", "flows"], "is a leaf's, and this class has classes below it");
     }
     let prio: Option<u32> = class.optional("prio");
     let prio = class.within("prio", prio, "0", "7").unwrap_or(0) as u8;

@@ -3,9 +3,8 @@
 use crate::link_trace::LinkTraces;
 use crate::links::read_link;
 use crate::shared_buffer::SharedBufferSpec;
-use crate::table_reader::{TableReader, kind};
+use crate::table_reader::{TableReader, note_of_link};
 use crate::{AlikeLinks, FlowSpec, LinkSpec};
-use aqmlab_core::problem::ProblemKind;
 use aqmlab_core::{Problem, Rate};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -82,13 +81,8 @@ pub struct FabricShape<'a> {
 
 /// `[fabric]`, if there is one.
 pub fn read_fabric<'a>(top: &mut TableReader<'a, '_>) -> Option<FabricShape<'a>> {
-    let table = match top.raw("fabric")? {
-        Value::Table(table) => table,
-        other => {
-            top.refuse("fabric", format!("expected a table, [fabric], found {}", kind(other)));
-            return None;
-        }
-    };
+    top.raw("fabric")?;
+    let table = top.section("fabric", "")?;
     let others = ["links", "sites", "plans", "lines"].into_iter().filter(|key| top.raw(key).is_some());
     if let Some(key) = others.collect::<Vec<_>>().first() {
         top.refuse(key, "stands beside [fabric], which has all links; leave one of them out");
@@ -98,17 +92,7 @@ pub fn read_fabric<'a>(top: &mut TableReader<'a, '_>) -> Option<FabricShape<'a>>
     let spines: Option<u32> = of.required("spines", "16");
     let spines = of.within("spines", spines, "1", "1024");
     let buffer = SharedBufferSpec::read("leaf".into(), "buffer", &mut of);
-    let tables = ["hosts", "leaves"].map(|key| match of.raw(key) {
-        Some(Value::Table(table)) => Some(table),
-        Some(other) => {
-            of.refuse(key, format!("expected a table, [fabric.{key}], found {}", kind(other)));
-            None
-        }
-        None => {
-            of.miss(key, "{ count = 32, rate = \"40 Gbit/s\" }");
-            None
-        }
-    });
+    let tables = ["hosts", "leaves"].map(|key| of.section(key, "{ count = 32, rate = \"40 Gbit/s\" }"));
     of.finish();
     let [hosts, leaves] = [tables[0]?, tables[1]?];
     let mut counts = |key: &str, table: &'a Table| {
@@ -195,11 +179,7 @@ impl FabricShape<'_> {
         let mut own = Vec::new();
         let mut reader = TableReader::new(table, at, &mut own);
         reader.optional::<bool>("each");
-        for key in ["name", "host", "classes"] {
-            if reader.raw(key).is_some() {
-                reader.refuse(key, "is that of a link of [[links]]; leave it out");
-            }
-        }
+        reader.refuse_all(&["name", "host", "classes"], "is that of a link of [[links]]; leave it out");
         let mut table = table.clone();
         OWN.iter().for_each(|key| drop(table.remove(*key)));
         table.insert("name".into(), list.into());
@@ -207,14 +187,7 @@ impl FabricShape<'_> {
             table.insert("buffer".into(), format!("{} B", self.buffer.most()).into());
         }
         let link = read_link(&table, at, index, flows, traces, &mut own);
-        for mut problem in own {
-            if problem.kind == ProblemKind::Key {
-                problem.reason = format!("{} or {}", problem.reason, OWN.join(", "));
-            }
-            if !found.contains(&problem) {
-                found.push(problem);
-            }
-        }
+        note_of_link(own, &OWN, found);
         link.map(|(link, _)| link)
     }
 }

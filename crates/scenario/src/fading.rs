@@ -1,9 +1,8 @@
 //! A rate that fades: the lognormal shadowing of a radio channel, with a memory.
 
-use crate::table_reader::{TableReader, kind};
+use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Rate, Ratio, Span, Stream};
 use rand_distr::{Distribution as _, StandardNormal};
-use toml::Value;
 
 /// A rate whose logarithm is a Gauss-Markov process: normal at any time, with a correlation that decays exponentially (Gudmundson,
 /// Electronics Letters 27(23), 1991, for shadowing).
@@ -22,15 +21,7 @@ const EXAMPLE: &str = "fading = { deviation = 0.6, memory = \"5 s\", every = \"2
 impl Fading {
     /// The fading of one `[[links]]`, whose `rate` is then the mean.
     pub(super) fn read(link: &mut TableReader) -> Option<Self> {
-        let table = match link.raw("fading")? {
-            Value::Table(table) => table,
-            other => {
-                link.refuse("fading", format!("expected a table, found {}; write e.g. {EXAMPLE}", kind(other)));
-                return None;
-            }
-        };
-        let path = link.path("fading");
-        let mut fading = TableReader::new(table, path, link.found());
+        let mut fading = link.inner("fading", EXAMPLE)?;
         let deviation: Option<f64> = fading.required("deviation", "0.6");
         let deviation = fading.within("deviation", deviation, "0.001", "5").map(Ratio);
         let memory: Option<Span> = fading.required("memory", "\"5 s\"");

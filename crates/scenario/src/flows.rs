@@ -1,4 +1,4 @@
-//! Reads the flows of a scenario.
+//! The flows of a scenario.
 
 use crate::distribution::Distribution;
 use crate::fabric::{FabricShape, read_hosts};
@@ -8,11 +8,12 @@ use crate::tcp::{Tcp, read_tcp};
 use crate::traffic::{read_distribution, read_traffic, required_distribution};
 use crate::tree::TreeShape;
 use crate::wifi::CellShape;
-use crate::{Batch, Branch, FlowSpec, LinkSpec, Traffic};
+use crate::{Branch, HostRange, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Frequency, Problem, Quantity, Rate, Span};
-use aqmlab_tcp::{LawChoice, cc};
+use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant, cc};
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// Most links in a path, there and back together.
@@ -29,6 +30,107 @@ const RTP_PAYLOAD: u32 = 1200;
 
 /// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
 const QUIC_PAYLOAD: u32 = 1452;
+
+/// A group of flows alike in all but what their distributions draw.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Name that results carry.
+    pub name: String,
+    /// The kind of traffic.
+    pub traffic: Traffic,
+    /// Indices of the links crossed, in order.
+    pub path: Vec<usize>,
+    /// Indices of the links that ACKs queue at on their way back, in order; none: they return without queueing.
+    pub ack_path: Vec<usize>,
+    /// On lines, or at stations: the way of the flows of each, in order; `path` and `ack_path` are those of the first. Empty elsewhere.
+    pub branches: Vec<Branch>,
+    /// On a fabric: the hosts that the flows go between.
+    pub ends: Option<Arc<HostRange>>,
+    /// Hosts that the flows are spread over, on lines and at stations those of each; one for each flow if `None`.
+    pub hosts: Option<u32>,
+    /// Round-trip propagation of the whole path, link delays included.
+    pub rtt: Distribution<Span>,
+    /// Flows that start (and stop) together.
+    pub batches: Vec<Batch>,
+    /// Each flow starts later by up to so many of its round trips, drawn evenly.
+    pub start_spread: f64,
+    /// Payload of a packet, bytes.
+    pub payload: u32,
+    /// Headers of a packet, bytes.
+    pub header: u32,
+    /// Rate of the links between hosts and the path; `None` takes no time to send.
+    pub access_rate: Option<Rate>,
+    /// The codepoint of the packets if the endpoints speak ECN: ECT(0) or ECT(1).
+    pub ecn: Ecn,
+    /// DSCP of the packets, 0 to 63.
+    pub dscp: u8,
+    /// Packets carry the sender's smoothed round-trip time.
+    pub rtt_notification: bool,
+    /// The phases that its senders go through are recorded.
+    pub phases: bool,
+    /// TCP profile.
+    pub profile: Profile,
+    /// The scenario leaves the profile to the default.
+    pub has_default_profile: bool,
+    /// Loss recovery.
+    pub variant: TcpVariant,
+    /// TCP constants.
+    pub tcp: TcpParams,
+    /// Congestion control, with its parameters.
+    pub control: LawChoice,
+}
+
+/// So many flows that start and stop by the same distributions.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The number of flows.
+    pub count: u32,
+    /// The start of each.
+    pub start: Distribution<Span>,
+    /// The end of each, if any.
+    pub stop: Option<Distribution<Span>>,
+}
+
+impl FlowSpec {
+    /// Flows in the group.
+    pub fn count(&self) -> u32 {
+        self.count_of_line().saturating_mul(self.branches.len().max(1) as u32)
+    }
+
+    /// Flows of a line, or of the group where it is not on lines.
+    pub fn count_of_line(&self) -> u32 {
+        self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
+    }
+
+    /// Data cross the link.
+    pub fn sends_over(&self, link: usize) -> bool {
+        self.path.contains(&link) || self.branches.iter().any(|branch| branch.path.contains(&link))
+    }
+
+    /// ACKs queue at the link.
+    pub fn acknowledges_over(&self, link: usize) -> bool {
+        self.ack_path.contains(&link) || self.branches.iter().any(|branch| branch.ack_path.contains(&link))
+    }
+
+    /// Size of a data packet on the wire, bytes.
+    pub fn wire_size(&self) -> u32 {
+        self.payload + self.header
+    }
+
+    /// Propagation of the links crossed, there and back, from the delay of each. Where ACKs queue nowhere, they return
+    /// along the same links.
+    pub fn own_delay(&self, delay: impl Fn(usize) -> Span) -> Span {
+        let sum = |path: &[usize]| path.iter().map(|link| delay(*link).0).sum::<u64>();
+        let back = if self.ack_path.is_empty() { &self.path } else { &self.ack_path };
+        Span(sum(&self.path) + sum(back))
+    }
+
+    /// Times at which flows of this group start or stop together, as scripted.
+    pub(super) fn scripted_changes(&self) -> impl Iterator<Item = Span> {
+        let times = self.batches.iter().flat_map(|batch| [Some(&batch.start), batch.stop.as_ref()]);
+        times.flatten().filter_map(|time| if let Distribution::Fixed(time) = time { Some(*time) } else { None })
+    }
+}
 
 /// Where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
 pub struct FlowPlaces<'a> {
@@ -49,16 +151,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     let is_quic = traffic.as_ref().is_some_and(Traffic::is_foreign);
     let plan = flow.text("lines");
     let stations = flow.text("stations");
-    let path = match flow.raw("path") {
-        None if plan.is_some() || stations.is_some() => Some(Vec::new()),
-        None if fabric.is_some() => fabric.map(|shape| shape.fabric.longest(false)),
-        None if links.is_empty() => {
-            flow.miss(if cell.is_some() { "stations" } else { "lines" }, "true");
-            None
-        }
-        None => Some((0..links.len()).collect()),
-        Some(value) => read_path(&mut flow, "path", value, links),
-    };
+    let path = read_data_path(&mut flow, plan.is_some() || stations.is_some(), places);
     let rtt = required_distribution(&mut flow, "rtt", "\"80 ms\"");
     let payload: Option<Bytes> = flow.optional("packet");
     let least = if is_quic { "1200 B" } else { "1 B" }; // RFC 9000, section 14
@@ -126,11 +219,8 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     if fabric.is_some() != ends.is_some() {
         return None; // what is wrong with the hosts has been said
     }
-    if let (Some(load), Some(fabric), Some(ends), Traffic::Short { arrivals, size }) =
-        (load?, fabric, &ends, &mut traffic)
-    {
-        let bits = 8.0 * (f64::from(payload) + header.0) * size.mean();
-        *arrivals = Frequency(load * fabric.host_rate.0 * ends.from.len() as f64 / bits);
+    if let (Some(load), Some(fabric), Some(ends)) = (load?, fabric, &ends) {
+        set_arrivals(&mut traffic, load * fabric.host_rate.0 * ends.from.len() as f64, f64::from(payload) + header.0);
     }
     Some(FlowSpec {
         name,
@@ -158,6 +248,28 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     })
 }
 
+/// The way of the data: by default over all links in order, on a line, from a station, or through a fabric.
+fn read_data_path(flow: &mut TableReader, has_own_links: bool, places: &FlowPlaces) -> Option<Vec<usize>> {
+    let FlowPlaces { links, fabric, cell, .. } = *places;
+    match flow.raw("path") {
+        None if has_own_links => Some(Vec::new()),
+        None if fabric.is_some() => fabric.map(|shape| shape.fabric.longest(false)),
+        None if links.is_empty() => {
+            flow.miss(if cell.is_some() { "stations" } else { "lines" }, "true");
+            None
+        }
+        None => Some((0..links.len()).collect()),
+        Some(value) => read_path(flow, "path", value, links),
+    }
+}
+
+/// Transfers begin as often as it takes for so many bits a second, in packets of so many bytes.
+fn set_arrivals(traffic: &mut Traffic, rate: f64, packet: f64) {
+    if let Traffic::Short { arrivals, size } = traffic {
+        *arrivals = Frequency(rate / (8.0 * packet * size.mean()));
+    }
+}
+
 /// The load of transfers on a fabric, in place of their arrivals: the share that they take of the links of the hosts that send. `None` if
 /// it is wrong.
 fn read_load(flow: &mut TableReader, traffic: Option<&Traffic>, is_on_fabric: bool) -> Option<Option<f64>> {
@@ -176,11 +288,7 @@ fn read_load(flow: &mut TableReader, traffic: Option<&Traffic>, is_on_fabric: bo
 
 /// The way of the flows on each line of a plan.
 fn read_branches(flow: &mut TableReader, plan: &str, shape: &TreeShape, has_acks: bool) -> Option<Vec<Branch>> {
-    for key in ["path", "ack_path"] {
-        if flow.raw(key).is_some() {
-            flow.refuse(key, "stands beside lines, which have their own; leave one of them out");
-        }
-    }
+    flow.refuse_all(&["path", "ack_path"], "stands beside lines, which have their own; leave one of them out");
     read_direction(flow).map(|is_up| shape.branches(plan, is_up, has_acks))
 }
 
@@ -270,11 +378,7 @@ fn read_batches(flow: &mut TableReader) -> Option<Vec<Batch>> {
     if groups.is_empty() {
         return read_batch(flow).map(|batch| vec![batch]);
     }
-    for key in ["count", "start", "stop"] {
-        if flow.raw(key).is_some() {
-            flow.refuse(key, "stands beside groups; give it in each group");
-        }
-    }
+    flow.refuse_all(&["count", "start", "stop"], "stands beside groups; give it in each group");
     let mut batches = Vec::new();
     for (i, table) in groups.into_iter().enumerate() {
         let path = flow.path(&format!("groups.{i}"));

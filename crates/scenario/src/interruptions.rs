@@ -1,10 +1,9 @@
 //! Interruptions of a link, as a scenario gives them.
 
 use crate::distribution::Distribution;
-use crate::table_reader::{TableReader, kind};
+use crate::table_reader::TableReader;
 use crate::traffic::{read_distribution, required_distribution};
 use aqmlab_core::{Quantity, Span};
-use toml::Value;
 
 /// Times at which the transmitter begins nothing: a handover, or satellites that are assigned anew.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,15 +21,7 @@ const EXAMPLE: &str = "interruptions = { every = \"15 s\", hold = \"50 ms\" }";
 impl Interruptions {
     /// Those of one `[[links]]`.
     pub(super) fn read(link: &mut TableReader) -> Option<Self> {
-        let table = match link.raw("interruptions")? {
-            Value::Table(table) => table,
-            other => {
-                link.refuse("interruptions", format!("expected a table, found {}; write e.g. {EXAMPLE}", kind(other)));
-                return None;
-            }
-        };
-        let path = link.path("interruptions");
-        let mut inner = TableReader::new(table, path, link.found());
+        let mut inner = link.inner("interruptions", EXAMPLE)?;
         let every: Option<Distribution<Span>> = required_distribution(&mut inner, "every", "\"15 s\"");
         let hold: Option<Distribution<Span>> = read_distribution(&mut inner, "hold");
         if inner.raw("hold").is_none() {

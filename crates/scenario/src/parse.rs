@@ -4,17 +4,17 @@ use crate::changes::read_changes;
 use crate::controllers::read_controllers;
 use crate::fabric::read_fabric;
 use crate::flows::{FlowPlaces, check_flows, read_flows};
-use crate::link_trace::read_traces;
+use crate::link_trace::{LinkTraces, read_traces};
 use crate::links::read_link;
 use crate::location::{locate, location};
 use crate::presets;
-use crate::repeat::{repeat_flows, repeat_links};
+use crate::repeat::{LinkLists, Repeated, repeat_flows, repeat_links};
 use crate::set::set;
 use crate::shared_buffer::{read_buffers, share};
 use crate::table_reader::{TableReader, default_name, kind, scalar};
 use crate::tree::{by_plan, read_shape};
 use crate::wifi::{by_station, read_cell};
-use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario};
+use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario, SharedBufferSpec};
 use aqmlab_core::problem::{ProblemKind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use toml::{Table, Value};
@@ -98,49 +98,10 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     top.finish();
 
     let link_names = read_names(&link_tables.iter().map(|link| &link.table).collect::<Vec<_>>(), "links", found);
-    let (mut flows, mut are_read): (Vec<FlowSpec>, bool) = (Vec::new(), true);
-    for table in &flow_tables {
-        let shown = table.get("name").and_then(Value::as_str).unwrap_or("flows");
-        let at = format!("flows.{}", clip(shown));
-        let before = found.len();
-        for own in repeat_flows((*table).clone(), &at, &lists, found) {
-            let of_plans = by_plan(&own.table, shape.as_ref(), found).into_iter();
-            for own in of_plans.flat_map(|own| by_station(&own, cell.as_ref(), found)).collect::<Vec<_>>() {
-                let mut problems = Vec::new();
-                let places = FlowPlaces {
-                    links: &link_names,
-                    tree: shape.as_ref(),
-                    fabric: of_fabric.as_ref(),
-                    cell: cell.as_ref(),
-                };
-                flows.extend(read_flows(&own, &at, &places, &mut problems));
-                found.extend(problems.into_iter().filter(|_| found.len() == before).collect::<Vec<_>>());
-            }
-            if found.len() > before {
-                are_read = false;
-                break; // what is wrong with the next would be the same
-            }
-        }
-    }
-    refuse_twice("flows", flows.iter().map(|f| f.name.as_str()), found);
-    if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
-        found.push(Problem::new("flows", format!("more than {MAX_FLOWS} flows")));
-    }
-    if let Some(first) = flows.first().filter(|_| flows.iter().all(|group| group.count() == 0)) {
-        let path = format!("flows.{}.count", first.name);
-        found.push(Problem::new(path, "0: a group may be empty at first, but not all of them"));
-    }
-    let (mut links, mut of_traces): (Vec<LinkSpec>, Vec<Change>) = (Vec::new(), Vec::new());
-    for (i, link) in link_tables.iter_mut().enumerate() {
-        let mut problems = Vec::new();
-        presets::expand(&mut link.table, &link.at, &mut problems);
-        let shared = share(&mut link.table, &link.at, &buffers, &mut problems);
-        if let Some((spec, changes)) = read_link(&link.table, &link.at, i, &flows, &traces, &mut problems) {
-            links.push(LinkSpec { shared, ..spec });
-            of_traces.extend(changes);
-        }
-        found.extend(problems.into_iter().filter(|_| link.is_first)); // what is wrong with the next of a list is the same
-    }
+    let places =
+        FlowPlaces { links: &link_names, tree: shape.as_ref(), fabric: of_fabric.as_ref(), cell: cell.as_ref() };
+    let (flows, are_read) = read_groups(&flow_tables, &lists, &places, found);
+    let (mut links, of_traces) = read_links(&mut link_tables, &buffers, &flows, &traces, found);
     let duration = duration?;
     let (tree, mut alike) = match &shape {
         Some(_) if !found.is_empty() => return None, // what is wrong has been said
@@ -165,11 +126,8 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         }
         None => None,
     };
-    for (i, buffer) in buffers.iter().enumerate() {
-        if links.len() >= link_tables.len() && links.iter().all(|link| link.shared != Some(i)) {
-            let why = "no link shares it; write buffer = { shared = \"NAME\" } in some, or leave it out";
-            found.push(Problem::new(format!("buffers.{}", buffer.name), why));
-        }
+    if links.len() >= link_tables.len() {
+        refuse_unused(&buffers, &links, found);
     }
     if are_read && links.len() >= link_tables.len() {
         check_flows(&links, &flows, duration, found);
@@ -200,6 +158,74 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         scenario.controllers = read_controllers(&controller_tables, &scenario, found);
     }
     Some(scenario)
+}
+
+/// The groups of `[[flows]]`; false beside them if some could not be read.
+fn read_groups(
+    tables: &[&Table],
+    lists: &LinkLists,
+    places: &FlowPlaces,
+    found: &mut Vec<Problem>,
+) -> (Vec<FlowSpec>, bool) {
+    let (mut flows, mut are_read): (Vec<FlowSpec>, bool) = (Vec::new(), true);
+    for table in tables {
+        let shown = table.get("name").and_then(Value::as_str).unwrap_or("flows");
+        let at = format!("flows.{}", clip(shown));
+        let before = found.len();
+        for own in repeat_flows((*table).clone(), &at, lists, found) {
+            let of_plans = by_plan(&own.table, places.tree, found).into_iter();
+            for own in of_plans.flat_map(|own| by_station(&own, places.cell, found)).collect::<Vec<_>>() {
+                let mut problems = Vec::new();
+                flows.extend(read_flows(&own, &at, places, &mut problems));
+                found.extend(problems.into_iter().filter(|_| found.len() == before).collect::<Vec<_>>());
+            }
+            if found.len() > before {
+                are_read = false;
+                break; // what is wrong with the next would be the same
+            }
+        }
+    }
+    refuse_twice("flows", flows.iter().map(|f| f.name.as_str()), found);
+    if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
+        found.push(Problem::new("flows", format!("more than {MAX_FLOWS} flows")));
+    }
+    if let Some(first) = flows.first().filter(|_| flows.iter().all(|group| group.count() == 0)) {
+        let path = format!("flows.{}.count", first.name);
+        found.push(Problem::new(path, "0: a group may be empty at first, but not all of them"));
+    }
+    (flows, are_read)
+}
+
+/// The links of `[[links]]`, and what changes at them by their traces.
+fn read_links(
+    tables: &mut [Repeated],
+    buffers: &[SharedBufferSpec],
+    flows: &[FlowSpec],
+    traces: &LinkTraces,
+    found: &mut Vec<Problem>,
+) -> (Vec<LinkSpec>, Vec<Change>) {
+    let (mut links, mut of_traces): (Vec<LinkSpec>, Vec<Change>) = (Vec::new(), Vec::new());
+    for (i, link) in tables.iter_mut().enumerate() {
+        let mut problems = Vec::new();
+        presets::expand(&mut link.table, &link.at, &mut problems);
+        let shared = share(&mut link.table, &link.at, buffers, &mut problems);
+        if let Some((spec, changes)) = read_link(&link.table, &link.at, i, flows, traces, &mut problems) {
+            links.push(LinkSpec { shared, ..spec });
+            of_traces.extend(changes);
+        }
+        found.extend(problems.into_iter().filter(|_| link.is_first)); // what is wrong with the next of a list is the same
+    }
+    (links, of_traces)
+}
+
+/// Refuses buffers that no link shares.
+fn refuse_unused(buffers: &[SharedBufferSpec], links: &[LinkSpec], found: &mut Vec<Problem>) {
+    for (i, buffer) in buffers.iter().enumerate() {
+        if links.iter().all(|link| link.shared != Some(i)) {
+            let why = "no link shares it; write buffer = { shared = \"NAME\" } in some, or leave it out";
+            found.push(Problem::new(format!("buffers.{}", buffer.name), why));
+        }
+    }
 }
 
 /// Duration, warm-up and sampling step.

@@ -1,8 +1,7 @@
 //! The policer of a link, as a scenario gives it.
 
-use crate::table_reader::{TableReader, kind};
+use crate::table_reader::TableReader;
 use aqmlab_core::{Bytes, Quantity, Rate};
-use toml::Value;
 
 /// A token-bucket policer where the wire begins: no packet waits for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,15 +29,7 @@ const EXAMPLE: &str = "policer = { rate = \"10 Mbit/s\", burst = \"100 kB\" }";
 impl PolicerSpec {
     /// The policer of one `[[links]]`, which packets of up to `largest` bytes cross.
     pub(super) fn read(link: &mut TableReader, largest: f64) -> Option<Self> {
-        let table = match link.raw("policer")? {
-            Value::Table(table) => table,
-            other => {
-                link.refuse("policer", format!("expected a table, found {}; write e.g. {EXAMPLE}", kind(other)));
-                return None;
-            }
-        };
-        let path = link.path("policer");
-        let mut policer = TableReader::new(table, path, link.found());
+        let mut policer = link.inner("policer", EXAMPLE)?;
         let rate: Option<Rate> = policer.required("rate", "\"10 Mbit/s\"");
         let rate = policer.within("rate", rate, "1 bit/s", "10 Tbit/s");
         let burst: Option<Bytes> = policer.required("burst", "\"100 kB\"");

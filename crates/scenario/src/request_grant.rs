@@ -1,8 +1,7 @@
 //! A transmitter that asks before it sends, as a scenario gives it.
 
-use crate::table_reader::{TableReader, kind};
+use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Rate, Span};
-use toml::Value;
 
 /// The request-grant MAC of a cable modem's upstream: a headend divides each MAP interval among its modems.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,15 +26,7 @@ const EXAMPLE: &str = "request_grant = { interval = \"2 ms\", guaranteed = \"1 M
 impl RequestGrant {
     /// That of one `[[links]]`.
     pub(super) fn read(link: &mut TableReader) -> Option<Self> {
-        let table = match link.raw("request_grant")? {
-            Value::Table(table) => table,
-            other => {
-                link.refuse("request_grant", format!("expected a table, found {}; write e.g. {EXAMPLE}", kind(other)));
-                return None;
-            }
-        };
-        let path = link.path("request_grant");
-        let mut inner = TableReader::new(table, path, link.found());
+        let mut inner = link.inner("request_grant", EXAMPLE)?;
         let usual = Self::default();
         let interval: Option<Span> = inner.optional("interval").or(Some(usual.interval));
         let interval = inner.within("interval", interval, "100 us", "1 s");

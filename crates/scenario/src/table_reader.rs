@@ -57,6 +57,27 @@ pub fn kind(value: &Value) -> &'static str {
     }
 }
 
+/// Adds the problems with a link that stands in a table with `own` keys besides; links that are alike have the same ones.
+pub fn note_of_link(problems: Vec<Problem>, own: &[&str], found: &mut Vec<Problem>) {
+    for mut problem in problems {
+        if problem.kind == ProblemKind::Key {
+            problem.reason = format!("{} or {}", problem.reason, own.join(", "));
+        }
+        if !found.contains(&problem) {
+            found.push(problem);
+        }
+    }
+}
+
+/// The names that a value gives: all that are `known` if it is true, one, or a list of them.
+pub fn names<'v>(value: &'v Value, known: &[&'v str]) -> Option<Vec<&'v str>> {
+    match value {
+        Value::Boolean(true) => Some(known.to_vec()),
+        Value::String(name) => Some(vec![name]),
+        value => value.as_array().and_then(|names| names.iter().map(Value::as_str).collect()),
+    }
+}
+
 impl<'a, 'f> TableReader<'a, 'f> {
     /// Begins to read `table`, which stands at `path`.
     pub fn new(table: &'a Table, path: impl Into<String>, found: &'f mut Vec<Problem>) -> Self {
@@ -159,6 +180,38 @@ impl<'a, 'f> TableReader<'a, 'f> {
             return fallback.to_string();
         }
         name.to_string()
+    }
+
+    /// The table at `key`, if it is there and one; `example` is what to write.
+    pub fn inner<'s>(&'s mut self, key: &'static str, example: &str) -> Option<TableReader<'a, 's>> {
+        match self.raw(key)? {
+            Value::Table(table) => Some(TableReader::new(table, self.path(key), self.found)),
+            other => {
+                self.refuse(key, format!("expected a table, found {}; write e.g. {example}", kind(other)));
+                None
+            }
+        }
+    }
+
+    /// The table `[key]`; its absence is a problem, for which `example` says what to write.
+    pub fn section(&mut self, key: &'static str, example: &str) -> Option<&'a Table> {
+        match self.raw(key) {
+            Some(Value::Table(table)) => return Some(table),
+            Some(other) => {
+                self.refuse(key, format!("expected a table, [{}], found {}", self.path(key), kind(other)));
+            }
+            None => self.miss(key, example),
+        }
+        None
+    }
+
+    /// Refuses those of these keys that are there.
+    pub fn refuse_all(&mut self, keys: &[&'static str], reason: &str) {
+        for key in keys {
+            if self.raw(key).is_some() {
+                self.refuse(key, reason);
+            }
+        }
     }
 
     /// The tables of the list `[[key]]`.

@@ -1,12 +1,174 @@
-//! Reads what a group of flows sends.
+//! What a group of flows sends.
 
 use crate::distribution::{Distribution, RandomQuantity};
-use crate::media::read_media;
+use crate::media::{Media, read_media};
 use crate::table_reader::{TableReader, kind, scalar};
-use crate::{OfferedData, Pages, Quic, QuicControl, Traffic, Video};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Frequency, Packets, Quantity, Rate, Span};
 use toml::Value;
+
+/// The traffic of a group of flows.
+#[derive(Clone, Debug)]
+pub enum Traffic {
+    /// Unlimited data over TCP.
+    Ftp,
+    /// Data over TCP that the application offers at a rate, which may be less than what the network carries.
+    AppLimited(OfferedData),
+    /// Datagrams at a constant rate.
+    UdpCbr {
+        /// On the wire, headers included.
+        rate: Rate,
+    },
+    /// Datagrams at a constant rate while on, none while off; begins with an off time.
+    UdpOnOff {
+        /// On the wire while on, headers included.
+        rate: Rate,
+        /// Time that a source is on; at least one packet is sent.
+        on: Distribution<Span>,
+        /// Time that it is off.
+        off: Distribution<Span>,
+    },
+    /// Web sessions: each object of each page is a TCP transfer of its own.
+    Http(Pages),
+    /// Players of adaptive video: each segment is a transfer on the player's one connection.
+    Video(Video),
+    /// TCP transfers with Poisson arrivals.
+    Short {
+        /// Transfers that begin per second, over all hosts of the group.
+        arrivals: Frequency,
+        /// Data of a transfer.
+        size: Distribution<Packets>,
+    },
+    /// Pictures of a call, sent as datagrams at a rate that may adapt.
+    Media(Media),
+    /// Connections of a QUIC stack that is not part of the simulator (`crates/quic`), each with one stream.
+    Quic(Quic),
+    /// Whatever the program sends that hosts the simulation. No scenario has it.
+    Foreign,
+}
+
+/// Data that an application offers over time.
+#[derive(Clone, Debug)]
+pub struct OfferedData {
+    /// Payload while it is on.
+    pub rate: Rate,
+    /// Segments that it offers at once.
+    pub chunk: u32,
+    /// Times that it is on and off; `None`: always on. It begins with an off time.
+    pub on_off: Option<(Distribution<Span>, Distribution<Span>)>,
+}
+
+/// A QUIC connection.
+#[derive(Clone, Debug)]
+pub struct Quic {
+    /// Data of its stream, bytes; `None` for no end.
+    pub size: Option<Bytes>,
+    /// The stack's own congestion control.
+    pub control: QuicControl,
+}
+
+/// The laws of congestion control of quinn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuicControl {
+    /// CUBIC (RFC 9438), its default.
+    #[default]
+    Cubic,
+    /// NewReno (RFC 9002).
+    NewReno,
+    /// BBR, its experimental first version.
+    Bbr,
+}
+
+impl QuicControl {
+    /// Each with its name in a scenario.
+    pub const ALL: [(&str, Self); 3] = [("cubic", Self::Cubic), ("newreno", Self::NewReno), ("bbr", Self::Bbr)];
+
+    /// Its name in a scenario.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+}
+
+/// The distributions of a web session; numbers drawn are rounded up to whole ones.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    /// Pages of a session; `None` for no end.
+    pub pages: Option<Distribution<f64>>,
+    /// Time between pages.
+    pub think_time: Distribution<Span>,
+    /// That time counts from the end of a page, not from its last request.
+    pub think_after_page: bool,
+    /// Objects of a page.
+    pub objects: Distribution<f64>,
+    /// Time between the requests of a page's objects.
+    pub object_gap: Distribution<Span>,
+    /// Data of an object.
+    pub size: Distribution<Packets>,
+    /// Time from a request until the transfer of the object begins, in round-trip propagations.
+    pub request_round_trips: f64,
+}
+
+/// The bitrates and the buffer of a player of adaptive video.
+#[derive(Clone, Debug)]
+pub struct Video {
+    /// The bitrates offered, ascending.
+    pub bitrates: Vec<Rate>,
+    /// Playing time of a segment.
+    pub segment: Span,
+    /// Playing time that is fetched ahead at most.
+    pub playback_buffer: Span,
+}
+
+impl Traffic {
+    /// Its name in a scenario.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Traffic::Ftp => "ftp",
+            Traffic::AppLimited(_) => "app-limited",
+            Traffic::UdpCbr { .. } => "udp-cbr",
+            Traffic::UdpOnOff { .. } => "udp-onoff",
+            Traffic::Http(_) => "http",
+            Traffic::Video(_) => "video",
+            Traffic::Short { .. } => "short",
+            Traffic::Media(_) => "media",
+            Traffic::Quic(_) => "quic",
+            Traffic::Foreign => "foreign",
+        }
+    }
+
+    /// Its ends are outside of the simulation: another program's, which takes part by its packets.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Traffic::Quic(_) | Traffic::Foreign)
+    }
+
+    /// It goes over TCP.
+    pub fn is_tcp(&self) -> bool {
+        !self.is_udp() && !self.is_foreign()
+    }
+
+    /// It goes over TCP, with a sender for each flow from its start to its end.
+    pub fn has_lasting_senders(&self) -> bool {
+        matches!(self, Traffic::Ftp | Traffic::AppLimited(_))
+    }
+
+    /// It is transfers that clients ask for.
+    pub fn has_clients(&self) -> bool {
+        matches!(self, Traffic::Http(_) | Traffic::Video(_) | Traffic::Short { .. })
+    }
+
+    /// Rate of a source of datagrams while it sends, headers included.
+    pub fn rate(&self) -> Option<Rate> {
+        match self {
+            Traffic::UdpCbr { rate } | Traffic::UdpOnOff { rate, .. } => Some(*rate),
+            _ => None,
+        }
+    }
+
+    /// It is datagrams of a source.
+    pub fn is_udp(&self) -> bool {
+        matches!(self, Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. } | Traffic::Media(_))
+    }
+}
 
 /// Kinds of traffic, as a scenario calls them.
 const KINDS: [&str; 9] = ["ftp", "app-limited", "udp-cbr", "udp-onoff", "media", "http", "video", "short", "quic"];

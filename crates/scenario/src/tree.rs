@@ -2,9 +2,9 @@
 
 use crate::link_trace::LinkTraces;
 use crate::links::read_link;
-use crate::table_reader::{TableReader, kind, scalar};
+use crate::table_reader::{TableReader, kind, names, note_of_link, scalar};
 use crate::{FlowSpec, LinkSpec};
-use aqmlab_core::problem::{ProblemKind, clip, unknown};
+use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Quantity, Rate};
 use toml::{Table, Value};
 
@@ -124,13 +124,7 @@ pub fn read_shape<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Tre
     let before = top.found().len();
     let sites: Vec<Sites> = site_tables.into_iter().map(|table| read_sites(table, top.found())).collect();
     let plans: Vec<Plan> = plan_tables.into_iter().map(|table| read_plan(table, top.found())).collect();
-    let Some(Value::Table(table)) = lines else {
-        match lines {
-            None => top.miss("lines", "a table, [lines] with a count"),
-            Some(other) => top.refuse("lines", format!("expected a table, [lines], found {}", kind(other))),
-        }
-        return None;
-    };
+    let table = top.section("lines", "a table, [lines] with a count")?;
     let mut lines = TableReader::new(table, "lines", top.found());
     let count: Option<u32> = lines.required("count", "10000");
     let count = lines.within("count", count, "1", "32000");
@@ -281,11 +275,7 @@ impl<'a> List<'a> {
             reader.miss("name", if of == "sites" { "\"ap\"" } else { "\"fast\"" });
         }
         let name = reader.name(of);
-        for key in ["rate", "classes"] {
-            if reader.raw(key).is_some() {
-                reader.refuse(key, "is a link's; write down and up here");
-            }
-        }
+        reader.refuse_all(&["rate", "classes"], "is a link's; write down and up here");
         for key in DIRECTIONS {
             match reader.raw(key) {
                 None if of == "sites" && key == DIRECTIONS[1] => {}
@@ -315,17 +305,12 @@ impl<'a> List<'a> {
         table.insert("rate".into(), self.table[direction].clone());
         let mut own = Vec::new();
         let link = read_link(&table, &self.at, index, flows, traces, &mut own);
-        for mut problem in own {
+        for problem in &mut own {
             if let Some(at) = problem.path.strip_suffix(".rate") {
                 problem.path = format!("{at}.{direction}");
             }
-            if problem.kind == ProblemKind::Key {
-                problem.reason = format!("{} or {}", problem.reason, OWN.join(", "));
-            }
-            if !found.contains(&problem) {
-                found.push(problem);
-            }
         }
+        note_of_link(own, &OWN, found);
         link.map(|(link, _)| link)
     }
 }
@@ -464,19 +449,15 @@ pub fn by_plan(table: &Table, shape: Option<&TreeShape>, found: &mut Vec<Problem
         refuse("there are none; write [lines], [[plans]] and, if you like, [[sites]]".into());
         return Vec::new();
     };
-    let plans: Option<Vec<&str>> = match value {
-        Value::Boolean(true) => Some(shape.plans()),
-        Value::String(plan) => Some(vec![plan]),
-        value => value.as_array().and_then(|plans| plans.iter().map(Value::as_str).collect()),
-    };
-    let Some(plans) = plans else {
+    let known = shape.plans();
+    let Some(plans) = names(value, &known) else {
         refuse(format!("expected true, a plan or a list of plans, found {}", kind(value)));
         return Vec::new();
     };
     let mut tables = Vec::new();
     for plan in plans {
-        if !shape.plans().contains(&plan) {
-            refuse(unknown("plan", plan, &shape.plans()));
+        if !known.contains(&plan) {
+            refuse(unknown("plan", plan, &known));
             continue;
         }
         let mut own = table.clone();

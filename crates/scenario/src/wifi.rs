@@ -2,9 +2,9 @@
 
 use crate::link_trace::LinkTraces;
 use crate::links::read_link;
-use crate::table_reader::{TableReader, kind};
+use crate::table_reader::{TableReader, kind, names, note_of_link};
 use crate::{AlikeLinks, Branch, FlowSpec, LinkSpec};
-use aqmlab_core::problem::{ProblemKind, clip, unknown};
+use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
@@ -164,21 +164,11 @@ pub struct CellShape<'a> {
 
 /// `[wifi]` and `[[stations]]`, if there are any; their links come after the `first` of the scenario.
 pub fn read_cell<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<CellShape<'a>> {
-    let (table, tables) = (top.raw("wifi"), top.tables("stations"));
-    if table.is_none() && tables.is_empty() {
+    let tables = top.tables("stations");
+    if top.raw("wifi").is_none() && tables.is_empty() {
         return None;
     }
-    let table = match table {
-        Some(Value::Table(table)) => table,
-        Some(other) => {
-            top.refuse("wifi", format!("expected a table, [wifi], found {}", kind(other)));
-            return None;
-        }
-        None => {
-            top.miss("wifi", "a table, [wifi], which may be empty");
-            return None;
-        }
-    };
+    let table = top.section("wifi", "a table, [wifi], which may be empty")?;
     if tables.is_empty() {
         top.miss("stations", "a list of tables, [[stations]]");
         return None;
@@ -458,11 +448,7 @@ fn link(
 ) -> Option<LinkSpec> {
     let mut problems = Vec::new();
     let mut reader = TableReader::new(table, at, &mut problems);
-    for key in ["host", "classes"] {
-        if reader.raw(key).is_some() {
-            reader.refuse(key, "is that of a link of [[links]]; leave it out");
-        }
-    }
+    reader.refuse_all(&["host", "classes"], "is that of a link of [[links]]; leave it out");
     let mut table = table.clone();
     own.iter().chain(&["host", "classes"]).for_each(|key| drop(table.remove(*key)));
     if at == "wifi" && table.remove("rate").is_some() {
@@ -474,14 +460,7 @@ fn link(
         table.entry(*key).or_insert(value);
     }
     let spec = read_link(&table, at, index, flows, traces, &mut problems);
-    for mut problem in problems {
-        if problem.kind == ProblemKind::Key {
-            problem.reason = format!("{} or {}", problem.reason, own.join(", "));
-        }
-        if !found.contains(&problem) {
-            found.push(problem);
-        }
-    }
+    note_of_link(problems, own, found);
     spec.map(|(spec, _)| spec)
 }
 
@@ -495,12 +474,7 @@ pub fn by_station(table: &Table, cell: Option<&CellShape>, found: &mut Vec<Probl
         return Vec::new();
     };
     let known = cell.names();
-    let (lists, is_one) = match value {
-        Value::Boolean(true) => (Some(known.clone()), false),
-        Value::String(list) => (Some(vec![list.as_str()]), true),
-        value => (value.as_array().and_then(|lists| lists.iter().map(Value::as_str).collect()), false),
-    };
-    let Some(lists) = lists else {
+    let Some(lists) = names(value, &known) else {
         refuse(format!("expected true, a name of [[stations]] or a list of these, found {}", kind(value)));
         return Vec::new();
     };
@@ -511,7 +485,7 @@ pub fn by_station(table: &Table, cell: Option<&CellShape>, found: &mut Vec<Probl
             continue;
         }
         let mut own = table.clone();
-        if !is_one {
+        if !value.is_str() {
             own.insert("name".into(), format!("{name}-{list}").into());
         }
         own.insert("stations".into(), list.into());

@@ -66,7 +66,7 @@ pub mod kernel {
     pub use crate::measure::link::{CapacityUse, LinkFacts, LinkMeter, LinkResult};
     pub use crate::measure::result::{EngineStats, FlowTable, RunResult, Series, TransferTable};
     pub use crate::measure::settling::Stage;
-    pub use crate::net::link::RateSchedule;
+    pub use crate::net::rate_schedule::RateSchedule;
     pub use crate::traffic::client::Client;
     pub use crate::traffic::member::{MemberDraft, MemberStreams, times};
     pub use crate::traffic::timed::TimedSource;

@@ -5,7 +5,7 @@ use aqmlab_aqm::{Standing, entry};
 use aqmlab_core::{Problem, Problems};
 use aqmlab_exercise::{ExerciseRequest, Known};
 use aqmlab_scenario::{Distribution, FlowSpec, LinkSpec, Scenario, SchemeAssignment, parse};
-use aqmlab_sim::{Options, RunError, run};
+use aqmlab_sim::{Options, run};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ fn answered(text: &str) -> Result<String, Problems> {
     let answer = match question {
         Question::Run { scenario, name, set, aqm, seed, series } => {
             let options = Options { aqm: assignment(aqm.as_deref())?, seed, series, ..Options::default() };
-            return Ok(run(parse(&scenario, &name, &set)?, options).map_err(failed)?.json());
+            return Ok(run(parse(&scenario, &name, &set)?, options)?.json());
         }
         Question::Exercise(request) => KNOWN.with(|known| aqmlab_exercise::answer(&request, known))?,
         Question::Describe { scenario, name, aqm } => {
@@ -199,14 +199,6 @@ fn title(scheme: &str) -> Result<Value, Problems> {
         Standing::Reconstructed(_) => "reconstructed",
     };
     Ok(json!({ "title": entry.info.title, "standing": standing }))
-}
-
-/// Why there is no result.
-pub fn failed(error: RunError) -> Problems {
-    match error {
-        RunError::Input(problems) => problems,
-        other => Problems::one("", other.to_string()),
-    }
 }
 
 fn described(scenario: &Scenario) -> Value {

@@ -1,6 +1,5 @@
 //! The simulations that are open, by number.
 
-use crate::questions::failed;
 use aqmlab_core::problem::{ProblemKind, unknown};
 use aqmlab_core::{Problem, Problems, Span, Time};
 use aqmlab_scenario::{Scenario, SchemeAssignment};
@@ -55,7 +54,7 @@ pub fn open(scenario: Scenario, options: Options) -> Result<Value, Problems> {
 }
 
 pub fn fork(id: Id) -> Result<Value, Problems> {
-    let copy = with(id, |simulation| simulation.fork().map_err(failed))?;
+    let copy = with(id, |simulation| Ok(simulation.fork()?))?;
     Ok(OPENED.with_borrow_mut(|opened| opened.add(copy)))
 }
 
@@ -91,7 +90,7 @@ pub fn sample(id: Id, until: f64, every: f64, flows: &[(String, usize)]) -> Resu
         let flows = tcp_flows(simulation, flows)?;
         rows.clear();
         let (until, every) = (Time::ZERO + Span::from_seconds(until), Span::from_seconds(every));
-        simulation.sample_until(until, every, &flows, rows).map_err(failed)?;
+        simulation.sample_until(until, every, &flows, rows)?;
         let (now, width) = (simulation.now().seconds(), simulation.sample_columns(&flows).len());
         Ok(json!({ "now": now, "start": rows.as_ptr().addr(), "numbers": rows.len(), "width": width }))
     })
@@ -109,7 +108,7 @@ pub fn count(id: Id, group: &str) -> Result<Value, Problems> {
 }
 
 pub fn set(id: Id, path: &str, value: &str) -> Result<Value, Problems> {
-    with(id, |simulation| simulation.set(path, value).map(|()| json!({})).map_err(failed))
+    with(id, |simulation| Ok(simulation.set(path, value).map(|()| json!({}))?))
 }
 
 pub fn used(id: Id, link: &str, aqm: Option<&SchemeAssignment>) -> Result<Value, Problems> {
@@ -130,7 +129,7 @@ pub fn parameters(id: Id, aqm: &str) -> Result<Value, Problems> {
 }
 
 pub fn so_far(id: Id) -> Result<Value, Problems> {
-    with(id, |simulation| Ok(json!({ "result": simulation.so_far().map_err(failed)?.map(|output| output.result) })))
+    with(id, |simulation| Ok(json!({ "result": simulation.so_far()?.map(|output| output.result) })))
 }
 
 pub fn toml(id: Id) -> Result<Value, Problems> {

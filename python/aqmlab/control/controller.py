@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from aqmlab import _core
 from aqmlab.names import unknown
-from aqmlab.own import as_text, dashed, declared, params_of, spelled
+from aqmlab.own import Declared, dashed, declared, params_of
 from aqmlab.problems import InputError
 
 
@@ -43,7 +42,7 @@ class Observed:
     delay: float | None
 
 
-class RateController:
+class RateController(Declared):
     """A controller of shapers. Declare parameters (`Param`), set `every` and override `decide`.
 
     Each run has an instance. A class has a `name` (by default its own, in small letters: MyController is
@@ -51,9 +50,7 @@ class RateController:
     InputError if the class cannot be used.
     """
 
-    name: ClassVar[str]
     every: str | float = "100 ms"
-    _parameters: ClassVar[_core.Parameters]
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Add the class to those that a scenario may name, where it replaces an earlier one of the same name."""
@@ -61,17 +58,6 @@ class RateController:
         cls.name = str(cls.__dict__.get("name", dashed(cls.__name__)))
         cls._parameters = _core.Parameters(cls.name, [declared(name, param) for name, param in params_of(cls).items()])
         _CLASSES[cls.name] = cls
-
-    def __init__(self, **parameters: str | float | bool) -> None:
-        self._given = {name: as_text(value) for name, value in parameters.items()}
-        self.__dict__.update(self._parameters.read(list(self._given.items())))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self}>"
-
-    def __str__(self) -> str:
-        """Return it as a scenario names it: "cake-autorate:delay_thr=20ms"."""
-        return spelled(self.name, self._given)
 
     @property
     def period(self) -> float:

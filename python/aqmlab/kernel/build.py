@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
 from pathlib import Path
 
 from aqmlab import lock
@@ -146,7 +145,7 @@ def _store(tree: Path, version: str, origin: str, added: tuple[str, ...], keep: 
     shutil.copy(tree / "linux", executable)
     shutil.copyfile(tree / ".config", made / images.CONFIG)
     digest = source.digest(executable)
-    image = Image(executable, version, digest, _now(), origin, added)
+    image = Image(executable, version, digest, lock.time_now(), origin, added)
     (made / images.ABOUT).write_text(images.describe(image), encoding="utf-8")
     if keep:
         tree.rename(made / "source")
@@ -155,7 +154,3 @@ def _store(tree: Path, version: str, origin: str, added: tuple[str, ...], keep: 
         place.rename(made.with_name("old"))
     made.rename(place)
     return images.read(place)
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")

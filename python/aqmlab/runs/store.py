@@ -17,7 +17,6 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -396,7 +395,7 @@ def _table(labels: "pa.Table", rows: Sequence[StoredRun]) -> "tuple[pa.Table, pa
 def _session(where: str) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "started": lock.time_now(),
         "aqmlab": _core.version(),
         "commit": _core.commit(),
         "source": _core.source(),

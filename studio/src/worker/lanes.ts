@@ -36,7 +36,7 @@ const [PER_FLOW, PER_PACKET] = [2000, 64];
 /** Behind the title of a scheme whose law is not all as published (present/labels.py). */
 const MARKS: Record<string, string> = { fitted: "†", reconstructed: "‡" };
 
-export type Flow = [group: string, number: number];
+type Flow = [group: string, number: number];
 
 export interface Setting {
   /** What the page calls it, and what its files are called. */

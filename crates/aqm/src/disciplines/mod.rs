@@ -117,24 +117,6 @@ impl Accounts {
         Self { waiting_at_start: waiting, ..Self::default() }
     }
 
-    /// Books what others have booked.
-    pub fn merge(&mut self, other: &Self) {
-        self.arrived += other.arrived;
-        self.departed += other.departed;
-        self.dropped += other.dropped;
-        self.marked += other.marked;
-        self.sanctioned += other.sanctioned;
-        self.waiting_at_start += other.waiting_at_start;
-        self.adopted += other.adopted;
-        self.taken += other.taken;
-        for (reason, count) in &other.drops {
-            match self.drops.iter_mut().find(|(known, _)| known == reason) {
-                Some((_, sum)) => *sum += count,
-                None => self.drops.push((*reason, *count)),
-            }
-        }
-    }
-
     /// Books drops.
     pub fn drop(&mut self, why: Reason, packets: u64) {
         self.dropped += packets;

@@ -88,6 +88,16 @@ pub enum RunError {
     },
 }
 
+/// For whoever has no other errors than problems with what was asked.
+impl From<RunError> for Problems {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Input(problems) => problems,
+            other => Problems::one("", other.to_string()),
+        }
+    }
+}
+
 /// Events between looks at the watch and the schemes: about ten milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 

@@ -9,11 +9,12 @@ use crate::net::direction::PacketOutcome;
 use crate::net::gate::LinkGate;
 use crate::net::impairment::Impairment;
 use crate::net::packet::Packet;
+use crate::net::rate_schedule::RateSchedule;
 use crate::net::shared_buffer::{BufferShare, SharedBuffer};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Limit, Reason};
 use aqmlab_core::{Rate, Span, Stream, Time};
-use aqmlab_scenario::{Distribution, Fading, Impairments, LinkSpec, Loss, RateChanges};
+use aqmlab_scenario::{Impairments, LinkSpec, Loss, RateChanges};
 
 /// The way in which departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,58 +115,10 @@ pub enum Admission {
     SentAt(Time),
 }
 
-/// Changes of the rate yet to come.
-#[derive(Clone)]
-pub struct RateSchedule(Steps);
-
-#[derive(Clone)]
-enum Steps {
-    Listed(std::vec::IntoIter<(Span, Rate)>),
-    Wander { values: Vec<Rate>, hold: Distribution<Span>, holds: usize, rng: Stream },
-    Fade { mean: Rate, fading: Fading, level: f64, rng: Stream },
-}
-
-impl RateSchedule {
-    /// Of a link.
-    pub fn new(spec: &LinkSpec, seed: u64) -> Self {
-        Self(match spec.changes.clone() {
-            RateChanges::None | RateChanges::Trace(_) => Steps::Listed(Vec::new().into_iter()),
-            RateChanges::At(steps) => Steps::Listed(steps.into_iter()),
-            RateChanges::Wander { values, hold } => {
-                Steps::Wander { values, hold, holds: 0, rng: stream_of(seed, spec, "rate") }
-            }
-            RateChanges::Fade(fading) => {
-                Steps::Fade { mean: spec.rate, fading, level: 0.0, rng: stream_of(seed, spec, "rate") }
-            }
-        })
-    }
-
-    /// The next rate, and when it begins.
-    pub fn next(&mut self, present: Rate, now: Time) -> Option<(Time, Rate)> {
-        match &mut self.0 {
-            Steps::Listed(steps) => steps.next().map(|(time, rate)| (Time::ZERO + time, rate)),
-            Steps::Wander { values, hold, holds, rng } => {
-                let begins = now + hold.draw(*holds, rng).max(SHORTEST_HOLD);
-                *holds += 1;
-                let others: Vec<Rate> = values.iter().copied().filter(|rate| *rate != present).collect();
-                let rate = others.get((rng.uniform() * others.len() as f64) as usize).copied().unwrap_or(present);
-                Some((begins, rate))
-            }
-            Steps::Fade { mean, fading, level, rng } => {
-                *level = fading.step(*level, rng);
-                Some((now + fading.every, fading.rate(*mean, *level)))
-            }
-        }
-    }
-}
-
 /// A link's random stream for a purpose.
-fn stream_of(seed: u64, spec: &LinkSpec, what: &str) -> Stream {
+pub(super) fn stream_of(seed: u64, spec: &LinkSpec, what: &str) -> Stream {
     Stream::new(seed, &format!("links.{}.{what}", spec.name), 0)
 }
-
-/// A rate holds at least this long, so that a run moves on.
-const SHORTEST_HOLD: Span = Span::from_micros(1);
 
 impl<P: WirePacket> Link<P> {
     /// A link at rest. `marks`: its queue marks ECN-capable packets. `departures`: how they are computed if the scheme and
@@ -524,7 +477,7 @@ impl<P: WirePacket> Link<P> {
         let (mut meter, mut accounts) = (first.meter.clone(), first.queue.accounts());
         for link in others {
             meter.merge(&link.meter);
-            accounts.merge(&link.queue.accounts());
+            accounts.add(&link.queue.accounts());
         }
         let (lost, policed) = links.iter().map(|link| link.lost()).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         let used = CapacityUse::mean(links.iter().map(|link| link.capacity_use(now)));

@@ -12,6 +12,7 @@ pub mod interruption;
 pub mod lines;
 pub mod link;
 pub mod packet;
+pub mod rate_schedule;
 pub mod route;
 pub mod shared_buffer;
 pub mod token_bucket;

@@ -1,7 +1,5 @@
-use super::slow_start::{SlowStart, SlowStartChoice};
-use super::{
-    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Reno, Window,
-};
+use super::slow_start::{SlowStart, SlowStartChoice, as_slow_start};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, LawInfo, Needs};
 use aqmlab_core::params;
 
 params! {
@@ -52,36 +50,7 @@ impl CongestionControlLaw for Abe {
 }
 
 impl CongestionControl for Abe {
-    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        if !self.slow_start.on_ack(window, ack, true) {
-            Reno.on_ack(window, ack);
-        }
-    }
-
-    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
-        self.slow_start.on_feedback(window, ack);
-    }
-
-    fn on_lost(&mut self, lost: &LostSegment) {
-        self.slow_start.on_lost(lost);
-    }
-
-    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
-        self.slow_start.threshold(event, self.kept(event), window)
-    }
-
-    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
-        self.slow_start.on_congestion(event, self.kept(event), window);
-    }
-
-    fn on_recovered(&mut self, window: &mut Window) {
-        window.cwnd = window.ssthresh;
-        self.slow_start.on_recovered();
-    }
-
-    fn on_timeout(&mut self) {
-        self.slow_start.on_timeout();
-    }
+    as_slow_start!(on_ack, on_feedback, on_lost, threshold, on_congestion, on_recovered, on_timeout);
 
     fn kept(&self, event: CongestionEvent) -> f64 {
         if event == CongestionEvent::Echo { self.params.beta_ecn } else { 0.5 }
@@ -91,6 +60,7 @@ impl CongestionControl for Abe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::{Facts, Window};
     use aqmlab_core::ParamSet;
 
     #[test]

@@ -1,7 +1,5 @@
-use super::slow_start::{SlowStart, SlowStartChoice};
-use super::{
-    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Reno, Window,
-};
+use super::slow_start::{SlowStart, SlowStartChoice, as_slow_start};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Window};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{choice, params};
 
@@ -118,6 +116,8 @@ impl CongestionControlLaw for Dctcp {
 }
 
 impl CongestionControl for Dctcp {
+    as_slow_start!(on_ack, on_lost, on_congestion, on_recovered, on_timeout);
+
     /// 3.3: alpha is brought up to date before the window is reduced.
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
         self.slow_start.on_feedback(window, ack);
@@ -136,29 +136,6 @@ impl CongestionControl for Dctcp {
             self.alpha = self.next_alpha();
             (self.acked, self.marked, self.window_end) = (0, 0, Some(ack.sent));
         }
-    }
-
-    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        if !self.slow_start.on_ack(window, ack, true) {
-            Reno.on_ack(window, ack);
-        }
-    }
-
-    fn on_lost(&mut self, lost: &LostSegment) {
-        self.slow_start.on_lost(lost);
-    }
-
-    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
-        self.slow_start.on_congestion(event, self.kept(event), window);
-    }
-
-    fn on_recovered(&mut self, window: &mut Window) {
-        window.cwnd = window.ssthresh;
-        self.slow_start.on_recovered();
-    }
-
-    fn on_timeout(&mut self) {
-        self.slow_start.on_timeout();
     }
 
     /// `dctcp_react_to_loss`.

@@ -1,7 +1,5 @@
-use super::slow_start::{SlowStart, SlowStartChoice};
-use super::{
-    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, Reno, Window,
-};
+use super::slow_start::{SlowStart, SlowStartChoice, as_slow_start};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Window};
 use aqmlab_core::{Span, Time, params};
 
 params! {
@@ -72,6 +70,8 @@ impl CongestionControlLaw for Westwood {
 }
 
 impl CongestionControl for Westwood {
+    as_slow_start!(on_ack, on_lost, on_congestion, on_recovered);
+
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
         self.slow_start.on_feedback(window, ack);
         let Some(sample) = ack.sample else { return };
@@ -88,12 +88,6 @@ impl CongestionControl for Westwood {
         }
     }
 
-    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
-        if !self.slow_start.on_ack(window, ack, true) {
-            Reno.on_ack(window, ack);
-        }
-    }
-
     fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
         let of_slow_start = self.slow_start.threshold(event, self.kept(event), window);
         of_slow_start.or_else(|| {
@@ -105,19 +99,6 @@ impl CongestionControl for Westwood {
     fn on_timeout(&mut self) {
         self.rtt_min = None;
         self.slow_start.on_timeout();
-    }
-
-    fn on_lost(&mut self, lost: &LostSegment) {
-        self.slow_start.on_lost(lost);
-    }
-
-    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
-        self.slow_start.on_congestion(event, self.kept(event), window);
-    }
-
-    fn on_recovered(&mut self, window: &mut Window) {
-        window.cwnd = window.ssthresh;
-        self.slow_start.on_recovered();
     }
 }
 

@@ -30,7 +30,7 @@ const RTP_PAYLOAD: u32 = 1200;
 /// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
 const QUIC_PAYLOAD: u32 = 1452;
 
-/// Where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
+/// The places where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
 pub struct FlowPlaces<'a> {
     pub links: &'a [String],
     pub tree: Option<&'a TreeShape<'a>>,

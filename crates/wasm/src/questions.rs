@@ -1,15 +1,15 @@
-//! What a page may ask, and the answers.
+//! Questions that a page may ask, and the answers.
 
 use crate::simulations::{self, Id};
 use aqmlab_aqm::{Standing, entry};
 use aqmlab_core::{Problem, Problems};
 use aqmlab_exercise::{ExerciseRequest, Known};
 use aqmlab_scenario::{Distribution, FlowSpec, LinkSpec, Scenario, SchemeAssignment, parse};
-use aqmlab_sim::{Options, RunError, run};
+use aqmlab_sim::{Options, run};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What a page may ask. Scenarios are texts of TOML, schemes are written as `--aqm` has them; times are in s.
+/// A question that a page may ask. Scenarios are texts of TOML, schemes are written as `--aqm` has them; times are in s.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
@@ -31,9 +31,9 @@ pub enum Question {
         #[serde(default)]
         series: bool,
     },
-    /// What there is to know about the exercises of a student.
+    /// A question about the exercises of a student.
     Exercise(ExerciseRequest),
-    /// What a scenario is: its defaults filled in, its links and groups in numbers. A scheme that it cannot have is a problem.
+    /// A scenario described: its defaults filled in, its links and groups in numbers. A scheme that it cannot have is a problem.
     Describe {
         /// Text of the scenario.
         scenario: String,
@@ -88,7 +88,7 @@ pub enum Question {
     Set {
         /// The simulation.
         id: Id,
-        /// What is changed.
+        /// The path of what is changed.
         path: String,
         /// Its new value.
         value: String,
@@ -119,7 +119,7 @@ pub enum Question {
         /// The simulation.
         id: Id,
     },
-    /// What was measured so far; null before the warm-up is over.
+    /// The measures so far; null before the warm-up is over.
     SoFar {
         /// The simulation.
         id: Id,
@@ -158,7 +158,7 @@ fn answered(text: &str) -> Result<String, Problems> {
     let answer = match question {
         Question::Run { scenario, name, set, aqm, seed, series } => {
             let options = Options { aqm: assignment(aqm.as_deref())?, seed, series, ..Options::default() };
-            return Ok(run(parse(&scenario, &name, &set)?, options).map_err(failed)?.json());
+            return Ok(run(parse(&scenario, &name, &set)?, options).map_err(simulations::failed)?.json());
         }
         Question::Exercise(request) => KNOWN.with(|known| aqmlab_exercise::answer(&request, known))?,
         Question::Describe { scenario, name, aqm } => {
@@ -199,14 +199,6 @@ fn title(scheme: &str) -> Result<Value, Problems> {
         Standing::Reconstructed(_) => "reconstructed",
     };
     Ok(json!({ "title": entry.info.title, "standing": standing }))
-}
-
-/// Why there is no result.
-pub fn failed(error: RunError) -> Problems {
-    match error {
-        RunError::Input(problems) => problems,
-        other => Problems::one("", other.to_string()),
-    }
 }
 
 fn described(scenario: &Scenario) -> Value {

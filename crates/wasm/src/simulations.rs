@@ -1,16 +1,23 @@
 //! The simulations that are open, by number.
 
-use crate::questions::failed;
 use aqmlab_core::problem::{ProblemKind, unknown};
 use aqmlab_core::{Problem, Problems, Span, Time};
 use aqmlab_scenario::{Scenario, SchemeAssignment};
-use aqmlab_sim::{ColumnSource, Options, Simulation};
+use aqmlab_sim::{ColumnSource, Options, RunError, Simulation};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// Number of a simulation.
 pub type Id = u32;
+
+/// The problems for which there is no result.
+pub fn failed(error: RunError) -> Problems {
+    match error {
+        RunError::Input(problems) => problems,
+        other => Problems::one("", other.to_string()),
+    }
+}
 
 /// Those that are open; a module has one thread.
 #[derive(Default)]

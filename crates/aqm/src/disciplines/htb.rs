@@ -24,9 +24,9 @@ const LINK: u32 = 0;
 pub struct HtbClass {
     /// Its parent among the classes; `None` is the link.
     pub parent: Option<usize>,
-    /// What it has for certain.
+    /// The rate that it has for certain.
     pub rate: Rate,
-    /// What it may have with what it borrows.
+    /// The rate that it may have with what it borrows.
     pub ceil: Rate,
     /// Bytes that it may send at once at its rate, after a pause.
     pub burst: u32,

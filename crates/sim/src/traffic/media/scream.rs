@@ -4,7 +4,7 @@
 //! Departures: the base delay is the least of the whole run, as no clock drifts here. The threshold of the loss rate is that of
 //! Ericsson's implementation. The first window is what the first rate fills in the first round trip, for the draft leaves it open.
 
-use super::control::{FeedbackRule, MediaControl, MediaReport, RateRange};
+use super::control::{FeedbackRule, MediaControl, MediaReport, MediaSetup, RateRange};
 use aqmlab_core::Span;
 use std::collections::VecDeque;
 
@@ -80,7 +80,7 @@ pub struct Scream {
 
 impl Scream {
     /// At rest; `mss`: payload of a full packet, bytes; `is_l4s`: its packets are ECT(1).
-    pub fn new(range: RateRange, mss: f64, is_l4s: bool) -> Self {
+    pub fn new(&MediaSetup { range, mss, is_l4s, .. }: &MediaSetup) -> Self {
         Self {
             range,
             mss,
@@ -338,7 +338,11 @@ mod tests {
     }
 
     fn scream(is_l4s: bool) -> Scream {
-        Scream::new(RateRange { start: 1e6, min: 1e5, max: 1e9 }, 1000.0, is_l4s)
+        Scream::new(&MediaSetup {
+            mss: 1000.0,
+            is_l4s: is_l4s,
+            ..MediaSetup::of(RateRange { start: 1e6, min: 1e5, max: 1e9 })
+        })
     }
 
     /// `count` packets of 1000 B, the first of them marked or not, that have taken 50 ms, and 50 ms back.
@@ -427,7 +431,11 @@ mod tests {
 
     #[test]
     fn pacing_relaxes_near_the_greatest_rate() {
-        let mut law = Scream::new(RateRange { start: 1e6, min: 1e5, max: 1e6 }, 1000.0, true);
+        let mut law = Scream::new(&MediaSetup {
+            mss: 1000.0,
+            is_l4s: true,
+            ..MediaSetup::of(RateRange { start: 1e6, min: 1e5, max: 1e6 })
+        });
         close(law.pace(), 6e6); // 1.5 * 4
         law.target_bitrate = 0.9e6;
         close(law.pace(), 2.7e6); // half-way: 1.5 * 2
@@ -440,7 +448,11 @@ mod tests {
     /// of a packet.
     #[test]
     fn two_marks_a_round_trip_are_the_equilibrium_of_l4s() {
-        let mut law = Scream::new(RateRange { start: 1e6, min: 1e5, max: 1e9 }, 1360.0, true);
+        let mut law = Scream::new(&MediaSetup {
+            mss: 1360.0,
+            is_l4s: true,
+            ..MediaSetup::of(RateRange { start: 1e6, min: 1e5, max: 1e9 })
+        });
         (law.s_rtt, law.base_owd, law.ref_wnd) = (Some(0.025), 0.0125, 136_000.0);
         (law.l4s_alpha, law.last_ref_wnd_i, law.ref_wnd_i) = (0.02, 9.9, 68_000.0);
         (law.last_reaction, law.last_congestion) = (9.97, 9.99);

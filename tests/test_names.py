@@ -54,6 +54,7 @@ def test_comments_say_what_a_thing_is() -> None:
 
 
 def test_a_comment_that_asks_is_found() -> None:
-    source = "//! What is here.\n\n/// A law.\n///\n/// When it acts.\npub struct Law {\n    /// Its gain.\n    pub a: f64,\n"
+    source = "//! What is here.\n\n/// A law.\n///\n/// When it acts.\npub struct Law {\n    /// A gain.\n"
+    source += "    pub gain: f64,\n"
     source += "    /// Why it acts.\n    #[serde]\n    pub(crate) cause: u32,\n    /// How much.\n    amount: u32,\n}\n"
     assert asking(source) == ["What is here.", "Why it acts."]

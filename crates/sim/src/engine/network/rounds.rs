@@ -86,12 +86,6 @@ impl Plan {
         })
     }
 
-    /// Length of a round.
-    #[cfg(test)]
-    pub fn round(&self) -> Span {
-        self.round
-    }
-
     /// Several threads are faster than one.
     pub fn is_worthwhile(&self) -> bool {
         self.is_tree || self.packets >= WORTHWHILE

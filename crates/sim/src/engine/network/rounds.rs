@@ -47,7 +47,7 @@ pub struct Plan {
     /// Parts are the regions of a tree.
     is_tree: bool,
     /// Length of a round.
-    round: Span,
+    pub round: Span,
     /// Packets that the links send in a round.
     packets: f64,
 }

@@ -14,7 +14,7 @@ choice! {
         Classic = "classic",
         /// It ends when ACKs come for longer than half of a round trip or round trips get longer (Ha & Rhee 2011; Linux).
         HyStart = "hystart",
-        /// It goes on at a quarter of its pace, for five of them (RFC 9406).
+        /// It goes on at a quarter of its pace where round trips get longer, for five of them (RFC 9406).
         HyStartPlusPlus = "hystart++",
         /// It ends when less arrives than was sent a round trip before (draft-chung-ccwg-search-09).
         Search = "search",

@@ -40,7 +40,7 @@ class ScenarioFile:
 
     @property
     def builtin(self) -> bool:
-        """Whether it is one of the package's."""
+        """It is one of the package's."""
         return self.path is None
 
     def parsed(self, overrides: Pairs) -> _core.Scenario:

@@ -198,3 +198,21 @@ def test_a_mistake_in_an_experiment_has_a_line_and_a_column(
     (tmp_path / "my.toml").write_text(f'schema = 1\nscenarios = ["{SMALL}"]\naqms = ["pi"]\n{line}\n')
     refused(aqmlab("sweep", str(tmp_path / "my.toml"), "--out", str(tmp_path / "out")), said)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('duration = "2 s"\n', "", "wrong.toml:1:1: duration: missing"),
+        ('duration = "2 s"', "duration = 2", "wrong.toml:4:12: duration: "),
+    ],
+)
+def test_run_and_sweep_say_the_same_of_a_scenario(
+    aqmlab: Aqmlab, tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    text = SMALL.read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "wrong.toml").write_text(text.replace(old, new))
+    (tmp_path / "my.toml").write_text('schema = 1\nscenarios = ["wrong.toml"]\naqms = ["pi"]\nseeds = 1\n')
+    refused(aqmlab("run", tmp_path / "wrong.toml"), said)
+    refused(aqmlab("sweep", tmp_path / "my.toml", "--out", tmp_path / "out"), said)

@@ -90,8 +90,9 @@ def test_a_path_that_cannot_have_a_case_says_why() -> None:
 
 def test_a_change_waits_for_a_phase_and_some_time() -> None:
     setup = CaseRun(9.0, changes=[CaseChange("links.line.rate", "1 Mbit/s", UP, 2.0, 0.5)])
-    assert 'at = "3.500000000000 s"' in setup.text(BASE, "bbr3", [(1.0, UP), (3.0, UP)])
-    assert 'after = "1000000' in setup.text(BASE, "bbr3"), "not before the phases are known"
+    assert setup.values(BASE, "bbr3", [(1.0, UP), (3.0, UP)])["changes"][0]["at"] == "3.500000000000 s"
+    [change] = setup.values(BASE, "bbr3")["changes"]
+    assert change["when"]["after"] == "1000000.000000000000 s", "not before the phases are known"
 
 
 def test_the_document_is_that_of_the_command() -> None:

@@ -11,11 +11,12 @@ from aqmlab.present.figures.suite import curves
 from aqmlab.present.suite_words import grids
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
+from aqmlab.study.paper import suites
 from aqmlab.study.suite import LinkSetting, Measure, Suite, load_suite
 from aqmlab.study.suite_result import Places, SuiteResult, Trial, compare_suite, of_phases
 from conftest import Aqmlab
 
-NAMES = ("l4s", "bbr", "bbr-questions", "slow-start", "cake-mq", "libreqos", "rmcat", "rmcat-wireless")
+NAMES = tuple(name for name in suites() if name != "rfc7928")
 
 
 def placed(suite: Suite) -> dict[str, Trial]:

@@ -18,7 +18,7 @@ Event = Literal["loss", "echo", "timeout"]
 HOOKS = ("on_ack", "kept", "on_congestion", "on_recovered", "on_timeout", "pacing_rate")
 LIBRARIES = (".so", ".dylib", ".dll")
 
-ADAPTIVE = ("scream", "gcc", "nada")
+ADAPTIVE = tuple(name for name in _core.media_laws() if name != "constant")
 """Laws of calls that adapt."""
 
 OF_CALLS = (*ADAPTIVE, "constant")

@@ -52,7 +52,7 @@
 // The receiver counts marked segments (accurate ECN).
 #define AQMLAB_NEEDS_MARK_COUNTS 16
 
-// What came of a call.
+// The outcome of a call.
 typedef enum AqmlabStatus {
   // It is done.
   AQMLAB_STATUS_OK = 0,
@@ -76,7 +76,7 @@ typedef enum AqmlabStatus {
   AQMLAB_STATUS_PANIC = 9,
 } AqmlabStatus;
 
-// What became of a packet as it entered.
+// The fate of a packet as it entered.
 typedef enum AqmlabVerdict {
   // It is in the queue, or already being sent.
   AQMLAB_VERDICT_JOINED = 0,
@@ -86,7 +86,7 @@ typedef enum AqmlabVerdict {
   AQMLAB_VERDICT_DROPPED = 2,
 } AqmlabVerdict;
 
-// Why a packet was dropped.
+// The reason for which a packet was dropped.
 typedef enum AqmlabReason {
   // The queue was full.
   AQMLAB_REASON_FULL = 0,
@@ -138,7 +138,7 @@ typedef struct AqmlabPacket {
 
 // A packet that comes out.
 typedef struct AqmlabDelivery {
-  // What was pushed.
+  // The payload that was pushed.
   uint64_t payload;
   // Time at which it comes out, ns.
   uint64_t at;
@@ -150,11 +150,11 @@ typedef struct AqmlabDelivery {
 
 // A packet that does not come out.
 typedef struct AqmlabDropped {
-  // What was pushed.
+  // The payload that was pushed.
   uint64_t payload;
-  // When, ns.
+  // The time, ns.
   uint64_t at;
-  // Why.
+  // The reason.
   enum AqmlabReason reason;
   // ECN field at the end.
   uint8_t ecn;
@@ -279,7 +279,7 @@ uint32_t aqmlab_abi_version(void);
 // The version of aqmlab, as "0.2.0".
 const char *aqmlab_version(void);
 
-// Why the last call of this thread that failed did; "" if none has. Valid until the next that fails.
+// The reason for which the last call of this thread failed; "" if none has. Valid until the next that fails.
 const char *aqmlab_error(void);
 
 // Makes a line at rest. `description` is TOML with the keys of a link in a scenario.
@@ -310,7 +310,7 @@ enum AqmlabStatus aqmlab_line_push(struct AqmlabLine *line,
                                    uint64_t payload,
                                    enum AqmlabVerdict *verdict);
 
-// When to call `aqmlab_line_pop` next, ns; `AQMLAB_STATUS_NOTHING` if the line is empty.
+// The time at which to call `aqmlab_line_pop` next, ns; `AQMLAB_STATUS_NOTHING` if the line is empty.
 //
 // # Safety
 // `line` is a line; `due` points at a number.
@@ -381,7 +381,7 @@ struct AqmlabLine *aqmlab_path_up(struct AqmlabPath *path);
 // `path` is null or a path.
 struct AqmlabLine *aqmlab_path_down(struct AqmlabPath *path);
 
-// When to call `aqmlab_path_pop` next, ns; `AQMLAB_STATUS_NOTHING` if both lines are empty.
+// The time at which to call `aqmlab_path_pop` next, ns; `AQMLAB_STATUS_NOTHING` if both lines are empty.
 //
 // # Safety
 // `path` is a path; `due` points at a number.
@@ -424,7 +424,7 @@ enum AqmlabStatus aqmlab_line_push(struct AqmlabLine *line,
                                    uint64_t payload,
                                    enum AqmlabVerdict *verdict);
 
-// When to call `aqmlab_line_pop` next, ns; `AQMLAB_STATUS_NOTHING` if the line is empty.
+// The time at which to call `aqmlab_line_pop` next, ns; `AQMLAB_STATUS_NOTHING` if the line is empty.
 //
 // # Safety
 // `line` is a line; `due` points at a number.
@@ -495,7 +495,7 @@ struct AqmlabLine *aqmlab_path_up(struct AqmlabPath *path);
 // `path` is null or a path.
 struct AqmlabLine *aqmlab_path_down(struct AqmlabPath *path);
 
-// When to call `aqmlab_path_pop` next, ns; `AQMLAB_STATUS_NOTHING` if both lines are empty.
+// The time at which to call `aqmlab_path_pop` next, ns; `AQMLAB_STATUS_NOTHING` if both lines are empty.
 //
 // # Safety
 // `path` is a path; `due` points at a number.

@@ -104,7 +104,7 @@ pub extern "C" fn aqmlab_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Why the last call of this thread that failed did; "" if none has. Valid until the next that fails.
+/// The reason for which the last call of this thread failed; "" if none has. Valid until the next that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn aqmlab_error() -> *const c_char {
     ERROR.with_borrow(|text| text.as_ptr())

@@ -78,7 +78,7 @@ pub unsafe extern "C" fn aqmlab_line_push(
     })
 }
 
-/// When to call `aqmlab_line_pop` next, ns; `AQMLAB_STATUS_NOTHING` if the line is empty.
+/// The time at which to call `aqmlab_line_pop` next, ns; `AQMLAB_STATUS_NOTHING` if the line is empty.
 ///
 /// # Safety
 /// `line` is a line; `due` points at a number.

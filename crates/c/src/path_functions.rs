@@ -89,7 +89,7 @@ pub unsafe extern "C" fn aqmlab_path_down(path: *mut AqmlabPath) -> *mut AqmlabL
     unsafe { path.as_mut() }.map_or(std::ptr::null_mut(), |path| &raw mut path.down)
 }
 
-/// When to call `aqmlab_path_pop` next, ns; `AQMLAB_STATUS_NOTHING` if both lines are empty.
+/// The time at which to call `aqmlab_path_pop` next, ns; `AQMLAB_STATUS_NOTHING` if both lines are empty.
 ///
 /// # Safety
 /// `path` is a path; `due` points at a number.

@@ -1,10 +1,10 @@
-//! What functions take and give.
+//! Values that functions take and give.
 
 use crate::Refusal;
 use line::{Counters, Delivery, DropReason, Dropped, Ecn, LineError, Packet, Verdict};
 use std::ffi::c_char;
 
-/// What came of a call.
+/// The outcome of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AqmlabStatus {
@@ -91,7 +91,7 @@ fn bits(ecn: Ecn) -> u8 {
     }
 }
 
-/// What became of a packet as it entered.
+/// The fate of a packet as it entered.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AqmlabVerdict {
@@ -113,7 +113,7 @@ impl From<Verdict> for AqmlabVerdict {
     }
 }
 
-/// Why a packet was dropped.
+/// The reason for which a packet was dropped.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AqmlabReason {
@@ -131,7 +131,7 @@ pub enum AqmlabReason {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct AqmlabDelivery {
-    /// What was pushed.
+    /// The payload that was pushed.
     pub payload: u64,
     /// Time at which it comes out, ns.
     pub at: u64,
@@ -154,11 +154,11 @@ pub const AQMLAB_WHY: usize = 32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct AqmlabDropped {
-    /// What was pushed.
+    /// The payload that was pushed.
     pub payload: u64,
-    /// When, ns.
+    /// The time, ns.
     pub at: u64,
-    /// Why.
+    /// The reason.
     pub reason: AqmlabReason,
     /// ECN field at the end.
     pub ecn: u8,

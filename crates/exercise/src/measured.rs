@@ -4,30 +4,6 @@ use crate::sheet::{Assignment, CurveMeasure, ExerciseTask, TaskKind, TaskStep};
 use aqmlab_core::{Problem, Problems, Span, Time, problem};
 use aqmlab_scenario::{SchemeAssignment, parse};
 use aqmlab_sim::{ColumnSource, Options, Simulation};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
-/// Measurements that were made before, so that a second check need not wait for them.
-#[derive(Debug, Default)]
-pub struct Known(RefCell<BTreeMap<String, f64>>);
-
-impl Known {
-    /// What is known of a task in a scenario, or else what `measure` finds.
-    fn or(
-        &self,
-        scenario: &str,
-        task: &ExerciseTask,
-        measure: impl FnOnce() -> Result<f64, Problems>,
-    ) -> Result<f64, Problems> {
-        let key = format!("{scenario}{:?}", task.kind);
-        if let Some(found) = self.0.borrow().get(&key) {
-            return Ok(*found);
-        }
-        let found = measure()?;
-        self.0.borrow_mut().insert(key, found);
-        Ok(found)
-    }
-}
 
 impl Assignment<'_> {
     /// The measurement that a task asks for, in base units; for a comparison the ratio. A guess and words have none.
@@ -37,7 +13,7 @@ impl Assignment<'_> {
     pub fn measured(&self, task: &ExerciseTask) -> Result<Option<f64>, Problems> {
         match &task.kind {
             TaskKind::Do { aqm, set, steps, between, curve, measure, .. } => {
-                let found = self.known.or(&self.scenario, task, || {
+                let found = self.known.or(format!("{}{:?}", self.scenario, task.kind), || {
                     let samples = self.played(self.opened(aqm, set)?, steps, between.1, curve)?;
                     let inside = samples.iter().filter(|(time, _)| between.0 < *time && *time <= between.1);
                     let values = inside.map(|(_, value)| *value).filter(|value| !value.is_nan());

@@ -1,13 +1,13 @@
-//! What is asked about a sheet, and the answers.
+//! Questions about a sheet, and the answers.
 
-use crate::measured::Known;
+use crate::known::Known;
 use crate::sheet::{Assignment, ExerciseSheet, ExerciseTask, TaskKind};
 use aqmlab_core::{Problems, read_any};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What somebody wants to know about the sheet of a student.
+/// A question about the sheet of a student.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExerciseRequest {
@@ -19,9 +19,9 @@ pub struct ExerciseRequest {
     student: String,
     /// Length of the sheet.
     minutes: u32,
-    /// What is wanted.
+    /// The kind of question.
     want: Wanted,
-    /// What the student has answered, by task.
+    /// The student's answers, by task.
     #[serde(default)]
     answers: BTreeMap<String, String>,
 }
@@ -35,7 +35,7 @@ enum Wanted {
     Check,
     /// The file of answers.
     File,
-    /// What is measured, and an answer to each task that is taken.
+    /// Measurements, and an answer to each task that is taken.
     Solve,
 }
 

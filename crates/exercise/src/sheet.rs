@@ -1,6 +1,6 @@
 //! A sheet: its tasks, and the parameters of each student.
 
-use crate::measured::Known;
+use crate::known::Known;
 use aqmlab_core::{Problem, Problems, problem};
 use aqmlab_scenario::{parse, read_toml};
 use aqmlab_sim::{Options, Simulation};
@@ -17,7 +17,7 @@ pub const MINUTES: [u32; 3] = [15, 45, 90];
 pub struct ExerciseSheet {
     /// The lesson, which is the sheet's name too.
     pub lesson: String,
-    /// What differs from student to student.
+    /// Values that differ from student to student.
     pub individual: Vec<Individual>,
     /// All tasks.
     pub tasks: Vec<ExerciseTask>,
@@ -28,7 +28,7 @@ pub struct ExerciseSheet {
 pub struct Individual {
     /// Its path.
     pub path: String,
-    /// What it may be.
+    /// The values that it may have.
     pub values: Vec<String>,
 }
 
@@ -37,19 +37,19 @@ pub struct Individual {
 pub struct ExerciseTask {
     /// Its name.
     pub id: String,
-    /// What is asked; parameters of the student stand in braces.
+    /// The question; parameters of the student stand in braces.
     pub text: String,
     /// The shortest sheet that has it.
     pub minutes: u32,
-    /// What a student is told whose number is wrong.
+    /// The words to a student whose number is wrong.
     #[serde(default)]
     pub hint: String,
-    /// What it asks for.
+    /// The kind of answer that it asks for.
     #[serde(flatten)]
     pub kind: TaskKind,
 }
 
-/// What a task asks for.
+/// The kind of answer that a task asks for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TaskKind {
@@ -62,22 +62,22 @@ pub enum TaskKind {
     Do {
         /// The scheme.
         aqm: String,
-        /// What is other than in the student's scenario: path and value of each.
+        /// Values other than in the student's scenario: path and value of each.
         #[serde(default)]
         set: Vec<(String, String)>,
-        /// What is changed on the way.
+        /// Changes on the way.
         #[serde(default)]
         steps: Vec<TaskStep>,
         /// From when to when it is measured, s.
         between: (f64, f64),
         /// The curve: `links.LINK.COLUMN` or `flows.GROUP.COLUMN`.
         curve: String,
-        /// What of the curve.
+        /// The measure of the curve.
         #[serde(default)]
         measure: CurveMeasure,
         /// The unit in which it is asked for.
         unit: String,
-        /// How far off an answer may be, as a share.
+        /// The error that an answer may have, as a share.
         #[serde(default = "tenth")]
         within: f64,
     },
@@ -85,15 +85,15 @@ pub enum TaskKind {
     Compare {
         /// Both tasks: the first is divided by the second.
         over: (String, String),
-        /// How far off an answer may be, as a share.
+        /// The error that an answer may have, as a share.
         #[serde(default = "rough")]
         within: f64,
     },
     /// Words, with every one of the ideas and none of the wrong ones.
     Explain {
-        /// What has to be said.
+        /// Ideas that have to be said.
         ideas: Vec<Idea>,
-        /// What must not be said.
+        /// Ideas that must not be said.
         #[serde(default)]
         wrong: Vec<Idea>,
         /// An answer that is taken.
@@ -104,15 +104,15 @@ pub enum TaskKind {
 /// A change in a run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TaskStep {
-    /// When, s.
+    /// The time, s.
     pub at: f64,
-    /// What is changed.
+    /// The path of what is changed.
     pub path: String,
     /// Its new value; parameters of the student may stand in braces.
     pub value: String,
 }
 
-/// What is seen of a curve.
+/// A measure of a curve.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum CurveMeasure {
@@ -135,12 +135,12 @@ pub struct Idea {
     /// The wordings.
     #[serde(deserialize_with = "wordings")]
     pub any: Vec<Regex>,
-    /// What a student is told who has not said it, or who has where it is wrong.
+    /// The words to a student who has not said it, or who has where it is wrong.
     pub hint: String,
 }
 
 impl Idea {
-    /// Whether a text, in lower case, has one of the wordings.
+    /// True if a text, in lower case, has one of the wordings.
     pub fn is_in(&self, text: &str) -> bool {
         self.any.iter().any(|wording| wording.is_match(text))
     }
@@ -229,7 +229,7 @@ pub struct Assignment<'a> {
     pub scenario: String,
     /// The parameters: path and value of each.
     pub values: Vec<(String, String)>,
-    /// What was measured before.
+    /// Measurements made before.
     pub known: &'a Known,
 }
 

@@ -19,7 +19,7 @@ pub struct AnswerVerdict {
     pub task: String,
     /// It is taken.
     pub taken: bool,
-    /// What to tell the student.
+    /// The words to the student.
     pub told: String,
     /// The number that was answered, in base units, if one is asked for.
     pub number: Option<f64>,

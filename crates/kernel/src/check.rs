@@ -1,4 +1,4 @@
-//! What of a scenario a Linux can do. The rest is refused by name, never left out.
+//! The part of a scenario that a Linux can do. The rest is refused by name, never left out.
 
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
@@ -22,7 +22,7 @@ pub fn law_of_linux(law: &str) -> Option<&'static str> {
     LAWS.into_iter().find(|known| *known == law)
 }
 
-/// What a Linux cannot do of a scenario, each by its path.
+/// The parts of a scenario that a Linux cannot do, each by its path.
 pub fn problems(scenario: &Scenario) -> Vec<Problem> {
     let links = scenario.links.iter().flat_map(of_link);
     let flows = scenario.flows.iter().flat_map(of_flows);

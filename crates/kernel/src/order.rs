@@ -4,14 +4,14 @@ use aqmlab_core::Problems;
 use aqmlab_scenario::{Scenario, parse};
 use serde::Deserialize;
 
-/// What the program inside is told.
+/// The order for the program inside.
 #[derive(Clone, Debug, Deserialize)]
 pub struct GuestOrder {
     /// Text of the scenario.
     pub scenario: String,
     /// Its name.
     pub name: String,
-    /// What is set of it: path and value.
+    /// The values that are set of it: path and value.
     pub overrides: Vec<(String, String)>,
     /// The schemes, as results name them.
     pub aqm: String,
@@ -23,7 +23,7 @@ pub struct GuestOrder {
     pub hosts: bool,
     /// The queue of each link.
     pub queues: Vec<Queue>,
-    /// What the queue of a link becomes, for each change of the scenario of a buffer or a scheme's parameter, in order.
+    /// The queue of a link, after each change of the scenario of a buffer or a scheme's parameter, in order.
     pub changed: Vec<Queue>,
     /// The link whose packets are captured as they leave it, by index.
     pub capture: Option<usize>,

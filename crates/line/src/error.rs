@@ -1,4 +1,4 @@
-//! What is wrong with a call.
+//! The errors of calls.
 
 use aqmlab_core::{Problem, Problems, Span, Time};
 

@@ -42,7 +42,7 @@ impl Packet {
     }
 }
 
-/// What became of a packet as it entered. What is decided later, [`Line::pop`] and [`Line::pop_dropped`] tell.
+/// The fate of a packet as it entered. What is decided later, [`Line::pop`] and [`Line::pop_dropped`] tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is in the queue, or already being sent.
@@ -53,7 +53,7 @@ pub enum Verdict {
     Dropped(DropReason),
 }
 
-/// Why a packet was dropped.
+/// The reason for which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// The queue was full.
@@ -69,7 +69,7 @@ pub enum DropReason {
 /// A packet that comes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery<T> {
-    /// What was pushed.
+    /// The payload that was pushed.
     pub payload: T,
     /// ECN field, perhaps with a mark.
     pub ecn: Ecn,
@@ -82,13 +82,13 @@ pub struct Delivery<T> {
 /// A packet that does not come out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped<T> {
-    /// What was pushed.
+    /// The payload that was pushed.
     pub payload: T,
     /// ECN field at the end.
     pub ecn: Ecn,
-    /// Why.
+    /// The reason.
     pub reason: DropReason,
-    /// When, ns.
+    /// The time, ns.
     pub at: u64,
 }
 
@@ -210,7 +210,7 @@ impl<T> Line<T> {
         Ok(if joined.ecn == ecn { Verdict::Joined } else { Verdict::Marked })
     }
 
-    /// When to call [`Line::pop`] next, ns: nothing comes out before; at once, if something was due by the last call. `None` if
+    /// The time at which to call [`Line::pop`] next, ns: nothing comes out before; at once, if something was due by the last call. `None` if
     /// the line is empty.
     #[inline]
     pub fn next_event(&self) -> Option<u64> {
@@ -274,7 +274,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// What the scheme shows, by name.
+    /// The observables of the scheme, by name.
     pub fn observables(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let shown = self.scheme.observables.iter().enumerate();
         shown.map(|(i, shown)| (shown.name, self.direction.link.queue.observe(i)))
@@ -290,7 +290,7 @@ impl<T> Line<T> {
         found.ok_or_else(|| Problems::one("name", unknown("observable", name, &known())).into())
     }
 
-    /// Why the scheme has broken down, if it has: one from elsewhere. It passes every packet since.
+    /// The reason for which the scheme has broken down, if it has: one from elsewhere. It passes every packet since.
     pub fn failure(&self) -> Option<String> {
         self.direction.failure().map(ToString::to_string)
     }

@@ -55,7 +55,7 @@ impl<T> Path<T> {
         self.side(side).push(now, packet, payload)
     }
 
-    /// When to call [`Path::pop`] next, ns.
+    /// The time at which to call [`Path::pop`] next, ns.
     pub fn next_event(&self) -> Option<u64> {
         self.up.next_event().into_iter().chain(self.down.next_event()).min()
     }

@@ -128,7 +128,7 @@ impl<T> SharedPath<T> {
         Ok(verdict)
     }
 
-    /// When to call [`SharedPath::pop`] next, ns: nothing comes out before. It is the next event of the whole network, so that most
+    /// The time at which to call [`SharedPath::pop`] next, ns: nothing comes out before. It is the next event of the whole network, so that most
     /// calls give nothing; `pop` may also be called later. `None` if nothing of the caller's is within.
     pub fn next_event(&self) -> Option<u64> {
         if !self.ready.is_empty() {

@@ -4,6 +4,7 @@
 //! sender before is not seen.
 
 mod heard;
+mod sequence;
 mod stream;
 
 use crate::flows::FlowCounts;

@@ -16,11 +16,11 @@ const CONGESTION_CONTROL: u8 = 11;
 pub struct RtpHeader {
     /// Of the last packet of a frame of video; of the first after a silence of speech.
     pub marker: bool,
-    /// What is in it, as the two ends have agreed.
+    /// The type of what is in it, as the two ends have agreed.
     pub payload_type: u8,
     /// Counts packets.
     pub seq: u16,
-    /// When it was sampled, in units that the two ends have agreed on; packets of a frame have the same.
+    /// The time at which it was sampled, in units that the two ends have agreed on; packets of a frame have the same.
     pub timestamp: u32,
     /// The stream it belongs to.
     pub ssrc: u32,
@@ -54,7 +54,7 @@ impl RtpHeader {
     }
 }
 
-/// What a receiver says of some packets of a stream.
+/// A receiver's report on some packets of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtpReport {
     /// The stream.

@@ -32,7 +32,7 @@ pub struct QdiscStats {
     pub waiting: u32,
     /// Packets dropped.
     pub dropped: u32,
-    /// What the discipline says of itself, in a layout of its own.
+    /// The discipline's own statistics, in a layout of its own.
     pub own: Vec<u8>,
 }
 

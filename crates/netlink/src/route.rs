@@ -75,7 +75,7 @@ impl Netlink {
         self.ask(libc::RTM_NEWROUTE, CREATE, &body)
     }
 
-    /// What comes in by `device` is routed by `table`.
+    /// Routes by `table` what comes in by `device`.
     ///
     /// # Errors
     /// Of the kernel.

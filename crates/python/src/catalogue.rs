@@ -21,6 +21,12 @@ fn scheme<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     object(py, &describe(&entry(name).map_err(bad_aqm)?))
 }
 
+/// The names of the laws of calls.
+#[pyfunction]
+fn media_laws() -> &'static [&'static str] {
+    <aqmlab_scenario::MediaLaw as aqmlab_core::Quantity>::CHOICES
+}
+
 /// Every congestion-control law with its page and parameters.
 #[pyfunction]
 fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
@@ -141,5 +147,6 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scheme, m)?)?;
     m.add_function(wrap_pyfunction!(cost, m)?)?;
     m.add_function(wrap_pyfunction!(laws, m)?)?;
+    m.add_function(wrap_pyfunction!(media_laws, m)?)?;
     m.add_function(wrap_pyfunction!(tcp, m)?)
 }

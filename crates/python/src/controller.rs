@@ -12,7 +12,7 @@ pub struct ControllerSpecs {
     law: String,
     /// The group of datagrams whose delay it sees.
     pings: String,
-    /// What it sets.
+    /// The shapers that it sets.
     shapers: Vec<Py<ShaperSpecs>>,
 }
 
@@ -21,7 +21,7 @@ pub struct ControllerSpecs {
 pub struct ShaperSpecs {
     /// Name of the link.
     link: String,
-    /// What is set, as `Simulation.set` takes it.
+    /// The path that is set, as `Simulation.set` takes it.
     path: String,
     /// The least rate.
     min: f64,

@@ -32,7 +32,7 @@ pub struct OnLinux {
     changed: Vec<LinkOnLinux>,
 }
 
-/// What Linux is told of a scenario. Refuses what a Linux cannot do, each by its path.
+/// The form of a scenario for Linux. Refuses what a Linux cannot do, each by its path.
 #[pyfunction]
 #[pyo3(signature = (scenario, aqm=None))]
 pub fn on_linux(scenario: &Scenario, aqm: Option<&str>) -> PyResult<OnLinux> {

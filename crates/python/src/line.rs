@@ -29,7 +29,7 @@ fn ecn_name(ecn: Ecn) -> &'static str {
     CODEPOINTS.iter().find(|(_, known)| *known == ecn).map_or("", |(name, _)| name)
 }
 
-/// Why a packet was dropped: "full", "evicted", "lost" or the scheme's own word.
+/// The reason for which a packet was dropped: "full", "evicted", "lost" or the scheme's own word.
 fn reason_name(reason: DropReason) -> &'static str {
     match reason {
         DropReason::Full => "full",
@@ -91,7 +91,7 @@ impl Line {
         Ok((Self::of(up), Self::of(down)))
     }
 
-    /// What became of a packet as it entered: "joined", "marked", or why it was dropped.
+    /// The fate of a packet as it entered: "joined", "marked", or why it was dropped.
     #[allow(clippy::too_many_arguments)] // as Python names them
     fn push(
         &self,
@@ -149,7 +149,7 @@ impl Line {
         counts(self.lock(py).counters())
     }
 
-    /// What the scheme shows, by name.
+    /// The observables of the scheme, by name.
     #[getter]
     fn observables(&self, py: Python<'_>) -> Vec<(&'static str, f64)> {
         self.lock(py).observables().collect()

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A scenario at one instant.
 #[pyclass(frozen)]
 pub struct Simulation {
-    /// `None` once it is finished.
-    engine: Mutex<Option<aqmlab_sim::Simulation>>,
+    /// `None` once it is finished. In a box, as it lies at a multiple of 64 bytes, and Python's objects at one of 16.
+    engine: Box<Mutex<Option<aqmlab_sim::Simulation>>>,
     /// A scheme is written in Python: the interpreter stays with the simulation.
     is_own: AtomicBool,
 }
@@ -37,7 +37,7 @@ impl Simulation {
 
     fn of(engine: aqmlab_sim::Simulation) -> Self {
         let is_own = AtomicBool::new(is_own(engine.schemes()));
-        Self { engine: Mutex::new(Some(engine)), is_own }
+        Self { engine: Box::new(Mutex::new(Some(engine))), is_own }
     }
 
     /// The same, of a simulation that is not finished; short enough to hold the interpreter.

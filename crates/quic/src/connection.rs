@@ -40,12 +40,12 @@ pub struct QuicConnection {
 pub struct ConnectionEnd {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, quinn_proto::Connection)>,
-    /// When it is to act by itself, as has been arranged.
+    /// The time at which it is to act by itself, as has been arranged.
     pub arranged: Option<Time>,
 }
 
 impl ConnectionEnd {
-    /// When it is to act by itself.
+    /// The time at which it is to act by itself.
     pub fn due(&mut self, now: Instant) -> Option<Instant> {
         self.connection.as_mut()?.1.poll_timeout().map(|due| due.max(now))
     }

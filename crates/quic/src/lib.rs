@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Why there is no result.
+/// The reason for which there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum QuicError {
     /// The scenario.

@@ -46,7 +46,7 @@ impl ConnectionLog {
         Ok(Self(Arc::new(Mutex::new(file))))
     }
 
-    /// What is logged from now on happens at this time, ns.
+    /// Sets the time of what is logged from now on, ns.
     pub fn reach(&self, now: u64) {
         self.file().now = now;
     }

@@ -1,4 +1,4 @@
-//! What connections begin with: certificate, transport parameters, logs.
+//! The setup of connections: certificate, transport parameters, logs.
 
 use crate::ENDS;
 use crate::log::ConnectionLog;
@@ -44,7 +44,7 @@ impl ServerIdentity {
     }
 }
 
-/// What a connection begins with.
+/// The setup of a connection.
 pub struct ConnectionSetup<'a> {
     pub quic: &'a Quic,
     pub spec: &'a FlowSpec,

@@ -1,6 +1,6 @@
 //! Controllers of shapers: who sets the rate of a link from what pings and loads tell, as a scenario gives them.
 
-use crate::table_reader::{TableReader, kind};
+use crate::table_reader::{TableReader, default_name, kind};
 use crate::{Change, FlowSpec, LinkSpec, RateChanges, Scenario};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Quantity, Rate, Span};
@@ -15,7 +15,7 @@ pub struct ControllerSpec {
     pub law: String,
     /// Index of the group of datagrams whose delay it sees.
     pub pings: usize,
-    /// What it controls.
+    /// The shapers that it controls.
     pub shapers: Vec<ShaperSpec>,
 }
 
@@ -35,7 +35,7 @@ pub struct ShaperSpec {
 }
 
 impl ShaperSpec {
-    /// What it sets, as a change names it.
+    /// The path of what it sets, as a change names it.
     pub fn path(&self, links: &[LinkSpec]) -> String {
         let name = &links[self.link].name;
         match &self.parameter {
@@ -51,7 +51,7 @@ const EXAMPLE: &str = "[{ link = \"down\", min = \"5 Mbit/s\", base = \"20 Mbit/
 pub fn read_controllers(tables: &[&Table], scenario: &Scenario, found: &mut Vec<Problem>) -> Vec<ControllerSpec> {
     let mut read: Vec<ControllerSpec> = Vec::new();
     for table in tables {
-        let name = table.get("name").and_then(Value::as_str).unwrap_or(DEFAULT_NAME).to_string();
+        let name = table.get("name").and_then(Value::as_str).unwrap_or(default_name("controllers")).to_string();
         let at = format!("controllers.{}", clip(&name));
         if read.iter().any(|other| other.name == name) {
             found.push(Problem::new(&at, "this name is used twice"));
@@ -64,11 +64,8 @@ pub fn read_controllers(tables: &[&Table], scenario: &Scenario, found: &mut Vec<
     read
 }
 
-/// Name of one that has none.
-pub const DEFAULT_NAME: &str = "controller";
-
 fn read_controller(table: &mut TableReader, scenario: &Scenario) -> Option<ControllerSpec> {
-    let name = table.name(DEFAULT_NAME);
+    let name = table.name(default_name("controllers"));
     let law = table.text("law");
     if law.is_none() {
         table.miss("law", "\"cake-autorate\"");

@@ -132,7 +132,7 @@ impl FlowSpec {
     }
 }
 
-/// Where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
+/// The places where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
 pub struct FlowPlaces<'a> {
     pub links: &'a [String],
     pub tree: Option<&'a TreeShape<'a>>,

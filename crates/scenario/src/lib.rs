@@ -104,7 +104,7 @@ pub struct Scenario {
 const ECN: &str = "ecn";
 
 impl Scenario {
-    /// What whoever wrote the scenario may not have meant, in one line.
+    /// A warning of what whoever wrote the scenario may not have meant, in one line.
     pub fn notice(&self) -> Option<String> {
         let of_tree = self.tree.iter().flat_map(Tree::notices).map(|notice| format!("{}: {notice}", self.name));
         let notices: Vec<String> = self.profile_notice().into_iter().chain(self.overbooked()).chain(of_tree).collect();
@@ -136,7 +136,7 @@ impl Scenario {
         })
     }
 
-    /// What results have of links, by name, each with the index of the link: every one of `[[links]]`, and of links of a tree or a
+    /// The links that results have, by name, each with the index of the link: every one of `[[links]]`, and of links of a tree or a
     /// fabric that are alike the first, or also each if that is wanted.
     pub fn places(&self) -> Vec<(&str, usize)> {
         let own =

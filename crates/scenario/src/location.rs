@@ -8,7 +8,8 @@ use toml::de::{DeArray, DeTable, DeValue};
 /// Most problems whose field is looked for in the text, so that the time grows as the text does.
 const MOST: usize = 100;
 
-/// Says of each problem where its field is written, or else the nearest table around it; a field that nobody wrote has no location.
+/// Says of each problem where its field is written, or else the nearest table around it: the begin of the file of what is missing
+/// there. A field that somebody wrote elsewhere has no location.
 /// `set` are paths whose values come from elsewhere.
 pub fn locate(problems: &mut [Problem], text: &str, file: &str, set: &[&str]) {
     let Ok(document) = DeTable::parse(text) else { return };
@@ -18,7 +19,10 @@ pub fn locate(problems: &mut [Problem], text: &str, file: &str, set: &[&str]) {
         set.iter().any(is_same) || elsewhere.iter().any(|set| set.is_whole && set.value == found.value)
     };
     for problem in problems.iter_mut().filter(|problem| problem.location.is_none()).take(MOST) {
-        let Some(found) = find(document.get_ref(), &problem.path) else { continue };
+        let Some(found) = find(document.get_ref(), &problem.path) else {
+            problem.location = (problem.kind == ProblemKind::Missing).then(|| location(text, file, &(0..0)));
+            continue;
+        };
         if !is_set(&problem.path, &found) {
             let span = if found.is_whole && problem.kind == ProblemKind::Key { found.key } else { found.value };
             problem.location = Some(location(text, file, &span));
@@ -103,7 +107,8 @@ mod tests {
         assert_eq!(at("links.up.rates", ProblemKind::Key, &[]), Some((7, 1, 5)));
         assert_eq!(at("links.1.loss.p", ProblemKind::Value, &[]), Some((8, 14, 1)));
         assert_eq!(at("links.up.delay", ProblemKind::Missing, &[]), Some((5, 1, 9)));
-        assert_eq!(at("duration", ProblemKind::Missing, &[]), None);
+        assert_eq!(at("duration", ProblemKind::Missing, &[]), Some((1, 1, 1)));
+        assert_eq!(at("duration", ProblemKind::Value, &["duration"]), None);
         assert_eq!(at("links.down.rate", ProblemKind::Value, &[]).map(|(line, ..)| line), Some(2));
     }
 

@@ -31,7 +31,7 @@ pub struct Media {
 }
 
 aqmlab_core::choice! {
-    /// Congestion control of real-time media.
+    /// Congestion control of real-time media. The laws are in `crates/sim/src/traffic/media`.
     pub enum MediaLaw {
         /// The rate never changes.
         Constant = "constant",
@@ -157,8 +157,8 @@ fn read_pause(flow: &mut TableReader) -> Option<Option<(Span, Span)>> {
 pub fn read_media_ecn(flow: &mut TableReader, law: MediaLaw) -> Option<Ecn> {
     let text = flow.raw("ecn").map(|value| scalar(value).unwrap_or_else(|| kind(value).to_string()));
     match (text.as_deref(), law) {
-        (Some("false"), _) | (None, MediaLaw::Constant | MediaLaw::Gcc | MediaLaw::Nada) => Some(Ecn::NotEct),
         (None | Some("true" | "ect1"), MediaLaw::Scream) => Some(Ecn::Ect1),
+        (None | Some("false"), _) => Some(Ecn::NotEct),
         (Some("ect0"), MediaLaw::Scream) | (Some("true" | "ect0"), MediaLaw::Nada) => Some(Ecn::Ect0),
         (Some("ect1"), MediaLaw::Nada) => {
             let why = "\"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"nada\" does not; \

@@ -10,12 +10,12 @@ pub struct PolicerSpec {
     pub rate: Rate,
     /// Tokens that the bucket holds; it is full at first.
     pub burst: Bytes,
-    /// What happens to a packet for which there are too few tokens.
+    /// The treatment of a packet for which there are too few tokens.
     pub action: PolicerAction,
 }
 
 aqmlab_core::choice! {
-    /// What a policer does with packets that do not conform.
+    /// A policer's treatment of packets that do not conform.
     pub enum PolicerAction {
         /// They are dropped.
         Drop = "drop",

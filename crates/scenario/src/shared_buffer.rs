@@ -10,7 +10,7 @@ use toml::{Table, Value};
 pub struct SharedBufferSpec {
     /// Its name.
     pub name: String,
-    /// What may wait at all of its links together, bytes.
+    /// The most that may wait at all of its links together, bytes.
     pub size: u64,
     /// A queue may hold so many times what is free.
     pub alpha: f64,

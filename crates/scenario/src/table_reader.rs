@@ -29,7 +29,7 @@ fn expected(unit: &str) -> &str {
 pub fn default_name(list: &str) -> &'static str {
     match list {
         "links" => "bottleneck",
-        "controllers" => crate::controllers::DEFAULT_NAME,
+        "controllers" => "controller",
         _ => "flows",
     }
 }

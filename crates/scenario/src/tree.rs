@@ -53,7 +53,7 @@ pub struct Branch {
 }
 
 impl Tree {
-    /// What whoever wrote the tree may not have meant.
+    /// Warnings of what whoever wrote the tree may not have meant.
     pub(super) fn notices(&self) -> impl Iterator<Item = String> {
         self.overbooked.iter().map(|(list, sum, rate)| {
             format!("{list}: the rates of the sites below one add up to {}, more than its {}", sum.text(), rate.text())
@@ -321,7 +321,7 @@ impl TreeShape<'_> {
         self.plans.iter().map(|plan| plan.list.name.as_str()).collect()
     }
 
-    /// What a plan says of the round trips of its flows.
+    /// The round trips of a plan's flows, as it has them.
     pub fn rtt(&self, plan: &str) -> Option<&Value> {
         self.plans.iter().find(|known| known.list.name == plan)?.list.table.get("rtt")
     }

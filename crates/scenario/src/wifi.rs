@@ -52,7 +52,7 @@ pub struct Wifi {
     pub hardware_queue: u32,
     /// Packets that a driver holds at most, where it takes them from one queue for all stations.
     pub driver_queue: u32,
-    /// How the access point queues.
+    /// The queues of the access point.
     pub queues: CellQueues,
     /// Stations.
     pub stations: Vec<Station>,
@@ -88,7 +88,7 @@ pub struct Ampdu {
     pub time: Span,
 }
 
-/// How an access point queues.
+/// The queues of an access point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CellQueues {
     /// One queue for all stations, then a driver's, as before mac80211 had queues.

@@ -12,10 +12,12 @@
 //!               ecmp         routes of a leaf-spine fabric
 //!               shared_buffer  a buffer that several links share
 //!               flow         a sender, a receiver and the delays between them
+//!               outcome      the outcome of a packet at a link
 //!               direction    a line's link and propagation in time alone, for packets from elsewhere
 //!               lines        the link of a scenario for each direction of a line
 //!   traffic/    udp          sources of datagrams
 //!               client       requests of web sessions, short transfers and players
+//!               peer         the end of a path that a client asks
 //!               ends         the hosts of a fabric between which transfers go
 //!               video        a player of adaptive video: bitrate, stalls
 //!               media        a call that adapts: encoder, sender and its laws, feedback, frames
@@ -50,7 +52,7 @@ pub mod event_queue {
     pub use crate::calendar::{Calendar, Lane, Place, TimerEvent};
 }
 
-/// What measures calls that are not simulated.
+/// The measures of calls that are not simulated.
 #[doc(hidden)]
 pub mod media {
     pub use crate::measure::media::{MediaFacts, RtpFacts, rate_variation, rms};
@@ -90,8 +92,9 @@ pub use measure::spans::Spans;
 pub use measure::station::StationResult;
 pub use measure::trace::{PacketTrace, TraceTable};
 pub use net::WirePacket;
-pub use net::direction::{Decision, Direction, PacketInFlight, PacketOutcome};
+pub use net::direction::{Direction, PacketInFlight};
 pub use net::impairment::Impairment;
 pub use net::lines::{LineSpec, Lines};
 pub use net::link::{Admission, DepartureMode, Link};
+pub use net::outcome::{Decision, PacketOutcome};
 pub use traffic::video::VideoResult;

@@ -3,6 +3,7 @@
 //! ```text
 //!   params     every constant of TCP, declared once; three profiles fill them in
 //!   ack        the fields of an ACK
+//!   arrival    a segment as its receiver gets it
 //!   sender     the part that every kind of recovery shares: window, sending, ECN, retransmission timer
 //!   recovery/  loss recovery at duplicate and partial ACKs: one file per kind, RACK's parts in rack/
 //!   scoreboard/  its memory: the segments outstanding, SACK's scoreboard and RACK's
@@ -20,6 +21,7 @@
 //! Sequence numbers count segments, not bytes; segment 0 is the SYN. The window is a real number of segments.
 
 pub mod ack;
+mod arrival;
 pub mod cc;
 pub mod ecn;
 mod linux;
@@ -35,8 +37,9 @@ pub mod sender;
 mod seqset;
 
 pub use ack::{Ack, Advertised, Sack};
+pub use arrival::SegmentArrival;
 pub use cc::{CongestionControl, CongestionControlLaw, LawChoice};
 pub use ecn::EcnFeedback;
 pub use params::{EcnResponse, Profile, TcpParams, TcpVariant};
-pub use receiver::{Receiver, SegmentArrival};
+pub use receiver::Receiver;
 pub use sender::{Segment, SegmentSink, Sender};

@@ -170,7 +170,7 @@ params! {
         small_queues: bool = "false", from "Linux, tcp_small_queue_check";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
-        /// What answers the SYN is acknowledged before the first data are sent, by a packet of its own.
+        /// The answer to the SYN is acknowledged before the first data are sent, by a packet of its own.
         handshake_ack: bool = "false", from "RFC 9293, section 3.5; true: Linux, tcp_rcv_synsent_state_process";
         /// TCP and IP headers, added to every segment; also the size of SYNs.
         header: Bytes = "40 B" in "0 B" ..= "1000 B", from "RFC 9293 and RFC 791 without options";

@@ -33,7 +33,7 @@ const MOST_COMPRESSED: u32 = 44;
 /// The longest wait of a delayed ACK (`TCP_DELACK_MAX`).
 const LONGEST_WAIT: Span = Span::from_millis(200);
 
-/// When a segment is acknowledged.
+/// The time at which a segment is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AckTime {
     /// At once.
@@ -56,7 +56,7 @@ pub(crate) struct ArrivedSegment {
     pub next: u32,
     /// One past the highest segment received.
     pub end: u32,
-    /// How many are held out of order, and how many of them follow none.
+    /// The number that are held out of order, and of those that follow none.
     pub held: u32,
     pub runs: u32,
     /// It is held, and the one before it has not come.
@@ -133,7 +133,7 @@ pub(crate) struct QuickAcks {
     stamp: Time,
     /// Segments have been ECN-capable.
     pub has_seen_ect: bool,
-    /// When the timer of the last delayed ACK is over, sent or not.
+    /// The time at which the timer of the last delayed ACK is over, sent or not.
     pub delayed: Time,
     /// Of a receiver that drives its sender: few have it, and it has no room in the others.
     pub driven: Option<DrivenWindow>,
@@ -185,7 +185,7 @@ impl QuickAcks {
         *self = Self::new(self.driven.as_ref().map(DrivenWindow::restarted));
     }
 
-    /// When this segment is acknowledged (`__tcp_ack_snd_check`). `is_second`: another one waits for its ACK. At once are those at
+    /// The time at which this segment is acknowledged (`__tcp_ack_snd_check`). `is_second`: another one waits for its ACK. At once are those at
     /// the start, after a pause longer than a timeout (`tcp_event_data_recv`), after a mark and of those sent again
     /// (`tcp_data_ecn_check`), and while the receive window grows (`tcp_grow_window`).
     pub fn on_segment(&mut self, segment: &ArrivedSegment, is_second: bool, now: Time, params: &TcpParams) -> AckTime {
@@ -273,7 +273,7 @@ impl QuickAcks {
         AckTime::Compressed(Span(self.rtt.0 / 100 * 33).min(COMPRESSION) + SLACK) // `tcp_comp_sack_rtt_percent`
     }
 
-    /// When a compressed ACK is sent: by its own timer, or by that of the last delayed ACK, which goes on when that ACK has been sent
+    /// The time at which a compressed ACK is sent: by its own timer, or by that of the last delayed ACK, which goes on when that ACK has been sent
     /// (`tcp_delack_timer_handler`).
     pub fn compressed(&self, due: Time, now: Time) -> Time {
         if self.delayed > now { due.min(self.delayed) } else { due }

@@ -1,6 +1,7 @@
 //! Reassembly, and the ACKs that tell of it: cumulative, selective, delayed, with the echo of congestion marks.
 
 use crate::ack::{Ack, Advertised, Sack};
+use crate::arrival::SegmentArrival;
 use crate::cc::Needs;
 use crate::cc::rledbat::DrivenWindow;
 use crate::ecn::EcnFeedback;
@@ -10,27 +11,6 @@ use crate::quickack::{AckTime, ArrivedSegment, QuickAcks};
 use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
 use std::ops::Range;
-
-/// A segment that arrives.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SegmentArrival {
-    /// Its number.
-    pub seq: u32,
-    /// It is marked (RFC 3168, CE).
-    pub is_ce: bool,
-    /// It may be marked or is (RFC 3168, ECT).
-    pub is_ect: bool,
-    /// It answers a mark (RFC 3168, CWR).
-    pub is_cwr: bool,
-    /// It is the last of what the application has written (RFC 9293, PSH).
-    pub is_push: bool,
-    /// It has been sent before.
-    pub is_resent: bool,
-    /// Time at which it was sent, which is its timestamp; [`Time::ZERO`] if that is not known.
-    pub sent_at: Time,
-    /// Time at which the ACK was sent whose timestamp it echoes; `None` if it does not say.
-    pub echo: Option<Time>,
-}
 
 /// One receiver. Acknowledges every segment, or every second one.
 #[derive(Clone, Debug)]
@@ -248,7 +228,7 @@ impl Receiver {
         (std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None))
     }
 
-    /// What an ACK of all that has arrived advertises, sent at `now` by a receiver that drives its sender.
+    /// The window that an ACK of all that has arrived advertises, sent at `now` by a receiver that drives its sender.
     pub fn advertise(&mut self, now: Time) -> Option<Advertised> {
         let next = self.next;
         let driven = self.quick.as_mut()?.driven.as_mut()?;

@@ -1,4 +1,4 @@
-//! What a page may ask, and the answers.
+//! Questions that a page may ask, and the answers.
 
 use crate::simulations::{self, Id};
 use aqmlab_aqm::{Standing, entry};
@@ -9,7 +9,7 @@ use aqmlab_sim::{Options, run};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What a page may ask. Scenarios are texts of TOML, schemes are written as `--aqm` has them; times are in s.
+/// A question that a page may ask. Scenarios are texts of TOML, schemes are written as `--aqm` has them; times are in s.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
@@ -31,9 +31,9 @@ pub enum Question {
         #[serde(default)]
         series: bool,
     },
-    /// What there is to know about the exercises of a student.
+    /// A question about the exercises of a student.
     Exercise(ExerciseRequest),
-    /// What a scenario is: its defaults filled in, its links and groups in numbers. A scheme that it cannot have is a problem.
+    /// A scenario described: its defaults filled in, its links and groups in numbers. A scheme that it cannot have is a problem.
     Describe {
         /// Text of the scenario.
         scenario: String,
@@ -88,7 +88,7 @@ pub enum Question {
     Set {
         /// The simulation.
         id: Id,
-        /// What is changed.
+        /// The path of what is changed.
         path: String,
         /// Its new value.
         value: String,
@@ -119,7 +119,7 @@ pub enum Question {
         /// The simulation.
         id: Id,
     },
-    /// What was measured so far; null before the warm-up is over.
+    /// The measures so far; null before the warm-up is over.
     SoFar {
         /// The simulation.
         id: Id,

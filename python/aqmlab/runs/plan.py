@@ -32,11 +32,20 @@ LARGEST_SEED = 2**63 - 1
 
 @dataclass(frozen=True)
 class ScenarioFile:
-    """A scenario before its values are set: its name, the text of its file, and whether it is built in."""
+    """A scenario before its values are set: its name, the text of its file, and the file unless it is built in."""
 
     name: str
     text: str
-    builtin: bool
+    path: str | None = field(default=None, compare=False)
+
+    @property
+    def builtin(self) -> bool:
+        """It is one of the package's."""
+        return self.path is None
+
+    def parsed(self, overrides: Pairs) -> _core.Scenario:
+        """The scenario with values set."""
+        return _core.Scenario.parse(self.text, self.name, list(overrides), self.path)
 
 
 @dataclass(frozen=True)
@@ -307,11 +316,11 @@ def _of_case(
     file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm], engine: str, law: ChosenLaw | None
 ) -> list[Condition]:
     """Return a scenario with its overrides under each scheme, by an engine that can do all of them."""
-    parsed = scenario.told(_core.Scenario.parse(file.text, file.name, list(overrides)))
+    parsed = scenario.told(file.parsed(overrides))
     named = ", ".join([file.name, *map("=".join, overrides), *([f"law={law.name}"] if law else [])])
     if law:
         overrides = (*overrides, *laws.of_law(parsed, law.name).items())
-        parsed = _core.Scenario.parse(file.text, file.name, list(overrides))
+        parsed = file.parsed(overrides)
     specs = [arm.aqm for arm in arms]
     check_set(parsed, specs)
     check_schemes(parsed, specs)
@@ -368,13 +377,14 @@ def _files(name: str, folder: Path, values: Sequence[str]) -> list[ScenarioFile]
         chosen = [each for each in known if fnmatch(each, name) and scenario.original(each) == each]
         if not chosen:
             raise InputError("experiment.scenarios", f"{name}: no built-in scenario is called so")
-        return [ScenarioFile(each, scenario.read(each)[1], builtin=True) for each in chosen]
+        return [ScenarioFile(each, scenario.read(each)[1]) for each in chosen]
     if not name.endswith(".toml"):
         if name not in known:
             raise unknown("experiment.scenarios", "no built-in scenario and no TOML file", name, known)
-        return [ScenarioFile(*scenario.read(name), builtin=True)]
-    called, text = scenario.read(folder / name)
-    return [ScenarioFile(called, scenario.with_traces(text, (folder / name).parent, values), builtin=False)]
+        return [ScenarioFile(*scenario.read(name))]
+    path = folder / name
+    called, text = scenario.read(path)
+    return [ScenarioFile(called, scenario.with_traces(text, path.parent, values), str(path))]
 
 
 def _arms(aqms: Any, folder: Path) -> tuple[Arm, ...]:

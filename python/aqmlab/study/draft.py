@@ -93,64 +93,55 @@ class CaseRun:
     """
 
     duration: float
-    link: Mapping[str, str] = field(default_factory=dict)
-    flow: Mapping[str, str] = field(default_factory=dict)
+    link: Mapping[str, Any] = field(default_factory=dict)
+    flow: Mapping[str, Any] = field(default_factory=dict)
     changes: Sequence[CaseChange] = ()
-    back: Mapping[str, str] | None = None
+    back: Mapping[str, Any] | None = None
 
     @property
     def passes(self) -> int:
         """The number of times that it runs: until all its changes have their times, and once more to look at it."""
         return 2 + sum(bool(change.later) for change in self.changes)
 
-    def text(self, place: CasePath, law: str, phases: Sequence[tuple[float, str]] = ()) -> str:
+    def values(self, place: CasePath, law: str, phases: Sequence[tuple[float, str]] = ()) -> dict[str, Any]:
         """Return the scenario; a change that waits for some time after a phase is there once the phases are known."""
-        link = {"rate": bits(place.rate), "delay": seconds(place.rtt / 4), "buffer": buffer(2, place)} | dict(self.link)
-        tcp = f'{{ profile = "linux", congestion_control = "{law}" }}'
-        flow = {"rtt": seconds(place.rtt), "tcp": tcp}
-        flow |= dict(self.flow)
-        lines = ["schema = 1", f'duration = "{self.duration!r} s"']
-        lines += ["[[links]]", f'name = "{LINK}"', *(f"{key} = {value}" for key, value in link.items())]
+        line = {"rate": bits(place.rate), "delay": seconds(place.rtt / 4), "buffer": buffer(2, place), **self.link}
+        tcp = {"profile": "linux", "congestion_control": law}
+        flow = {"name": FLOW, "phases": True, "rtt": seconds(place.rtt), "tcp": tcp, **self.flow}
+        links: list[dict[str, Any]] = [{"name": LINK, **line}]
         if self.back is not None:
-            flow |= {"path": f'["{LINK}"]', "ack_path": f'["{BACK}"]'}
-            back = {"rate": bits(place.rate), "buffer": '"100000 packets"', "fixed": "true"} | dict(self.back)
-            lines += ["[[links]]", f'name = "{BACK}"', *(f"{key} = {value}" for key, value in back.items())]
-        lines += [
-            "[[flows]]",
-            f'name = "{FLOW}"',
-            "phases = true",
-            *(f"{key} = {value}" for key, value in flow.items()),
-        ]
-        for change in self.changes:
-            lines += ["[[changes]]", f'path = "{change.path}"', f'value = "{change.value}"']
-            lines += [_moment(change, phases)]
-        return "\n".join(lines)
+            flow |= {"path": [LINK], "ack_path": [BACK]}
+            links.append(
+                {"name": BACK, "rate": bits(place.rate), "buffer": "100000 packets", "fixed": True, **self.back}
+            )
+        changes = [{"path": each.path, "value": each.value, **_moment(each, phases)} for each in self.changes]
+        return {"schema": 1, "duration": f"{self.duration!r} s", "links": links, "flows": [flow], "changes": changes}
 
 
-def _moment(change: CaseChange, phases: Sequence[tuple[float, str]]) -> str:
+def _moment(change: CaseChange, phases: Sequence[tuple[float, str]]) -> dict[str, Any]:
     if not change.phase:
-        return f"at = {seconds(change.after)}"
+        return {"at": seconds(change.after)}
     entered = next((time for time, name in phases if name == change.phase and time >= change.after), None)
     if change.later and entered is not None:
-        return f"at = {seconds(entered + change.later)}"
+        return {"at": seconds(entered + change.later)}
     # What waits for longer than the run lasts is not made; nor is it before the phases are known.
     after = 1e6 if change.later else change.after
-    return f'when = {{ flow = "{FLOW}", enters = "{change.phase}", after = {seconds(after)} }}'
+    return {"when": {"flow": FLOW, "enters": change.phase, "after": seconds(after)}}
 
 
 def buffer(products: float, place: CasePath) -> str:
     """Return so many times what the path holds as the value of a buffer, `FEWEST` and what BBR budgets at the least."""
-    return f'"{max(FEWEST, round(products * max(place.bdp, place.least_inflight)))} packets"'
+    return f"{max(FEWEST, round(products * max(place.bdp, place.least_inflight)))} packets"
 
 
 def bits(rate: float) -> str:
     """Return a rate (bit/s) as a scenario writes it."""
-    return f'"{rate:.12g} bit/s"'
+    return f"{rate:.12g} bit/s"
 
 
 def seconds(time: float) -> str:
     """Return a time (s) as a scenario writes it."""
-    return f'"{time:.12f} s"'
+    return f"{time:.12f} s"
 
 
 @dataclass(frozen=True)
@@ -309,12 +300,10 @@ def record(setup: CaseRun, place: CasePath, law: str) -> Record:
     """Run a case twice: once to know when its phases are, once to look at it then."""
     phases: Sequence[tuple[float, str]] = ()
     for _ in range(setup.passes - 1):
-        text = setup.text(place, law, phases)
-        scenario = Scenario.parse(text, "case")
+        scenario = Scenario.of(setup.values(place, law, phases), "case")
         phases = json.loads(_core.run(scenario).json())["flows"][FLOW]["phases"][0]
-    return Record(
-        place, bare(law), _spells(phases, setup.duration), _samples(scenario, phases, place, setup.duration), text
-    )
+    spells, samples = _spells(phases, setup.duration), _samples(scenario, phases, place, setup.duration)
+    return Record(place, bare(law), spells, samples, scenario.text)
 
 
 def _spells(phases: Sequence[tuple[float, str]], end: float) -> list[Spell]:

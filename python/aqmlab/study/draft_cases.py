@@ -74,7 +74,7 @@ def cycle(place: CasePath) -> float:
 def offered(rate: float, place: CasePath) -> dict[str, str]:
     """Return the keys of a flow whose application offers data at a rate, at most 1000 times a round trip."""
     chunk = max(1, round(rate * place.rtt / 8 / 1448 / 1000))
-    return {"kind": '"app-limited"', "rate": bits(rate), "chunk": f'"{chunk} packets"'}
+    return {"kind": "app-limited", "rate": bits(rate), "chunk": f"{chunk} packets"}
 
 
 def held(rate: float, place: CasePath) -> list[CaseChange]:
@@ -84,23 +84,18 @@ def held(rate: float, place: CasePath) -> list[CaseChange]:
     """
     end = settled(place)
     count = min(100, round(end / place.rtt))
-    return [CaseChange(OFFERED, bits(rate).strip('"'), after=end * i / count) for i in range(1, count)]
+    return [CaseChange(OFFERED, bits(rate), after=end * i / count) for i in range(1, count)]
 
 
 def scaled(share: float, place: CasePath) -> str:
     """Return a share of the path's rate, as the value of a change."""
-    return bits(share * place.rate).strip('"')
-
-
-def text(time: float) -> str:
-    """Return a time (s) as the value of a change."""
-    return seconds(time).strip('"')
+    return bits(share * place.rate)
 
 
 def behind_bursts_of_acks(place: CasePath, duration: float) -> CaseRun:
     """Return a run whose ACKs come together, as from a link that aggregates."""
     every = seconds(aggregation(place))
-    return CaseRun(duration, back={"aggregation": f"{{ every = {every} }}"}, link={"buffer": buffer(4, place)})
+    return CaseRun(duration, back={"aggregation": {"every": every}}, link={"buffer": buffer(4, place)})
 
 
 def long_enough(place: CasePath, cycles: float = 2) -> float:
@@ -132,10 +127,10 @@ def overtakes(place: CasePath) -> str:
     return too_small(12, "no three segments that overtake another")(place) or (told if apart > shorter else "")
 
 
-def policer(place: CasePath) -> str:
+def policer(place: CasePath) -> dict[str, str]:
     """Return a policer of half of the rate; its bucket holds a BDP, ten packets at least."""
     burst = max(10 * PACKET, place.rate / 2 * place.rtt / 8)
-    return f'{{ rate = {bits(place.rate / 2)}, burst = "{burst:.0f} B" }}'
+    return {"rate": bits(place.rate / 2), "burst": f"{burst:.0f} B"}
 
 
 CASES: Sequence[DraftCase] = [
@@ -241,7 +236,7 @@ CASES: Sequence[DraftCase] = [
         8,
         "Exiting PROBE_DOWN on Inflight",
         "pacing_gain 0.9; ends with both bounds kept; then CRUISE",
-        lambda place: [CaseRun(long_enough(place, 3), link={"buffer": '"0.5 bdp"'})],
+        lambda place: [CaseRun(long_enough(place, 3), link={"buffer": "0.5 bdp"})],
         down_inflight,
         lambda place: below_budget(place) or too_small(20, "half of it is no queue for a probe")(place),
         lacks=WITHOUT_PHASE,
@@ -321,7 +316,7 @@ CASES: Sequence[DraftCase] = [
         lambda place: [
             CaseRun(
                 long_enough(place, 6),
-                link={"rate": bits(0.1 * place.rate), "buffer": '"0.5 bdp"'},
+                link={"rate": bits(0.1 * place.rate), "buffer": "0.5 bdp"},
                 changes=[CaseChange(RATE, scaled(1, place), after=settled(place))],
             )
         ],
@@ -336,7 +331,7 @@ CASES: Sequence[DraftCase] = [
         lambda place: [
             CaseRun(
                 long_enough(place, 4) + 100 * place.rtt,
-                link={"buffer": '"1 bdp"'},
+                link={"buffer": "1 bdp"},
                 changes=[CaseChange(RATE, scaled(0.1, place), after=settled(place))],
             )
         ],
@@ -360,8 +355,8 @@ CASES: Sequence[DraftCase] = [
         lambda place: [
             CaseRun(
                 long_enough(place, 4) + 3,
-                link={"buffer": '"4 bdp"', "delay": seconds(place.rtt / 8)},
-                changes=[CaseChange(f"flows.{FLOW}.rtt", text(0.3 * place.rtt), UP, late(place), 1.5 * place.rtt)],
+                link={"buffer": "4 bdp", "delay": seconds(place.rtt / 8)},
+                changes=[CaseChange(f"flows.{FLOW}.rtt", seconds(0.3 * place.rtt), UP, late(place), 1.5 * place.rtt)],
             )
         ],
         undone,
@@ -377,8 +372,8 @@ CASES: Sequence[DraftCase] = [
                 long_enough(place, 4) + 3 + 5,
                 link={"buffer": buffer(4, place)},
                 changes=[
-                    CaseChange(DELAY, text(place.rtt / 4 + 0.6 + 3 * place.rtt), UP, late(place), 1.5 * place.rtt),
-                    CaseChange(DELAY, text(place.rtt / 4), UP, late(place), 2 * place.rtt),
+                    CaseChange(DELAY, seconds(place.rtt / 4 + 0.6 + 3 * place.rtt), UP, late(place), 1.5 * place.rtt),
+                    CaseChange(DELAY, seconds(place.rtt / 4), UP, late(place), 2 * place.rtt),
                 ],
             )
         ],
@@ -408,7 +403,7 @@ CASES: Sequence[DraftCase] = [
         lambda place: [
             CaseRun(
                 long_enough(place, 4),
-                link={"buffer": '"0.25 bdp"'},
+                link={"buffer": "0.25 bdp"},
                 changes=[CaseChange(LOSS, "20%", UP, settled(place)), CaseChange(LOSS, "0%", DOWN, settled(place))],
             )
         ],

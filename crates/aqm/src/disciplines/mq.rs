@@ -7,7 +7,7 @@ use aqmlab_core::params::ParamInput;
 use aqmlab_core::{ParamSet, Rate, Span, Time, choice, params};
 
 choice! {
-    /// What decides which instance has a packet.
+    /// The choice of the instance that has a packet.
     pub enum Steering {
         /// A hash of its flow.
         Flows = "flows",
@@ -25,7 +25,7 @@ params! {
         queues: u32 = "4" in "1" ..= "4096", unit "queues", from "this project (Linux: those of the device)";
         /// An instance looks at the others no sooner than so long after it last did.
         sync_time: Span = "200 us" in "0 s" ..= "1000 s", from "Linux sch_cake";
-        /// What decides which instance has a packet.
+        /// The choice of the instance that has a packet.
         steering: Steering = "flows", from "Linux (RSS, XPS: a hash of the flow)";
     }
 }

@@ -32,7 +32,7 @@ impl<P: Carried> Shelf<P> {
         self.accounts.balance(packets.into()) && self.view.packets == packets && self.view.bytes == bytes
     }
 
-    /// What waits in one of its queues has changed: packets and bytes.
+    /// Takes over what waits in one of its queues now: packets and bytes.
     #[inline(always)]
     pub fn follow(&mut self, before: (u32, u64), after: (u32, u64)) {
         let view = &mut self.view;

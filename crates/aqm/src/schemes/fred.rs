@@ -76,7 +76,7 @@ params! {
           from "Lin & Morris 1997 (recalled: 4, for small buffers 2)";
         /// Weight of the present queue in the average.
         q_weight: f64 = "0.002" in "0" ..= "1", from "Floyd & Jacobson 1993";
-        /// What passes while the average is above max_th.
+        /// The packets that pass while the average is above max_th.
         many_flows: ManyFlows = "drop", from "J-Sim; FRED for Linux";
         /// Packet size that turns the link's rate into packets per second, for the idle time.
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "Li et al. 2014";

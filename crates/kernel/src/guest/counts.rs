@@ -50,7 +50,7 @@ struct LinkCount {
     goals: Vec<(Span, f64, f64)>,
 }
 
-/// What is known of the members, clients and senders at the end of a run.
+/// The members, clients and senders at the end of a run.
 pub struct Ends<'a> {
     /// All members by group.
     pub members: &'a [Vec<MemberDraft<'a>>],

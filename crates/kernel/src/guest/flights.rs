@@ -14,7 +14,7 @@ const OLDEST: Span = Span::from_secs(60);
 /// Packets that are kept before the old ones are looked for.
 const MANY: usize = 1 << 16;
 
-/// What a packet is, from its headers.
+/// A packet by its headers.
 pub struct Sighting {
     /// Hash that tells it from all others.
     key: u64,
@@ -47,11 +47,11 @@ struct Flight {
 
 /// A packet that reaches its receiver.
 pub struct Landing {
-    /// When it came to the hub.
+    /// The time at which it came to the hub.
     pub entered: Time,
     /// Its segment had been sent before.
     pub is_resent: bool,
-    /// When its segment was sent first; `None` of a duplicate.
+    /// The time at which its segment was sent first; `None` of a duplicate.
     pub first: Option<Time>,
 }
 
@@ -65,7 +65,7 @@ pub struct Flights {
     /// Packets dropped before metrics began to count that are not known yet, and when they began.
     unknown: u64,
     counts_from: Time,
-    /// Who sent a packet that was dropped, and 1; or -1 for one that was not, after all.
+    /// The sender of a packet that was dropped, and 1; or -1 for one that was not, after all.
     pub drops: Vec<(Name, i64)>,
 }
 

@@ -25,7 +25,7 @@ static ZEROS: [u8; CHUNK] = [0; CHUNK];
 /// An address and a port: they name a flow to its receiver.
 pub type Name = (Ipv4Addr, u16);
 
-/// What TCP knows of a connection, of which only this is asked.
+/// The counters that TCP has of a connection, of which only these are asked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     /// Segments sent again.

@@ -1,4 +1,4 @@
-//! What passes the devices of a namespace, packet by packet: a packet socket whose ring the kernel fills (packet(7)).
+//! The packets that pass the devices of a namespace: a packet socket whose ring the kernel fills (packet(7)).
 
 use crate::sockets::set;
 use nix::libc;

@@ -1,13 +1,13 @@
-//! What receivers say of a stream in their feedback.
+//! The feedback of receivers on a stream.
 
-use super::stream::{MAX_DROPOUT, REMEMBERED, Unwrapped};
+use super::sequence::{MAX_DROPOUT, REMEMBERED, Unwrapped};
 use crate::rtp::RtpReport;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::Time;
 use aqmlab_sim::media::RtpFacts;
 use std::collections::VecDeque;
 
-/// What the feedback of a direction says of one stream of the other.
+/// The feedback of a direction on one stream of the other.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
     /// Bytes of IP.
@@ -54,7 +54,7 @@ impl Heard {
         self.first += packets as u64;
     }
 
-    /// What is said, beside what was seen of the stream itself.
+    /// The feedback, beside what was seen of the stream itself.
     pub fn beside(&self, seen: RtpFacts) -> RtpFacts {
         RtpFacts {
             feedbacks: self.feedbacks,

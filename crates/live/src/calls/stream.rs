@@ -1,6 +1,7 @@
 //! A stream of RTP in one direction, as a line sees it.
 
 use super::heard::Heard;
+use super::sequence::{MAX_DROPOUT, REMEMBERED, Unwrapped};
 use crate::rtp::RtpHeader;
 use aqmlab_core::{Span, Time};
 use aqmlab_sim::media::{MediaFacts, MediaReceiver, RtpFacts, rate_variation};
@@ -9,27 +10,8 @@ use std::ops::Range;
 
 /// Packets in order, of one number and type, from which on they are a stream. RFC 3550 asks for two where RTP is expected.
 const IN_ORDER: u32 = 8;
-/// A step of the sequence numbers that begins them anew (RFC 3550, appendix A.1).
-pub const MAX_DROPOUT: u64 = 3000;
-/// Packets of a stream that are remembered.
-pub const REMEMBERED: usize = 8192;
 /// Frames are shown so long after the fastest: `jitter_buffer` of a scenario, as it is there if nothing is said.
 const JITTER_BUFFER: Span = Span::from_millis(100);
-
-/// Sequence numbers of 16 bits as one count that does not wrap.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unwrapped(Option<u64>);
-
-impl Unwrapped {
-    /// The one that is nearest to the last.
-    pub fn of(&mut self, seq: u16) -> u64 {
-        let last = self.0.unwrap_or(u64::from(seq) + (1 << 48));
-        let step = seq.wrapping_sub(last as u16) as i16;
-        let number = last.wrapping_add_signed(step.into());
-        self.0 = Some(number);
-        number
-    }
-}
 
 /// A packet between the first that has not been forgotten and the latest.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +34,7 @@ struct OpenFrame {
 /// A stream of RTP in one direction.
 #[derive(Debug)]
 pub struct RtpStream {
-    /// What is in its packets.
+    /// The type of what is in its packets.
     pub payload_type: u8,
     in_order: u32,
     sequence: Unwrapped,
@@ -212,7 +194,7 @@ impl RtpStream {
         (self.resent, self.facts, self.expected, self.through) = (0, RtpFacts::default(), 0, None);
     }
 
-    /// What was seen up to now, with what feedback has said.
+    /// The facts of the stream up to now, with what feedback has said.
     pub fn facts(&self, heard: &Heard, now: Time) -> (MediaFacts, RtpFacts) {
         let mut stats = self.receiver.stats_at(now, false);
         (stats.resent, stats.feedback_bytes) = (self.resent, heard.bytes);

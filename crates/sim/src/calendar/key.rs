@@ -7,7 +7,7 @@ use aqmlab_core::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
     pub now: Time,
-    /// When the event was pushed that now pushes another.
+    /// The time at which the event was pushed that now pushes another.
     pub since: Time,
 }
 
@@ -35,7 +35,7 @@ pub struct Key {
 /// Bits of the count of pushes.
 const COUNT_BITS: u32 = u64::BITS - Place::BITS;
 
-/// What orders the pushes of one moment.
+/// The order among the pushes of one moment.
 #[inline(always)]
 pub fn order(place: Place, count: u64) -> u64 {
     debug_assert!(count < 1 << COUNT_BITS);
@@ -57,7 +57,7 @@ impl Key {
         Self { time, now: pushed.now, since: pushed.since, order }
     }
 
-    /// When it was pushed.
+    /// The time at which it was pushed.
     #[inline(always)]
     pub fn pushed(&self) -> Moment {
         Moment { now: self.now, since: self.since }
@@ -70,7 +70,7 @@ impl Key {
         self.time < other.time || self.time == other.time && is_tied()
     }
 
-    /// What orders keys of one time.
+    /// The order among keys of one time.
     pub fn rank(&self) -> impl Ord + use<> {
         (self.pushed(), self.order)
     }
@@ -93,7 +93,7 @@ fn is_pushed_before(one: Moment, order: u64, other: Moment, other_order: u64) ->
     (one, order) < (other, other_order)
 }
 
-/// What a wheel holds: a key, or more.
+/// An entry of a wheel: a key, or more.
 pub trait Keyed: Copy + Default {
     /// Its key.
     fn key(&self) -> Key;

@@ -5,7 +5,7 @@
 //! order in which it did. So nobody counts the pushes of all: what is computed ahead, or on another thread, comes as it would
 //! otherwise.
 
-/// Who pushes an event, among all others of a run.
+/// The origin of an event, among all others of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(u32);
 
@@ -26,7 +26,7 @@ impl Place {
     /// Looks for the time series.
     pub const SAMPLE: Self = Self(1);
 
-    /// What happens to a link by itself: changes of its rate, updates of its scheme.
+    /// The place of what happens to a link by itself: changes of its rate, updates of its scheme.
     pub fn link(link: u32) -> Self {
         Self(Self::LINKS + link)
     }

@@ -1,4 +1,4 @@
-//! What is to come in a network, or in a part of one.
+//! The events to come in a network, or in a part of one.
 
 use crate::calendar::{Calendar, Lane, Moment, Place};
 use crate::engine::event::Event;
@@ -64,7 +64,7 @@ pub struct Abroad {
     pub homes: Vec<Home>,
     /// Flows that have begun here, of which the others do not know yet, and their ways.
     pub begun: Vec<(u32, Home)>,
-    /// What goes to links of others and arrives after the next round: it waits here and not there, as the links of many flows are
+    /// Events that go to links of others and arrive after the next round: they wait here and not there, as the links of many flows are
     /// in one part.
     pub later: Calendar<Event>,
     /// For each part what goes there, and what has come from there.
@@ -75,7 +75,7 @@ pub struct Abroad {
 }
 
 impl Abroad {
-    /// What is beside the part number `own` of so many.
+    /// The outlook of the part number `own` of so many.
     pub fn new(own: u16, parts: usize, links: Arc<[u16]>, homes: Vec<Home>, lanes: usize) -> Self {
         let boxes = vec![Vec::new(); parts];
         let later = Calendar::with_lanes(lanes);

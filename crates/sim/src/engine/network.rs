@@ -101,14 +101,14 @@ impl FlowNumbers {
     }
 }
 
-/// How a link's events are queued.
+/// The events of a link, as they are queued.
 #[derive(Clone)]
 pub struct LinkEvents {
     /// Lane of the end of transmissions, which come one by one.
     pub sent: Lane,
     /// Lane of the scheme's periodic updates.
     pub tick: Lane,
-    /// When each packet that waits has joined the queue, where departures are computed at service.
+    /// The moments at which each packet that waits has joined the queue, where departures are computed at service.
     pub joined: VecDeque<Moment>,
     /// Number of the series of periodic updates that counts; updates of earlier series are void.
     pub ticks: u32,

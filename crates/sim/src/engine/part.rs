@@ -25,7 +25,7 @@ impl<T> From<Vec<T>> for Part<T> {
 }
 
 impl<T> Part<T> {
-    /// How many there are.
+    /// The number of them.
     pub fn len(&self) -> usize {
         self.things.len()
     }
@@ -80,7 +80,7 @@ impl<T> Part<T> {
         parts
     }
 
-    /// What has been taken apart by regions; `filler` stands where numbers have been left out.
+    /// Puts together what has been taken apart by regions; `filler` stands where numbers have been left out.
     pub fn of_regions(parts: Vec<Self>, filler: impl Fn() -> T) -> Self {
         let mut whole = Self::default();
         let shift = parts.first().map_or(0, |part| part.shift);
@@ -118,7 +118,7 @@ impl<T> Part<T> {
         Self { first: number, shift: self.shift, things }
     }
 
-    /// What has been taken apart, in order.
+    /// Puts together what has been taken apart, in order.
     pub fn joined(parts: Vec<Self>) -> Self {
         let mut things = memory::room_for(parts.iter().map(Self::len).sum());
         let first = parts.first().map_or(0, Self::first);

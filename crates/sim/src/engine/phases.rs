@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// A phase, and the time at which it was entered, s.
 pub type PhaseEntry = (f64, &'static str);
 
-/// What is recorded of the phases of flows, and what waits for them.
+/// The record of the phases of flows, and what waits for them.
 #[derive(Clone, Debug)]
 pub struct PhaseLog {
     /// For each group, true if its flows are looked at.

@@ -226,14 +226,14 @@ impl LinkUsage {
     }
 }
 
-/// What a link has made of its capacity.
+/// A link's use of its capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CapacityUse {
     /// Share of it that was used.
     pub utilisation: f64,
     /// All of it, bit/s.
     pub capacity: f64,
-    /// What was not used, bit/s.
+    /// The part that was not used, bit/s.
     pub unused: f64,
 }
 

@@ -2,7 +2,7 @@
 //! sent again was sent first.
 
 use crate::memory;
-use crate::net::direction::{Decision, PacketOutcome};
+use crate::net::outcome::{Decision, PacketOutcome};
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_core::{Span, Time};

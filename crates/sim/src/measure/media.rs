@@ -84,7 +84,7 @@ measures! {
     }
 }
 
-/// What the measures of a stream of RTP are computed from.
+/// The facts that the measures of a stream of RTP are computed from.
 #[derive(Clone, Debug, Default)]
 pub struct RtpFacts {
     /// Packets that have come to the line.
@@ -132,7 +132,7 @@ pub fn rms(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// The rate of each flow in each second.
 pub type RateTable = Vec<Vec<f64>>;
 
-/// What the measures of media are computed from, at the end of a run.
+/// The facts that the measures of media are computed from, at the end of a run.
 #[derive(Debug, Default)]
 pub struct MediaFacts {
     /// Of all streams of the group.

@@ -1,4 +1,4 @@
-//! What users feel: Quality of Outcome, how near a network comes to what an application asks for (draft-ietf-ippm-qoo-06, section 7.1),
+//! Measures of what users feel: Quality of Outcome, how near a network comes to what an application asks for (draft-ietf-ippm-qoo-06, section 7.1),
 //! and round trips a minute (RPM, draft-ietf-ippm-responsiveness).
 
 use super::spans::Spans;

@@ -1,4 +1,4 @@
-//! How links that are alike differ: percentiles over the links of a list, and over the lines of a site.
+//! Differences of links that are alike: percentiles over the links of a list, and over the lines of a site.
 
 use crate::net::link::Link;
 use aqmlab_aqm::Discipline;
@@ -33,7 +33,7 @@ impl Percentiles {
 /// Links that are alike, after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LinkSpread {
-    /// How many there are.
+    /// The number of them.
     pub count: usize,
     /// Bits sent over what the link could have carried.
     pub utilisation: Option<Percentiles>,

@@ -1,10 +1,10 @@
-//! What the stations of a Wi-Fi cell have of the air.
+//! The stations' share of a Wi-Fi cell's air.
 
 use super::declared::measures;
 use crate::net::wifi::AirMeter;
 use aqmlab_core::Span;
 
-/// What stations that are alike have had of the air.
+/// The share of stations that are alike in the air.
 pub struct Air {
     count: usize,
     sum: AirMeter,

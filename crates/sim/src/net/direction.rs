@@ -6,35 +6,12 @@ use crate::net::WirePacket;
 use crate::net::impairment::Gathering;
 use crate::net::lines::LineSpec;
 use crate::net::link::{Admission, DepartureMode, Link};
+use crate::net::outcome::{Decision, PacketOutcome};
 use aqmlab_aqm::disciplines::Note;
-use aqmlab_aqm::{Discipline, Failure, Fate, Reason};
+use aqmlab_aqm::{Discipline, Failure, Fate};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{Action, AqmChoice, Scenario};
 use std::collections::VecDeque;
-
-/// What becomes of a packet at the link and on the wire behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketOutcome {
-    /// It has left the link.
-    Sent,
-    /// It was dropped as it arrived.
-    Refused(Reason),
-    /// It had joined the queue, and was dropped there.
-    Dropped(Reason),
-    /// It was lost on the wire.
-    Lost,
-}
-
-/// The fate of a packet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Decision<P> {
-    /// The time.
-    pub time: Time,
-    /// The packet.
-    pub packet: P,
-    /// What has become of it.
-    pub outcome: PacketOutcome,
-}
 
 /// A packet on the wire.
 #[derive(Clone, Copy, Debug)]
@@ -189,7 +166,7 @@ impl<P: WirePacket> Direction<P> {
         self.is_warm
     }
 
-    /// When the warm-up ends.
+    /// The end of the warm-up.
     pub fn warmup(&self) -> Time {
         self.warmup
     }

@@ -32,7 +32,7 @@ impl Ecmp {
         Branch { number: 0, path: path(from, to), ack_path, region: 0 }
     }
 
-    /// What leaves switches one by one comes in order after equal delays, wherever it leaves.
+    /// Assigns lanes: what leaves switches one by one comes in order after equal delays, wherever it leaves.
     pub fn assign_lanes(&mut self, links: &[LinkSpec], mut new_lane: impl FnMut() -> Lane) {
         for delay in links.iter().filter(|link| link.shared.is_some()).map(|link| link.delay) {
             if self.wires.iter().all(|(known, _)| *known != delay) {

@@ -47,7 +47,7 @@ pub struct Flow {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(std::mem::offset_of!(Flow, sender) == 2 * 64 && size_of::<Flow>() == 6 * 64);
 
-/// Whether a sender may act on ACKs ahead of time, and what then counts.
+/// A sender's licence to act on ACKs ahead of time, and what then counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
     Never,
@@ -73,7 +73,7 @@ pub trait Schedule {
     /// The present.
     fn now(&self) -> Time;
 
-    /// What follows is arranged as of a moment; returns that before.
+    /// Arranges what follows as of a moment; returns that before.
     fn as_of(&mut self, moment: Moment) -> Moment;
 
     /// A packet will be at the end of a leg of its way; `place`: of who sends it.
@@ -230,7 +230,7 @@ impl Flow {
         Route { rtt: self.rtt, lanes: self.lanes }
     }
 
-    /// What its sender has counted is part of what its group's have: that of a transfer that has ended was counted then,
+    /// True if what its sender has counted is part of what its group's have: that of a transfer that has ended was counted then,
     /// unless the sender goes on.
     pub fn counts(&self, group: &Group) -> bool {
         group.keeps_connection || self.connection == Self::NO_CONNECTION || !self.sender.is_done()
@@ -241,7 +241,7 @@ impl Flow {
         (self.rtt, self.lanes) = (route.rtt, route.lanes.with_spare(self.lanes.spare()));
     }
 
-    /// Whether its sender may act on ACKs ahead of time.
+    /// Its sender's licence to act on ACKs ahead of time.
     #[inline(always)]
     pub fn ahead(&self) -> Ahead {
         match self.lanes.spare() {

@@ -1,4 +1,4 @@
-//! When a transmitter may begin.
+//! The times at which a transmitter may begin.
 
 use crate::net::grants::Grants;
 use crate::net::interruption::Interruption;
@@ -7,7 +7,7 @@ use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_core::{Stream, Time};
 use aqmlab_scenario::Impairments;
 
-/// What keeps a transmitter from beginning: interruptions, or that nothing is granted to it.
+/// An obstacle to a transmitter's beginning: interruptions, or that nothing is granted to it.
 #[derive(Clone)]
 pub struct LinkGate {
     interruption: Option<Interruption>,

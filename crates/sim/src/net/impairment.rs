@@ -12,7 +12,7 @@ use aqmlab_scenario::{Aggregation, Impairments, LinkSpec, Loss, PolicerAction};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What follows from a packet that waits for others.
+/// The consequence of a packet that waits for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gathering {
     /// It is the first: all go at this time, if they have not gone before.

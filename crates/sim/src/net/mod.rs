@@ -11,6 +11,7 @@ pub mod impairment;
 pub mod interruption;
 pub mod lines;
 pub mod link;
+pub mod outcome;
 pub mod packet;
 pub mod rate_schedule;
 pub mod route;

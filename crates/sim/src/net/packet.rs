@@ -275,7 +275,7 @@ impl Packet {
         self.body[1] |= Timestamp::at(sent_at).0 << AGE;
     }
 
-    /// When the ACK was sent whose timestamp a segment echoes, read at `now`; `None` if it does not say.
+    /// The time of the ACK whose timestamp a segment echoes, read at `now`; `None` if it does not say.
     #[inline]
     pub fn echo(&self, now: Time) -> Option<Time> {
         let stamp = self.body[1] >> AGE & Timestamp::LAST;

@@ -107,7 +107,7 @@ impl Lanes {
         Lane::of_bits(self.0 >> Self::HOME)
     }
 
-    /// What is in the bits above.
+    /// The content of the bits above.
     #[inline(always)]
     pub fn spare(self) -> u16 {
         self.0 >> Self::SPARE

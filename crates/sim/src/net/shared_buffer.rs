@@ -3,7 +3,7 @@
 
 use aqmlab_scenario::SharedBufferSpec;
 
-/// What waits in a shared buffer. A packet in transmission does not.
+/// The packets that wait in a shared buffer. A packet in transmission does not.
 #[derive(Clone, Debug)]
 pub struct SharedBuffer {
     /// Bytes.
@@ -12,7 +12,7 @@ pub struct SharedBuffer {
     used: u64,
 }
 
-/// What a link holds of a shared buffer.
+/// A link's part of a shared buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferShare {
     /// Index of the buffer.

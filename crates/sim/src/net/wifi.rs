@@ -38,7 +38,7 @@ pub struct Cell {
     errors: Stream,
     meters: Vec<AirMeter>,
     counts_from: Time,
-    /// What has become of packets since the engine last asked: those that were received, in order, and those given up, with their links.
+    /// The fates of packets since the engine last asked: those that were received, in order, and those given up, with their links.
     pub received: Vec<Packet>,
     pub lost: Vec<(usize, Packet)>,
     /// Links that were asked for packets since then; their schemes may have dropped some.
@@ -55,7 +55,7 @@ struct FrameOnAir {
     duration: Span,
 }
 
-/// What a station has had of the air, with what was sent to it.
+/// A station's share of the air, with what was sent to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AirMeter {
     /// Time on the air, collisions included.
@@ -135,7 +135,7 @@ impl Cell {
         self.counts_from = now;
     }
 
-    /// What each station has had of the air since measures count, and for how long they do.
+    /// The share of each station in the air since measures count, and for how long they do.
     pub fn air(&self, now: Time) -> (&[AirMeter], Span) {
         (&self.meters, now.since(self.counts_from))
     }
@@ -171,7 +171,7 @@ impl Cell {
         }
     }
 
-    /// What is due happens: somebody begins to send, or all who do end.
+    /// Does what is due: somebody begins to send, or all who do end.
     pub fn go_on(&mut self, links: &mut impl IndexMut<usize, Output = Link>, now: Time) {
         if self.senders.is_empty() {
             self.begin(links, now);

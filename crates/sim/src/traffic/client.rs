@@ -1,22 +1,10 @@
 //! Clients: they ask for objects, and each object is a transfer: web sessions, short transfers, players of video.
 
 use crate::traffic::ends::TransferEnds;
+use crate::traffic::peer::Peer;
 use crate::traffic::video::Player;
 use aqmlab_core::{Span, Stream, Time};
 use aqmlab_scenario::{Distribution, FlowSpec, Pages, Traffic};
-
-/// The sender at the other end of a flow's path.
-#[derive(Clone, Copy, Default)]
-pub struct Peer {
-    /// Index of the flow's way, which tells its group.
-    pub way: u32,
-    /// Round-trip propagation of the path.
-    pub rtt: Span,
-    /// Stands for the addresses and ports of a flow from there.
-    pub tuple: u32,
-    /// Boot time within a clock tick.
-    pub phase: Span,
-}
 
 /// One session, player, or host with transfers of its own.
 #[derive(Clone)]
@@ -52,17 +40,6 @@ struct Session {
     /// Draws made so far.
     draws: usize,
     rng: Stream,
-}
-
-impl Peer {
-    /// The same host, as the end of a flow of other ports: the `nth` of them.
-    pub fn other_ports(self, nth: u32) -> Self {
-        let mixed = u64::from(self.tuple ^ nth).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self { tuple: self.tuple & !Self::PORTS | (mixed >> 32) as u32 & Self::PORTS, ..self }
-    }
-
-    /// The bits of a tuple that stand for ports.
-    pub const PORTS: u32 = (1 << 12) - 1;
 }
 
 impl Client {

@@ -1,6 +1,6 @@
 //! The hosts of a fabric between which transfers go.
 
-use crate::traffic::client::Peer;
+use crate::traffic::peer::Peer;
 use aqmlab_core::Stream;
 use aqmlab_scenario::{FlowSpec, HostRange, Traffic};
 use std::sync::Arc;

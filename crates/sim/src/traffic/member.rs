@@ -1,8 +1,9 @@
 //! The members of a group: flows, sources, clients, as they are drawn from the group's distributions.
 
-use crate::traffic::client::{Client, Peer};
+use crate::traffic::client::Client;
 use crate::traffic::ends::TransferEnds;
 use crate::traffic::media::MediaStream;
+use crate::traffic::peer::Peer;
 use crate::traffic::timed::TimedSource;
 use aqmlab_core::{Span, Streams, Time};
 use aqmlab_scenario::{Distribution, FlowSpec};
@@ -47,9 +48,9 @@ pub struct MemberDraft<'a> {
     pub rtt: Span,
     /// Boot time of its sender within a clock tick.
     pub phase: Span,
-    /// When it starts.
+    /// The time at which it starts.
     pub start: Time,
-    /// When it stops, if it does.
+    /// The time at which it stops, if it does.
     pub stop: Option<Time>,
     streams: MemberStreams,
 }

@@ -4,5 +4,6 @@ pub mod client;
 pub mod ends;
 pub mod media;
 pub mod member;
+pub mod peer;
 pub mod timed;
 pub mod video;

@@ -24,7 +24,7 @@ params! {
     pub struct AbeParams {
         /// Share of the window that a mark leaves.
         beta_ecn: f64 = "0.8" in "0.5" ..= "0.95", from "RFC 8511, section 3.1";
-        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "RFC 5681, section 3.1";
     }
 }

@@ -95,7 +95,7 @@ params! {
         probe_rtt_interval: Span = "5 s" in "100 ms" ..= "1000 s", from "draft, section 5.3.4 (BBR.ProbeRTTInterval)";
         /// For how long a least round-trip time is believed in.
         min_rtt_filter: Span = "10 s" in "100 ms" ..= "1000 s", from "draft, section 5.5.7 (BBR.MinRTTFilterLen)";
-        /// What may be in flight in probe_rtt follows from min_rtt as it was before probe_rtt began.
+        /// The most that may be in flight in probe_rtt follows from min_rtt as it was before probe_rtt began.
         probe_rtt_by_old: bool = "false", from "Cardwell, draft-ietf-ccwg-bbr issue 109";
     }
 }

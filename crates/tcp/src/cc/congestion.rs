@@ -60,7 +60,7 @@ impl Congestion {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
-    /// How the receiver tells it of marks.
+    /// The form in which the receiver tells it of marks.
     pub fn feedback(&self) -> EcnFeedback {
         if let AnyLaw::Other(law) = &self.law { law.feedback() } else { EcnFeedback::Classic }
     }

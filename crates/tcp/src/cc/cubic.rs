@@ -62,7 +62,7 @@ params! {
         beta: f64 = "0.7" in "0.1" ..= "0.95", from "RFC 9438, section 4.6";
         /// A flow whose window shrinks from loss to loss gives up more.
         fast_convergence: bool = "true", from "RFC 9438, section 4.7";
-        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "RFC 9438, section 4.10; Linux: hystart";
         /// The implementation whose details apply.
         flavour: CubicFlavour = "rfc9438", from "RFC 9438";

@@ -72,7 +72,7 @@ params! {
         g: f64 = "0.0625" in "0.001" ..= "1", from "RFC 8257, section 4.2 (1/16)";
         /// The implementation whose details apply.
         flavour: DctcpFlavour = "rfc8257", from "RFC 8257";
-        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "RFC 8257, section 3.4";
     }
 }

@@ -5,6 +5,7 @@
 //!   catalogue          every law by name, and the choice of one: "cubic:beta=0.8"
 //!   declaration        laws that are declared while the program runs
 //!   checked            such a law, whose answers are looked at
+//!   window             the window and threshold that a law sets
 //!   congestion         window and threshold of a sender under its law
 //!   law_host           the state that a sender keeps for a law other than Reno's
 //!   slow_start         the slow starts that a law can choose from: hystart, hystart_plus_plus, search,
@@ -33,6 +34,7 @@ mod rapid_start;
 pub mod rate;
 mod search;
 pub mod slow_start;
+mod window;
 
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{ParamSet, Span, Time};
@@ -44,6 +46,7 @@ pub use declaration::{LawConstructor, LawDeclaration, declare};
 pub(crate) use law_host::{AckContext, LawHost, RecoveryReport};
 pub use rate::{LostSegment, RateSample};
 pub use reno::Reno;
+pub use window::Window;
 
 /// Declares the laws of this crate: a new one is its file and one line below. Reno's comes first.
 macro_rules! laws {
@@ -74,15 +77,6 @@ laws! {
     bbr3::Bbr3
     c4::C4
     copa::Copa
-}
-
-/// The window and threshold that a law sets, in segments.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
-    /// Congestion window; a real number. Below 1 it is closed until the retransmission timer expires.
-    pub cwnd: f64,
-    /// Slow start threshold.
-    pub ssthresh: f64,
 }
 
 /// The facts of an ACK, for a law. Counts are in segments.
@@ -292,9 +286,9 @@ pub const SENDER_PHASES: [&str; 4] = ["slow_start", "congestion_avoidance", "fas
 /// The breakdown of a law; the run ends with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LawFailure {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// Why.
+    /// The reason.
     pub cause: String,
 }
 

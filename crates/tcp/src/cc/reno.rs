@@ -26,7 +26,7 @@ params! {
     /// window grows half as fast. Under variant `rack` the segments count, and as many as the window has whole ones add
     /// one (RFC 3465, section 2.1; `tcp_cong_avoid_ai` in Linux). The profile `ns2` halves the window instead of the flight.
     pub struct RenoParams {
-        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "RFC 5681, section 3.1";
     }
 }

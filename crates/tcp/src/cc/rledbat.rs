@@ -5,7 +5,7 @@ use super::slow_start::SlowStartChoice;
 use super::{
     CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, RateSample, Window,
 };
-use crate::receiver::SegmentArrival;
+use crate::arrival::SegmentArrival;
 use aqmlab_core::{ParamSet, Span, Time, choice, params};
 
 choice! {

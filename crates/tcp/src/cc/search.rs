@@ -24,7 +24,7 @@ const THRESH: f64 = 0.26;
 /// Segments acknowledged for each by which the window falls in the drain.
 const ACKED_PER_DRAINED: f64 = 3.0;
 
-/// What an ACK has been to it.
+/// The step that an ACK has been to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchStep {
     /// Nothing: slow start goes on.

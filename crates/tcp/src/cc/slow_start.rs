@@ -8,13 +8,13 @@ use super::{CongestionEvent, Facts, LostSegment, Needs, Window};
 use aqmlab_core::choice;
 
 choice! {
-    /// How a connection finds its first window.
+    /// A connection's way to its first window.
     pub enum SlowStartChoice {
         /// It doubles in a round trip until a loss or mark (RFC 5681, section 3.1).
         Classic = "classic",
         /// It ends when ACKs come for longer than half of a round trip or round trips get longer (Ha & Rhee 2011; Linux).
         HyStart = "hystart",
-        /// Where round trips get longer it goes on at a quarter of its pace, for five of them (RFC 9406).
+        /// It goes on at a quarter of its pace where round trips get longer, for five of them (RFC 9406).
         HyStartPlusPlus = "hystart++",
         /// It ends when less arrives than was sent a round trip before (draft-chung-ccwg-search-09).
         Search = "search",

@@ -34,7 +34,7 @@ params! {
     pub struct WestwoodParams {
         /// Least time over which a rate is taken.
         min_interval: Span = "50 ms" in "1 us" ..= "10 s", from "Linux, tcp_westwood.c (TCP_WESTWOOD_RTT_MIN)";
-        /// How the first window is found ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "Mascolo et al. 2001, section 3: as Reno";
     }
 }

@@ -18,7 +18,7 @@ const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);
 /// The least pipeACK sampling period (section 4.2).
 const LEAST_SAMPLING_PERIOD: Span = Span::from_secs(1);
 
-/// What the path has shown to carry.
+/// The load that the path has shown to carry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Validation {
     /// pipeACK, segments: the largest sample of the last sampling period, 0 if it has none; `None`: undefined, before the first one.

@@ -1,4 +1,4 @@
-//! What the sockets do: connections, transfers, datagrams.
+//! The work of the sockets: connections, transfers, datagrams.
 
 use super::{Flow, Player, Receiver, Role, Sender, Transfer, Work, room, token};
 use crate::network::Namespace;

@@ -1,4 +1,4 @@
-//! What happens in the Wi-Fi cell: its frames are events.
+//! Events in the Wi-Fi cell: its frames.
 
 use super::NetworkState;
 use crate::calendar::{Lane, Place};

@@ -5,8 +5,8 @@ use crate::calendar::{Lane, Place};
 use crate::engine::event::Event;
 use crate::net::flow::{Connection, Flow};
 use crate::net::route::Way;
-use crate::traffic::client::Peer;
 use crate::traffic::ends::TransferEnds;
+use crate::traffic::peer::Peer;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Time;
 

@@ -1,4 +1,4 @@
-//! What happens at the two ends of a flow.
+//! Events at the two ends of a flow.
 
 use super::{IN_CACHE, NetworkState, path};
 use crate::calendar::{Lane, Moment, Place};

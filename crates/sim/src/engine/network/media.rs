@@ -1,4 +1,4 @@
-//! What happens at the two ends of a call that adapts.
+//! Events at the two ends of a call that adapts.
 
 use super::NetworkState;
 use crate::calendar::{Lane, Place};

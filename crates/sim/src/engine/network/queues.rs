@@ -1,4 +1,4 @@
-//! What happens at queues: packets join, leave and go on to the next hop.
+//! Events at queues: packets join, leave and go on to the next hop.
 
 use super::NetworkState;
 use crate::calendar::{Lane, Place};

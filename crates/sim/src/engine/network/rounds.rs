@@ -47,7 +47,7 @@ pub struct Plan {
     /// Parts are the regions of a tree.
     is_tree: bool,
     /// Length of a round.
-    round: Span,
+    pub round: Span,
     /// Packets that the links send in a round.
     packets: f64,
 }
@@ -84,12 +84,6 @@ impl Plan {
             let parts = 1 + flows.iter().map(|home| home.part).chain(links.iter().copied()).max()? as usize;
             Some(Self { threads, parts, links: links.into(), flows, is_tree: scenario.tree.is_some(), round, packets })
         })
-    }
-
-    /// Length of a round.
-    #[cfg(test)]
-    pub fn round(&self) -> Span {
-        self.round
     }
 
     /// Several threads are faster than one.

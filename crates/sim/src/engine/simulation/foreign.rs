@@ -3,13 +3,13 @@
 
 use super::{EVENTS_PER_LOOK, Options, RunError, Simulation};
 use crate::calendar::Moment;
-use crate::net::direction::{Decision, PacketOutcome};
 use crate::net::flow::{Flow, Path, Schedule};
 use crate::net::link::DepartureMode;
+use crate::net::outcome::{Decision, PacketOutcome};
 use crate::net::packet::{Label, Packet, PacketKind};
 use crate::net::route::NextHop;
-use crate::traffic::client::Peer;
 use crate::traffic::member::MemberKind;
+use crate::traffic::peer::Peer;
 use aqmlab_aqm::{Carried, Discipline, Ecn};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::Scenario;
@@ -32,12 +32,12 @@ pub struct ForeignPacket {
     pub number: u32,
 }
 
-/// What has become of one.
+/// The fate of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ForeignEvent {
-    /// When.
+    /// The time.
     pub time: Time,
-    /// When it was handed in.
+    /// The time at which it was handed in.
     pub sent: Time,
     /// The packet, perhaps with a mark.
     pub packet: ForeignPacket,
@@ -52,13 +52,13 @@ pub struct ForeignFlow {
     pub flow: u32,
     /// Index of its group.
     pub group: usize,
-    /// When it starts.
+    /// The time at which it starts.
     pub start: Time,
     /// From when on it has nothing to send; [`Time::NEVER`] if it does not stop.
     pub stop: Time,
 }
 
-/// What is known of foreign flows.
+/// The foreign flows of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Foreign {
     /// Packets that will arrive.

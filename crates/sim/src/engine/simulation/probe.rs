@@ -79,7 +79,7 @@ pub struct FlowState {
     pub timeouts: u32,
 }
 
-/// What the congestion control of a flow knows, now.
+/// The state of a flow's congestion control, now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LawState {
     /// Segments in the network, as far as the sender knows.
@@ -228,7 +228,7 @@ impl Simulation {
         })
     }
 
-    /// What the congestion control of the same flow knows.
+    /// The state of the same flow's congestion control.
     pub fn law_state(&self, group: usize, i: usize) -> Option<LawState> {
         let MemberKind::Flow(flow) = self.members.get(group)?.get(i)?.kind else { return None };
         let sender = &self.network.flows[flow as usize].sender;

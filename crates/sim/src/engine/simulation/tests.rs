@@ -473,7 +473,7 @@ fn sites_that_share_nothing_need_no_news_for_a_second() {
     let round = |sites: &str| {
         let scenario = Arc::new(parse(&text(sites), "towns", &[]).unwrap());
         let simulation = Simulation::foreseeing(scenario, options("droptail")).unwrap();
-        Plan::new(&simulation.network, 2).expect("a tree is divided").round()
+        Plan::new(&simulation.network, 2).expect("a tree is divided").round
     };
     let apart = site("name = \"town\"\ncount = 3");
     assert_eq!(round(&apart), Span::from_millis(1000));

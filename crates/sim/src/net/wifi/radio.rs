@@ -37,7 +37,7 @@ pub struct Aggregate {
     bytes: u32,
 }
 
-/// Where a radio's packets come from.
+/// The source of a radio's packets.
 #[derive(Clone, Copy)]
 pub enum Upper {
     /// One queue for all: the driver holds `room` packets at most, and serves its own queues in turn.

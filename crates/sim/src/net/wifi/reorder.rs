@@ -13,7 +13,7 @@ enum Slot {
     GivenUp,
 }
 
-/// What is under way from one radio to another, from the first MPDU that is expected on.
+/// The packets under way from one radio to another, from the first MPDU that is expected on.
 #[derive(Clone, Debug, Default)]
 pub struct Reorder {
     /// Sequence number of the first.

@@ -1,20 +1,15 @@
-//! What a congestion control of real-time media gets and answers. Laws count in seconds, bytes of media and bit/s.
+//! The facts and answers of a congestion control of real-time media. Laws count in seconds, bytes of media and bit/s.
 
-use super::gcc::Gcc;
-use super::nada::Nada;
-use super::scream::Scream;
-use aqmlab_aqm::Ecn;
 use aqmlab_core::Span;
-use aqmlab_scenario::{Media, MediaLaw};
 
 /// A packet that the receiver has told of for the first time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaArrival {
     /// Its place in the stream.
     pub seq: u32,
-    /// When it was sent, s.
+    /// The time at which it was sent, s.
     pub sent: f64,
-    /// When it arrived, s, as far as the feedback's clock tells.
+    /// The time at which it arrived, s, as far as the feedback's clock tells.
     pub arrived: f64,
     /// Bytes.
     pub size: f64,
@@ -22,10 +17,10 @@ pub struct MediaArrival {
     pub is_ce: bool,
 }
 
-/// What a feedback has told.
+/// The news of a feedback.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediaReport {
-    /// When it reached the sender, s.
+    /// The time at which it reached the sender, s.
     pub now: f64,
     /// Packets that have arrived, in the order of sending.
     pub arrivals: Vec<MediaArrival>,
@@ -39,7 +34,7 @@ pub struct MediaReport {
     pub rtt: f64,
 }
 
-/// When a receiver sends feedback.
+/// A receiver's rule for sending feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedbackRule {
     /// After so many packets.
@@ -59,6 +54,27 @@ pub struct RateRange {
     pub min: f64,
     /// Greatest, bit/s.
     pub max: f64,
+}
+
+/// The facts that a law begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct MediaSetup {
+    /// The limits within which it chooses.
+    pub range: RateRange,
+    /// Media in a full packet, bytes.
+    pub mss: f64,
+    /// Frames a second.
+    pub frame_rate: f64,
+    /// Its packets carry ECT(1).
+    pub is_l4s: bool,
+}
+
+#[cfg(test)]
+impl MediaSetup {
+    /// That of a law in a test: packets of 1000 B, 30 frames a second, no ECN.
+    pub fn of(range: RateRange) -> Self {
+        Self { range, mss: 1000.0, frame_rate: 30.0, is_l4s: false }
+    }
 }
 
 /// A congestion control of real-time media.
@@ -84,62 +100,8 @@ pub trait MediaControl {
         f64::INFINITY
     }
 
-    /// What it asks of the receiver.
+    /// The feedback that it asks of the receiver.
     fn feedback(&self) -> FeedbackRule {
         FeedbackRule { packets: u32::MAX, at_frame_end: false, interval: Span::from_millis(100) }
-    }
-}
-
-/// The law of a stream.
-#[derive(Clone, Debug)]
-pub enum Control {
-    Constant(ConstantRate),
-    Scream(Box<Scream>),
-    Gcc(Box<Gcc>),
-    Nada(Box<Nada>),
-}
-
-impl Control {
-    /// The law of a scenario at rest; `mss` is the payload of a full packet, bytes, and `ecn` the field of its packets.
-    pub fn new(media: &Media, mss: u32, ecn: Ecn) -> Self {
-        let range = RateRange { start: media.rate.0, min: media.rate_min.0, max: media.rate_max.0 };
-        match media.law {
-            MediaLaw::Constant => Self::Constant(ConstantRate(media.rate.0)),
-            MediaLaw::Scream => Self::Scream(Box::new(Scream::new(range, f64::from(mss), ecn == Ecn::Ect1))),
-            MediaLaw::Gcc => Self::Gcc(Box::new(Gcc::new(range))),
-            MediaLaw::Nada => Self::Nada(Box::new(Nada::new(range, media.frame_rate.0))),
-        }
-    }
-
-    pub fn law(&self) -> &dyn MediaControl {
-        match self {
-            Self::Constant(law) => law,
-            Self::Scream(law) => &**law,
-            Self::Gcc(law) => &**law,
-            Self::Nada(law) => &**law,
-        }
-    }
-
-    pub fn law_mut(&mut self) -> &mut dyn MediaControl {
-        match self {
-            Self::Constant(law) => law,
-            Self::Scream(law) => &mut **law,
-            Self::Gcc(law) => &mut **law,
-            Self::Nada(law) => &mut **law,
-        }
-    }
-}
-
-/// A rate that never changes, bit/s. Frames are sent in half of the time between them.
-#[derive(Clone, Copy, Debug)]
-pub struct ConstantRate(pub f64);
-
-impl MediaControl for ConstantRate {
-    fn target(&self) -> f64 {
-        self.0
-    }
-
-    fn pace(&self) -> f64 {
-        2.0 * self.0
     }
 }

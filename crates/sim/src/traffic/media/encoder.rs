@@ -22,7 +22,7 @@ pub struct Encoder {
     plain: f64,
     /// Mean of a trace.
     mean: f64,
-    /// When it makes the next.
+    /// The time at which it makes the next.
     pub next: Time,
     rng: Stream,
 }

@@ -23,7 +23,7 @@ pub struct Feedback {
     pub begin: u32,
     /// Of each from there on: its arrival and whether it was marked; `None` of one that is missing.
     pub packets: Vec<Option<(f64, bool)>>,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent: Time,
 }
 
@@ -34,7 +34,7 @@ impl Feedback {
     }
 }
 
-/// What a receiver remembers for feedback. Each packet is in two reports, so that one may be lost.
+/// A receiver's memory for feedback. Each packet is in two reports, so that one may be lost.
 #[derive(Clone, Debug)]
 pub struct FeedbackLog {
     rule: FeedbackRule,
@@ -44,7 +44,7 @@ pub struct FeedbackLog {
     next: u32,
     /// Packets since the last report.
     fresh: u32,
-    /// When the next report is due.
+    /// The time at which the next report is due.
     pub due: Time,
 }
 

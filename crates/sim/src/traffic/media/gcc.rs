@@ -7,7 +7,7 @@
 //! grow as in the draft, but the least additive step, 1000 bit/s, is for a second and not for each feedback. docs/media.md goes
 //! through all rules.
 
-use super::control::{MediaArrival, MediaControl, MediaReport, RateRange};
+use super::control::{MediaArrival, MediaControl, MediaReport, MediaSetup, RateRange};
 use std::collections::VecDeque;
 
 /// Packets sent within so long, s, are one group, as are those that arrive so close together because a queue empties...
@@ -203,7 +203,7 @@ pub struct Gcc {
 }
 
 impl Gcc {
-    pub fn new(range: RateRange) -> Self {
+    pub fn new(&MediaSetup { range, .. }: &MediaSetup) -> Self {
         Self {
             range,
             delays: DelayDetector::new(),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     fn gcc(rate: f64) -> Gcc {
-        Gcc::new(RateRange { start: rate, min: 1e5, max: 1e7 })
+        Gcc::new(&MediaSetup::of(RateRange { start: rate, min: 1e5, max: 1e7 }))
     }
 
     #[test]

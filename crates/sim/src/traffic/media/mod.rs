@@ -1,10 +1,12 @@
 //! Real-time media: an encoder, a paced sender whose law adapts the encoder's rate, and a receiver that shows frames and sends
 //! feedback. Lost packets are sent again as feedback tells of them (RFC 4588).
 
+mod constant;
 mod control;
 mod encoder;
 mod feedback;
 mod gcc;
+mod laws;
 mod nada;
 pub mod receiver;
 mod scream;
@@ -12,9 +14,10 @@ mod scream;
 use crate::measure::media::rate_variation;
 use aqmlab_core::{Span, Stream, Time};
 use aqmlab_scenario::{FlowSpec, Media};
-use control::{Control, MediaArrival, MediaReport};
+use control::{MediaArrival, MediaReport};
 use encoder::Encoder;
 use feedback::{Feedback, FeedbackLog, REORDERING};
+use laws::StreamLaw;
 use receiver::{MediaReceiver, MediaStats};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -67,7 +70,7 @@ pub struct MediaStream {
     payload: u32,
     header: u32,
     measured: Range<Time>,
-    control: Control,
+    law: StreamLaw,
     encoder: Encoder,
     /// Fragments that wait to be sent.
     queue: VecDeque<Fragment>,
@@ -92,7 +95,7 @@ pub struct MediaStream {
     seconds: Vec<u32>,
     /// Time of the pending event.
     pub event: Time,
-    /// What its ends have sent since the engine last took it.
+    /// The packets that its ends have sent since the engine last took them.
     pub out: Vec<MediaPacket>,
 }
 
@@ -100,14 +103,14 @@ impl MediaStream {
     /// A stream at rest.
     pub fn new(spec: &FlowSpec, media: &Media, start: Time, stop: Time, measured: Range<Time>, rng: Stream) -> Self {
         let encoder = Encoder::new(media, start, stop, rng);
-        let control = Control::new(media, spec.payload, spec.ecn);
+        let law = StreamLaw::new(media, spec.payload, spec.ecn);
         let receiver = MediaReceiver::new(media.jitter_buffer, encoder.period(), measured.clone());
         Self {
             payload: spec.payload,
             header: spec.header,
             measured,
-            log: FeedbackLog::new(control.law().feedback()),
-            control,
+            log: FeedbackLog::new(law.get().feedback()),
+            law,
             encoder,
             queue: VecDeque::new(),
             pace_free: Time::ZERO,
@@ -126,7 +129,7 @@ impl MediaStream {
         }
     }
 
-    /// When something is to be done if nothing arrives before.
+    /// The time at which something is to be done if nothing arrives before.
     pub fn next(&self) -> Time {
         self.encoder.next.min(self.log.due).min(self.may_send_at())
     }
@@ -134,7 +137,7 @@ impl MediaStream {
     /// When the next packet may leave.
     fn may_send_at(&self) -> Time {
         let Some(fragment) = self.queue.front() else { return Time::NEVER };
-        let fits = self.in_flight + f64::from(fragment.size) <= self.control.law().window();
+        let fits = self.in_flight + f64::from(fragment.size) <= self.law.get().window();
         let is_free = fits || self.in_flight == 0.0;
         if is_free { self.pace_free } else { self.pace_free.max(self.last_sent + PATIENCE) }
     }
@@ -157,7 +160,7 @@ impl MediaStream {
             let Some(oldest) = self.queue.pop_front() else { break };
             self.receiver.give_up(oldest.frame, now);
         }
-        let rate = self.control.law().target();
+        let rate = self.law.get().target();
         let bytes = self.encoder.make(rate);
         let packets = bytes.div_ceil(self.payload);
         let frame = self.receiver.expect(now, packets, rate);
@@ -169,7 +172,7 @@ impl MediaStream {
         let waiting: u32 =
             self.queue.iter().filter(|fragment| fragment.frame != frame).map(|fragment| fragment.size).sum();
         let period = self.encoder.period().seconds();
-        self.control.law_mut().on_frame(bytes.into(), period, now.since(oldest).seconds(), waiting.into());
+        self.law.get_mut().on_frame(bytes.into(), period, now.since(oldest).seconds(), waiting.into());
     }
 
     fn send(&mut self, now: Time) {
@@ -181,8 +184,8 @@ impl MediaStream {
         let number = self.first + self.sent.len() as u32;
         self.sent.push_back(SentFragment { fragment, at: now, fate: Fate::Unknown });
         self.in_flight += f64::from(fragment.size);
-        self.control.law_mut().on_sent(fragment.size.into(), self.in_flight, now.seconds());
-        let gap = Span::from_seconds(8.0 * f64::from(fragment.size) / self.control.law().pace());
+        self.law.get_mut().on_sent(fragment.size.into(), self.in_flight, now.seconds());
+        let gap = Span::from_seconds(8.0 * f64::from(fragment.size) / self.law.get().pace());
         (self.pace_free, self.last_sent) = (self.pace_free.max(now) + gap, now);
         self.out.push(MediaPacket { number, size: (fragment.size + self.header) as u16, is_feedback: false });
     }
@@ -240,14 +243,7 @@ impl MediaStream {
         self.in_flight = in_flight;
         let lost = self.find_lost(now);
         let Some(rtt) = rtt else { return };
-        self.control.law_mut().on_report(&MediaReport {
-            now: now.seconds(),
-            arrivals,
-            lost,
-            newly_acked,
-            in_flight,
-            rtt,
-        });
+        self.law.get_mut().on_report(&MediaReport { now: now.seconds(), arrivals, lost, newly_acked, in_flight, rtt });
     }
 
     /// Packets that three later ones have overtaken; they wait to be sent again, before all others.
@@ -277,7 +273,7 @@ impl MediaStream {
         self.encoder.stop_at(time);
     }
 
-    /// What was seen up to now.
+    /// The statistics up to now.
     pub fn stats_at(&self, now: Time) -> MediaStats {
         self.receiver.stats_at(now, self.encoder.next < Time::NEVER && self.encoder.next <= now + self.encoder.period())
     }

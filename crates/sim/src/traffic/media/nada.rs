@@ -4,7 +4,7 @@
 //! ns3-rmcat does. The penalty of marks is that of the RFC. The signal is at most 500 ms, as in ns3-rmcat (`XMAX`): the RFC's table
 //! of parameters has no bound, and without one the squares of many losses, as soon as they are fewer, raise the rate to several times what there is.
 
-use super::control::{MediaControl, MediaReport, RateRange};
+use super::control::{MediaControl, MediaReport, MediaSetup, RateRange};
 use std::collections::VecDeque;
 
 const PRIO: f64 = 1.0;
@@ -67,10 +67,10 @@ pub struct Nada {
 
 impl Nada {
     /// At rest; `fps`: frames a second.
-    pub fn new(range: RateRange, fps: f64) -> Self {
+    pub fn new(&MediaSetup { range, frame_rate, .. }: &MediaSetup) -> Self {
         Self {
             range,
-            fps,
+            fps: frame_rate,
             r_ref: range.start,
             log: VecDeque::new(),
             d_base: f64::INFINITY,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn nada() -> Nada {
-        Nada::new(RateRange { start: 300e3, min: 150e3, max: 1.5e6 }, 30.0)
+        Nada::new(&MediaSetup::of(RateRange { start: 300e3, min: 150e3, max: 1.5e6 }))
     }
 
     /// `count` packets of 1000 B, one each 10 ms, that took `owd` ms.

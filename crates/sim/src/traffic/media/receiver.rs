@@ -12,7 +12,7 @@ const AVERAGED: usize = 30;
 /// What a gap has to exceed the average by, or be three times of, to be a freeze (the same).
 const FREEZE: Span = Span::from_millis(150);
 
-/// What was seen of a stream after the warm-up.
+/// The statistics of a stream after the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct MediaStats {
     /// Frames that the encoder has made.
@@ -29,7 +29,7 @@ pub struct MediaStats {
     pub display_delay: Spans,
     /// Times the picture stood still.
     pub freezes: u64,
-    /// How long it did.
+    /// The time for which it did.
     pub freeze_time: Span,
     /// Time for which there was something to see.
     pub watched: Span,
@@ -82,7 +82,7 @@ pub struct MediaReceiver {
     jitter_buffer: Span,
     /// Time between two frames; a camera is off if two of them pass without one.
     pub period: Span,
-    /// When what is seen counts.
+    /// The time in which what is seen counts.
     pub measured: Range<Time>,
     /// Number of the first that has not been shown.
     first: u64,
@@ -95,7 +95,7 @@ pub struct MediaReceiver {
     last_captured: Option<Time>,
     /// Times between the last frames that were shown.
     gaps: VecDeque<Span>,
-    /// What was seen so far.
+    /// The statistics so far.
     pub stats: MediaStats,
 }
 
@@ -225,7 +225,7 @@ impl MediaReceiver {
         gap >= Span(3 * mean.0).max(mean + FREEZE)
     }
 
-    /// What was seen up to now, a freeze under way included; `lasts` if more frames should come.
+    /// The statistics up to now, a freeze under way included; `lasts` if more frames should come.
     pub fn stats_at(&self, now: Time, lasts: bool) -> MediaStats {
         let mut end = self.clone();
         let gap = self.shown.map_or(Span::ZERO, |last| now.since(last));

@@ -8,7 +8,7 @@
 //! The range of the delay begins as nothing, as in Ericsson's implementation: with the draft's first value of `qdelay_max_avg`,
 //! the target, a window would grow at a tenth of its pace for seconds, as if delay varied.
 
-use super::control::{FeedbackRule, MediaControl, MediaReport, RateRange};
+use super::control::{FeedbackRule, MediaControl, MediaReport, MediaSetup, RateRange};
 use aqmlab_core::Span;
 use std::collections::VecDeque;
 
@@ -95,7 +95,7 @@ pub struct Scream {
 
 impl Scream {
     /// At rest; `mss`: payload of a full packet, bytes; `is_l4s`: its packets are ECT(1).
-    pub fn new(range: RateRange, mss: f64, is_l4s: bool) -> Self {
+    pub fn new(&MediaSetup { range, mss, is_l4s, .. }: &MediaSetup) -> Self {
         Self {
             range,
             mss,
@@ -367,7 +367,11 @@ mod tests {
     }
 
     fn scream(is_l4s: bool) -> Scream {
-        Scream::new(RateRange { start: 1e6, min: 1e5, max: 1e9 }, 1000.0, is_l4s)
+        Scream::new(&MediaSetup {
+            mss: 1000.0,
+            is_l4s: is_l4s,
+            ..MediaSetup::of(RateRange { start: 1e6, min: 1e5, max: 1e9 })
+        })
     }
 
     /// `count` packets of 1000 B, the first of them marked or not, that have taken 50 ms, and 50 ms back.
@@ -518,7 +522,11 @@ mod tests {
 
     #[test]
     fn pacing_relaxes_near_the_greatest_rate() {
-        let mut law = Scream::new(RateRange { start: 1e6, min: 1e5, max: 1e6 }, 1000.0, true);
+        let mut law = Scream::new(&MediaSetup {
+            mss: 1000.0,
+            is_l4s: true,
+            ..MediaSetup::of(RateRange { start: 1e6, min: 1e5, max: 1e6 })
+        });
         close(law.pace(), 6e6); // 1.5 * 4
         law.target_bitrate = 0.9e6;
         close(law.pace(), 2.7e6); // half-way: 1.5 * 2
@@ -531,7 +539,11 @@ mod tests {
     /// of a packet.
     #[test]
     fn two_marks_a_round_trip_are_the_equilibrium_of_l4s() {
-        let mut law = Scream::new(RateRange { start: 1e6, min: 1e5, max: 1e9 }, 1360.0, true);
+        let mut law = Scream::new(&MediaSetup {
+            mss: 1360.0,
+            is_l4s: true,
+            ..MediaSetup::of(RateRange { start: 1e6, min: 1e5, max: 1e9 })
+        });
         (law.s_rtt, law.base_owd, law.ref_wnd) = (Some(0.025), 0.0125, 136_000.0);
         (law.l4s_alpha, law.ref_wnd_i_update_allowed, law.ref_wnd_i) = (0.02, false, 68_000.0);
         (law.last_reaction, law.last_congestion) = (9.97, 9.99);

@@ -6,7 +6,7 @@
 use super::bounds::ShortTermBounds;
 use super::{Bbr3, State};
 
-/// What a loss may change, as it was before.
+/// The state that a loss may change, as it was before.
 #[derive(Clone, Debug)]
 pub(super) struct BeforeLoss {
     /// The episode goes on.

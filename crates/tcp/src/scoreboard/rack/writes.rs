@@ -1,4 +1,4 @@
-//! What the application of a sender of Linux writes, which PSH tells its receiver.
+//! The writes of the application of a sender of Linux, which PSH tells its receiver.
 
 use super::outstanding::OutstandingSegments;
 

@@ -1,4 +1,4 @@
-//! What there is: schemes, congestion-control laws and constants of TCP, with their pages and parameters.
+//! Schemes, congestion-control laws and constants of TCP, with their pages and parameters.
 
 use crate::{bad_aqm, linear_law, object, refused};
 use aqmlab_aqm::cost::{Cost, measure};

@@ -1,39 +1,8 @@
-//! The choice of a scheme, and the assignment of schemes to links: one scheme for every link, or one for each of some.
+//! The assignment of schemes to links: one scheme for every link, or one for each of some.
 
-use crate::LinkSpec;
-use aqmlab_core::params::split_choice;
+use crate::{AqmChoice, LinkSpec};
 use aqmlab_core::problem::{clip, unknown};
 use std::fmt;
-
-/// A scheme and the parameters set on it, as in `pi:a=1e-5,b=9e-6`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AqmChoice {
-    /// Name in the catalogue.
-    pub name: String,
-    /// Parameter and text.
-    pub params: Vec<(String, String)>,
-}
-
-impl AqmChoice {
-    /// Reads `NAME[:k=v,...]`; the scheme must exist.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, params) = split_choice(text)?;
-        aqmlab_aqm::entry(name)?;
-        let params = params.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        Ok(Self { name: name.to_string(), params })
-    }
-}
-
-/// As it is read.
-impl fmt::Display for AqmChoice {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.name)?;
-        self.params.iter().enumerate().try_for_each(|(i, (key, value))| {
-            let before = if i == 0 { ':' } else { ',' };
-            write!(f, "{before}{key}={value}")
-        })
-    }
-}
 
 /// The schemes that a run names.
 #[derive(Clone, Debug, PartialEq)]

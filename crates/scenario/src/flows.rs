@@ -8,12 +8,11 @@ use crate::tcp::{Tcp, read_tcp};
 use crate::traffic::{read_distribution, read_traffic, required_distribution};
 use crate::tree::TreeShape;
 use crate::wifi::CellShape;
-use crate::{Branch, HostRange, LinkSpec, Traffic};
+use crate::{Batch, Branch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Frequency, Problem, Quantity, Rate, Span};
-use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant, cc};
-use std::sync::Arc;
+use aqmlab_tcp::{LawChoice, cc};
 use toml::{Table, Value};
 
 /// Most links in a path, there and back together.
@@ -30,107 +29,6 @@ const RTP_PAYLOAD: u32 = 1200;
 
 /// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
 const QUIC_PAYLOAD: u32 = 1452;
-
-/// A group of flows alike in all but what their distributions draw.
-#[derive(Clone, Debug)]
-pub struct FlowSpec {
-    /// Name that results carry.
-    pub name: String,
-    /// The kind of traffic.
-    pub traffic: Traffic,
-    /// Indices of the links crossed, in order.
-    pub path: Vec<usize>,
-    /// Indices of the links that ACKs queue at on their way back, in order; none: they return without queueing.
-    pub ack_path: Vec<usize>,
-    /// On lines, or at stations: the way of the flows of each, in order; `path` and `ack_path` are those of the first. Empty elsewhere.
-    pub branches: Vec<Branch>,
-    /// On a fabric: the hosts that the flows go between.
-    pub ends: Option<Arc<HostRange>>,
-    /// Hosts that the flows are spread over, on lines and at stations those of each; one for each flow if `None`.
-    pub hosts: Option<u32>,
-    /// Round-trip propagation of the whole path, link delays included.
-    pub rtt: Distribution<Span>,
-    /// Flows that start (and stop) together.
-    pub batches: Vec<Batch>,
-    /// Each flow starts later by up to so many of its round trips, drawn evenly.
-    pub start_spread: f64,
-    /// Payload of a packet, bytes.
-    pub payload: u32,
-    /// Headers of a packet, bytes.
-    pub header: u32,
-    /// Rate of the links between hosts and the path; `None` takes no time to send.
-    pub access_rate: Option<Rate>,
-    /// The codepoint of the packets if the endpoints speak ECN: ECT(0) or ECT(1).
-    pub ecn: Ecn,
-    /// DSCP of the packets, 0 to 63.
-    pub dscp: u8,
-    /// Packets carry the sender's smoothed round-trip time.
-    pub rtt_notification: bool,
-    /// The phases that its senders go through are recorded.
-    pub phases: bool,
-    /// TCP profile.
-    pub profile: Profile,
-    /// The scenario leaves the profile to the default.
-    pub has_default_profile: bool,
-    /// Loss recovery.
-    pub variant: TcpVariant,
-    /// TCP constants.
-    pub tcp: TcpParams,
-    /// Congestion control, with its parameters.
-    pub control: LawChoice,
-}
-
-/// So many flows that start and stop by the same distributions.
-#[derive(Clone, Debug)]
-pub struct Batch {
-    /// The number of flows.
-    pub count: u32,
-    /// The start of each.
-    pub start: Distribution<Span>,
-    /// The end of each, if any.
-    pub stop: Option<Distribution<Span>>,
-}
-
-impl FlowSpec {
-    /// Flows in the group.
-    pub fn count(&self) -> u32 {
-        self.count_of_line().saturating_mul(self.branches.len().max(1) as u32)
-    }
-
-    /// Flows of a line, or of the group where it is not on lines.
-    pub fn count_of_line(&self) -> u32 {
-        self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
-    }
-
-    /// Data cross the link.
-    pub fn sends_over(&self, link: usize) -> bool {
-        self.path.contains(&link) || self.branches.iter().any(|branch| branch.path.contains(&link))
-    }
-
-    /// ACKs queue at the link.
-    pub fn acknowledges_over(&self, link: usize) -> bool {
-        self.ack_path.contains(&link) || self.branches.iter().any(|branch| branch.ack_path.contains(&link))
-    }
-
-    /// Size of a data packet on the wire, bytes.
-    pub fn wire_size(&self) -> u32 {
-        self.payload + self.header
-    }
-
-    /// Propagation of the links crossed, there and back, from the delay of each. Where ACKs queue nowhere, they return
-    /// along the same links.
-    pub fn own_delay(&self, delay: impl Fn(usize) -> Span) -> Span {
-        let sum = |path: &[usize]| path.iter().map(|link| delay(*link).0).sum::<u64>();
-        let back = if self.ack_path.is_empty() { &self.path } else { &self.ack_path };
-        Span(sum(&self.path) + sum(back))
-    }
-
-    /// Times at which flows of this group start or stop together, as scripted.
-    pub(super) fn scripted_changes(&self) -> impl Iterator<Item = Span> {
-        let times = self.batches.iter().flat_map(|batch| [Some(&batch.start), batch.stop.as_ref()]);
-        times.flatten().filter_map(|time| if let Distribution::Fixed(time) = time { Some(*time) } else { None })
-    }
-}
 
 /// The places where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
 pub struct FlowPlaces<'a> {

@@ -8,108 +8,15 @@ use crate::impairments::{Impairments, Loss};
 use crate::link_trace::{LinkTrace, LinkTraces};
 use crate::sizing::{SizingBasis, limit, target};
 use crate::table_reader::{TableReader, kind, scalar};
-use crate::{AqmChoice, Change, ClassTree, FlowSpec, OpportunityTrace};
+use crate::{AqmChoice, Change, FlowSpec, LinkSpec, RateChanges};
+use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::{Framing, LinkLayer};
-use aqmlab_aqm::{Limit, QueueView};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
 use toml::{Table, Value};
 
-/// A queueing link.
-#[derive(Clone, Debug)]
-pub struct LinkSpec {
-    /// Name that paths and results use.
-    pub name: String,
-    /// Name of the links that it is like, which results take together; its own if it is of none.
-    pub list: String,
-    /// Rate of the transmitter, at first; the mean of a trace.
-    pub rate: Rate,
-    /// Changes of the rate.
-    pub changes: RateChanges,
-    /// Propagation delay, one way.
-    pub delay: Span,
-    /// Capacity of the queue.
-    pub buffer: Limit,
-    /// Index of the buffer that it shares with others, if it does; [`LinkSpec::buffer`] is then the most that it can hold of it.
-    pub shared: Option<usize>,
-    /// The same in packets of mean size.
-    pub buffer_packets: f64,
-    /// Mean size on the wire of the packets that cross it, over flows, bytes.
-    pub packet: f64,
-    /// Reference queue of the schemes that have one, packets.
-    pub target: f64,
-    /// Scheme when the run names none.
-    pub aqm: AqmChoice,
-    /// The scheme stays, whatever the run names.
-    pub fixed: bool,
-    /// ECN-capable packets are marked where others are dropped.
-    pub ecn: bool,
-    /// Overhead of packets on the wire, beyond their own bytes.
-    pub layer: LinkLayer,
-    /// Impairments of the wire.
-    pub impairments: Impairments,
-    /// It is the interface of the host from which its flows are sent: nothing lies before its queue, and what leaves that makes room
-    /// for more.
-    pub host: bool,
-    /// Classes that share it, if there are any.
-    pub classes: ClassTree,
-}
-
-/// The changes of a link's rate during a run. A packet in transmission is not affected.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RateChanges {
-    /// Never.
-    None,
-    /// To these rates at these times, in order.
-    At(Vec<(Span, Rate)>),
-    /// To another of these rates, drawn at random, each time it has held for a while: a wireless link.
-    Wander {
-        /// The rates, two or more.
-        values: Vec<Rate>,
-        /// Time that each holds.
-        hold: Distribution<Span>,
-    },
-    /// It fades around its mean, a radio link's.
-    Fade(Fading),
-    /// There is none but a mean: packets leave at the opportunities of a trace.
-    Trace(OpportunityTrace),
-}
-
-impl LinkSpec {
-    /// The rates that it does not exceed in 5, 50 and 95 % of the time, or the least, the middle and the greatest of those that it has.
-    pub fn typical_rates(&self) -> [Rate; 3] {
-        let mut rates: Vec<Rate> = match &self.changes {
-            RateChanges::None => return [self.rate; 3],
-            RateChanges::Trace(trace) => return trace.typical(),
-            RateChanges::Fade(fading) => return fading.typical(self.rate),
-            RateChanges::At(steps) => std::iter::once(self.rate).chain(steps.iter().map(|step| step.1)).collect(),
-            RateChanges::Wander { values, .. } => values.clone(),
-        };
-        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
-        [rates[0], rates[rates.len() / 2], rates[rates.len() - 1]]
-    }
-
-    /// The link's queue before the first packet.
-    pub fn empty_queue(&self) -> QueueView {
-        QueueView::empty(self.rate, self.target, self.buffer_packets)
-    }
-
-    /// The part of its rate that is left for packets of mean size as the queue counts them.
-    pub fn usable_rate(&self) -> Rate {
-        usable(self.rate, self.layer, self.packet)
-    }
-
-    /// Capacity of the queue in bytes, if the scenario has it in bytes.
-    pub fn buffer_bytes(&self) -> Option<u64> {
-        match self.buffer {
-            Limit::Packets(_) => None,
-            Limit::Bytes(bytes) => Some(bytes),
-        }
-    }
-}
-
 /// The part of a rate that is left for packets of this size as queues count them.
-fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
+pub(crate) fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
     match layer {
         LinkLayer::PLAIN => rate,
         _ => Rate(rate.0 * packet / f64::from(layer.bytes(packet.round() as u32).max(1))),

@@ -1,6 +1,5 @@
 //! Reads real-time media: what an encoder makes of a camera's pictures, and the law that tells it at which rate.
 
-use crate::Traffic;
 use crate::table_reader::{TableReader, kind, scalar};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::problem::{clip, unknown};
@@ -177,16 +176,6 @@ pub fn read_media_ecn(flow: &mut TableReader, law: MediaLaw) -> Option<Ecn> {
         (Some(other), _) => {
             flow.refuse("ecn", format!("\"{}\" is not true, false, \"ect0\" or \"ect1\"", clip(other)));
             None
-        }
-    }
-}
-
-impl Traffic {
-    /// The media that it is.
-    pub fn media(&self) -> Option<&Media> {
-        match self {
-            Traffic::Media(media) => Some(media),
-            _ => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a group of flows sends.
+//! The traffic of a group of flows.
 
 use crate::distribution::{Distribution, RandomQuantity};
 use crate::media::{Media, read_media};
@@ -120,6 +120,14 @@ pub struct Video {
 }
 
 impl Traffic {
+    /// The media that it is.
+    pub fn media(&self) -> Option<&Media> {
+        match self {
+            Traffic::Media(media) => Some(media),
+            _ => None,
+        }
+    }
+
     /// Its name in a scenario.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@ use crate::net::outcome::PacketOutcome;
 use crate::net::packet::Packet;
 use crate::net::rate_schedule::RateSchedule;
 use crate::net::shared_buffer::{BufferShare, SharedBuffer};
+use crate::net::stream_of;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Limit, Reason};
 use aqmlab_core::{Rate, Span, Stream, Time};
@@ -113,11 +114,6 @@ pub enum Admission {
     Joined,
     /// The packet will have been sent at this time.
     SentAt(Time),
-}
-
-/// A link's random stream for a purpose.
-pub(super) fn stream_of(seed: u64, spec: &LinkSpec, what: &str) -> Stream {
-    Stream::new(seed, &format!("links.{}.{what}", spec.name), 0)
 }
 
 impl<P: WirePacket> Link<P> {

@@ -20,9 +20,16 @@ pub mod token_bucket;
 pub mod wifi;
 
 use aqmlab_aqm::{Carried, Ecn};
+use aqmlab_core::Stream;
+use aqmlab_scenario::LinkSpec;
 
 /// A packet that crosses a link and its wire.
 pub trait WirePacket: Carried + Copy {
     /// Writes another ECN field.
     fn set_ecn(&mut self, ecn: Ecn);
+}
+
+/// A link's random stream for a purpose.
+fn stream_of(seed: u64, spec: &LinkSpec, what: &str) -> Stream {
+    Stream::new(seed, &format!("links.{}.{what}", spec.name), 0)
 }

@@ -1,6 +1,6 @@
 //! The rates that a link comes to have.
 
-use crate::net::link::stream_of;
+use crate::net::stream_of;
 use aqmlab_core::{Rate, Span, Stream, Time};
 use aqmlab_scenario::{Distribution, Fading, LinkSpec, RateChanges};
 

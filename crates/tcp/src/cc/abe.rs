@@ -1,4 +1,5 @@
-use super::slow_start::{SlowStart, SlowStartChoice, as_slow_start};
+use super::as_slow_start;
+use super::slow_start::{SlowStart, SlowStartChoice};
 use super::{CongestionControl, CongestionControlLaw, CongestionEvent, LawInfo, Needs};
 use aqmlab_core::params;
 

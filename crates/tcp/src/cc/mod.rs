@@ -329,3 +329,50 @@ pub trait CongestionControlLaw: CongestionControl + Clone + 'static {
     /// The law before the first ACK.
     fn new(params: Self::Params) -> Self;
 }
+
+/// Parts of [`CongestionControl`] of a law that does nothing of its own in them: what its field `slow_start`
+/// does there, and Reno beyond it.
+macro_rules! as_slow_start {
+    (on_ack) => {
+        fn on_ack(&mut self, window: &mut $crate::cc::Window, ack: &$crate::cc::Facts) {
+            if !self.slow_start.on_ack(window, ack, true) {
+                $crate::cc::Reno.on_ack(window, ack);
+            }
+        }
+    };
+    (on_feedback) => {
+        fn on_feedback(&mut self, window: &mut $crate::cc::Window, ack: &$crate::cc::Facts) {
+            self.slow_start.on_feedback(window, ack);
+        }
+    };
+    (on_lost) => {
+        fn on_lost(&mut self, lost: &$crate::cc::LostSegment) {
+            self.slow_start.on_lost(lost);
+        }
+    };
+    (threshold) => {
+        fn threshold(&self, event: $crate::cc::CongestionEvent, window: &$crate::cc::Window) -> Option<f64> {
+            self.slow_start.threshold(event, self.kept(event), window)
+        }
+    };
+    (on_congestion) => {
+        fn on_congestion(&mut self, event: $crate::cc::CongestionEvent, window: &$crate::cc::Window) {
+            self.slow_start.on_congestion(event, self.kept(event), window);
+        }
+    };
+    (on_recovered) => {
+        fn on_recovered(&mut self, window: &mut $crate::cc::Window) {
+            window.cwnd = window.ssthresh;
+            self.slow_start.on_recovered();
+        }
+    };
+    (on_timeout) => {
+        fn on_timeout(&mut self) {
+            self.slow_start.on_timeout();
+        }
+    };
+    ($($part:ident),+) => {
+        $(as_slow_start!($part);)+
+    };
+}
+use as_slow_start;

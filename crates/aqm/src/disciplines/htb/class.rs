@@ -13,9 +13,9 @@ const LONGEST: i64 = 60_000_000_000_000;
 pub struct HtbClass {
     /// Its parent among the classes; `None` is the link.
     pub parent: Option<usize>,
-    /// What it has for certain.
+    /// The rate that it has for certain.
     pub rate: Rate,
-    /// What it may have with what it borrows.
+    /// The rate that it may have with what it borrows.
     pub ceil: Rate,
     /// Bytes that it may send at once at its rate, after a pause.
     pub burst: u32,
@@ -38,7 +38,7 @@ pub struct HtbQueue {
     pub limit: Option<(Limit, f64)>,
 }
 
-/// What a class may do now.
+/// The tokens that a class has now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// It has tokens of its own.

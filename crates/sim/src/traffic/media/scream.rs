@@ -367,11 +367,7 @@ mod tests {
     }
 
     fn scream(is_l4s: bool) -> Scream {
-        Scream::new(&MediaSetup {
-            mss: 1000.0,
-            is_l4s: is_l4s,
-            ..MediaSetup::of(RateRange { start: 1e6, min: 1e5, max: 1e9 })
-        })
+        Scream::new(&MediaSetup { mss: 1000.0, is_l4s, ..MediaSetup::of(RateRange { start: 1e6, min: 1e5, max: 1e9 }) })
     }
 
     /// `count` packets of 1000 B, the first of them marked or not, that have taken 50 ms, and 50 ms back.

@@ -2,53 +2,50 @@
 
 import sys
 import warnings
-from collections.abc import Callable
+from importlib import import_module
 from inspect import cleandoc
 from io import BufferedWriter, FileIO, TextIOWrapper
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 import aqmlab
 from aqmlab import _core
 from aqmlab._core import SchemeError
-from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
-from aqmlab.cli.advise import advise
-from aqmlab.cli.analyse import EPILOG, analyse
-from aqmlab.cli.bundle import bundle
-from aqmlab.cli.card import card
-from aqmlab.cli.cite import cite
-from aqmlab.cli.compare import compare
-from aqmlab.cli.doctor import doctor
-from aqmlab.cli.exercise import EPILOG as EXERCISE_EPILOG
-from aqmlab.cli.exercise import exercise
-from aqmlab.cli.export_policy import EPILOG as EXPORT_EPILOG
-from aqmlab.cli.export_policy import export_policy
-from aqmlab.cli.kernel import EPILOG as KERNEL_EPILOG
-from aqmlab.cli.kernel import kernel
-from aqmlab.cli.list_ import list_
-from aqmlab.cli.live import EPILOG as LIVE_EPILOG
-from aqmlab.cli.live import live
-from aqmlab.cli.merge import merge
-from aqmlab.cli.plot import plot
-from aqmlab.cli.report import report
-from aqmlab.cli.reproduce import reproduce
-from aqmlab.cli.run import run
-from aqmlab.cli.show import show
-from aqmlab.cli.studio import EPILOG as STUDIO_EPILOG
-from aqmlab.cli.studio import studio
-from aqmlab.cli.sweep import sweep
-from aqmlab.cli.tc import EPILOG as TC_EPILOG
-from aqmlab.cli.tc import tc_
-from aqmlab.cli.tune import EPILOG as TUNE_EPILOG
-from aqmlab.cli.tune import tune
-from aqmlab.cli.verify import verify
 from aqmlab.extras import MissingExtraError, required
 from aqmlab.names import plain
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+COMMANDS = (
+    "list_",
+    "show",
+    "run",
+    "compare",
+    "card",
+    "reproduce",
+    "sweep",
+    "merge",
+    "report",
+    "plot",
+    "analyse",
+    "advise",
+    "tune",
+    "tc",
+    "export_policy",
+    "live",
+    "studio",
+    "bundle",
+    "verify",
+    "cite",
+    "exercise",
+    "kernel",
+    "doctor",
+)
+"""The modules of the commands, in the order of `aqmlab --help`. Each has a function or `Typer` of
+its name, and an example, `EPILOG`."""
 
 app = typer.Typer(
     name="aqmlab",
@@ -123,32 +120,16 @@ def _options(
     pass
 
 
-def _add(function: Callable[..., Any], epilog: str, name: str | None = None) -> None:
+def _add(module_name: str) -> None:
     """Add a command; the list of commands shows the first line of its help whole."""
-    summary = cleandoc(function.__doc__ or "").partition("\n")[0]
-    app.command(name, epilog=epilog, short_help=summary)(function)
+    module = import_module(f"aqmlab.cli.{module_name}")
+    command, name = getattr(module, module_name), module_name.strip("_").replace("_", "-")
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name, epilog=module.EPILOG)
+    else:
+        summary = cleandoc(command.__doc__ or "").partition("\n")[0]
+        app.command(name, epilog=module.EPILOG, short_help=summary)(command)
 
 
-_add(list_, "Example: aqmlab list aqms", "list")
-_add(show, "Example: aqmlab show pi")
-_add(run, "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2")
-_add(compare, "Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")
-_add(card, "Example: aqmlab card bbr3 --out card")
-_add(reproduce, "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")
-_add(sweep, "Example: aqmlab sweep experiment.toml --out results --resume")
-_add(merge, "Example: aqmlab merge shard-1 shard-2 shard-3 --out results")
-_add(report, "Example: aqmlab report results --format latex --measure link.queue_delay_p99")
-_add(plot, "Example: aqmlab plot results ranking --out ranking.pdf")
-_add(analyse, EPILOG)
-_add(advise, ADVISE_EPILOG)
-_add(tune, TUNE_EPILOG)
-_add(tc_, TC_EPILOG, "tc")
-_add(export_policy, EXPORT_EPILOG, "export-policy")
-_add(live, LIVE_EPILOG)
-_add(studio, STUDIO_EPILOG)
-_add(bundle, "Example: aqmlab bundle li2014 --table 1 --out li2014.zip")
-_add(verify, "Example: aqmlab verify li2014.zip")
-_add(cite, "Example: aqmlab cite pie li2014")
-app.add_typer(exercise, name="exercise", epilog=EXERCISE_EPILOG)
-app.add_typer(kernel, name="kernel", epilog=KERNEL_EPILOG)
-_add(doctor, "Example: aqmlab doctor")
+for command_module in COMMANDS:
+    _add(command_module)

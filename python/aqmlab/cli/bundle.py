@@ -10,6 +10,8 @@ from aqmlab.cli.common import Jobs, leave_file, progress
 from aqmlab.names import plain
 from aqmlab.problems import InputError
 
+EPILOG = "Example: aqmlab bundle li2014 --table 1 --out li2014.zip"
+
 
 def bundle(
     source: Annotated[

@@ -22,6 +22,8 @@ from aqmlab.cli.common import (
 )
 from aqmlab.problems import InputError
 
+EPILOG = "Example: aqmlab card bbr3 --out card"
+
 
 class CardFormat(str, Enum):
     """The formats that `card` prints."""

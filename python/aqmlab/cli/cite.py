@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+EPILOG = "Example: aqmlab cite pie li2014"
+
 
 def cite(
     names: Annotated[

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from aqmlab.runs.engines import EngineComparison
     from aqmlab.runs.task import Failure
 
+EPILOG = "Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report"
+
 LINE = {"down": "links.down.rate", "up": "links.up.rate", "rtt": "flows.*.rtt", "buffer": "links.*.buffer"}
 """The options that describe an access line, and what they set."""
 

@@ -6,6 +6,8 @@ import typer
 
 from aqmlab.cli.common import Json, print_json
 
+EPILOG = "Example: aqmlab doctor"
+
 
 def doctor(as_json: Json = False) -> None:
     """Say what is installed, how fast this machine is and what can run on it, and what mends the rest.

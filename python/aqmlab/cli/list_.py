@@ -10,6 +10,8 @@ from aqmlab import scenario as scenarios
 from aqmlab.cli.common import Json, print_json
 from aqmlab.problems import InputError
 
+EPILOG = "Example: aqmlab list aqms"
+
 
 class Kind(str, Enum):
     """The kinds of names that `list` knows."""

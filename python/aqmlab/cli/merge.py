@@ -10,6 +10,8 @@ from aqmlab.cli.common import Json, Out, exit_if_failed, print_json, progress
 from aqmlab.names import plain
 from aqmlab.problems import InputError
 
+EPILOG = "Example: aqmlab merge shard-1 shard-2 shard-3 --out results"
+
 
 def merge(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="What aqmlab sweep --shard left.")],

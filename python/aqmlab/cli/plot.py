@@ -10,6 +10,8 @@ from aqmlab import files
 from aqmlab.cli.common import Folder, LinkOption, leave_file
 from aqmlab.problems import InputError
 
+EPILOG = "Example: aqmlab plot results ranking --out ranking.pdf"
+
 KINDS = (".pdf", ".svg", ".png")
 """What a figure can be written as, by the ending of its file."""
 

@@ -11,6 +11,8 @@ from aqmlab import files
 from aqmlab.cli.common import Folder, LinkOption, check_report, leave_file, progress
 from aqmlab.problems import InputError
 
+EPILOG = "Example: aqmlab report results --format latex --measure link.queue_delay_p99"
+
 
 class Format(str, Enum):
     """The formats that `report` writes."""

@@ -11,6 +11,8 @@ from aqmlab.problems import InputError
 if TYPE_CHECKING:
     from aqmlab.study.reproduction import Reproduction
 
+EPILOG = "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report"
+
 
 def reproduce(
     name: Annotated[

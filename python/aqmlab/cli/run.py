@@ -10,6 +10,8 @@ from aqmlab import files
 from aqmlab.cli.common import Engine, Json, LawOption, Out, ScenarioName, Settings, leave, progress
 from aqmlab.scenario import assignments
 
+EPILOG = "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2"
+
 
 def run(
     scenario: ScenarioName,

@@ -12,6 +12,8 @@ from aqmlab.problems import InputError
 if TYPE_CHECKING:
     from aqmlab.catalogue import Scheme
 
+EPILOG = "Example: aqmlab show pi"
+
 
 def show(
     name: Annotated[

@@ -23,6 +23,8 @@ from aqmlab.cli.common import (
 from aqmlab.problems import InputError
 from aqmlab.runs import MOST_SEEDS
 
+EPILOG = "Example: aqmlab sweep experiment.toml --out results --resume"
+
 
 class Recorded(str, Enum):
     """The runs whose time series a sweep records."""

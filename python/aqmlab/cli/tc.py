@@ -27,7 +27,7 @@ From = Annotated[
 ]
 
 
-def tc_(
+def tc(
     scheme: Scheme = None,
     rate: Rate = None,
     buffer: Buffer = None,

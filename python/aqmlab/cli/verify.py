@@ -8,6 +8,8 @@ import typer
 
 from aqmlab.cli.common import Jobs, Json, print_json, progress
 
+EPILOG = "Example: aqmlab verify li2014.zip"
+
 
 def verify(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A zip file of aqmlab bundle, or its folder.")],

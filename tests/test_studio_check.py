@@ -49,7 +49,7 @@ max_p = 0.1
         ("max_p = 0.1", "max_p = 7", "schemes.red.max_p", (23, 9, 1)),
         ("[schemes.red]\nmax_p = 0.1", "[schemes.rad]\nmax_p = 0.1", "schemes.rad", (22, 1, 13)),
         ('rtt = "20 ms"\ntcp', 'rtt = 20 ms"\ntcp', None, (14, None, None)),
-        ("schema = 1", "", "schema", (None, None, None)),
+        ("schema = 1", "", "schema", (1, 1, 1)),
     ],
     ids=str,
 )

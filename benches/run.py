@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -170,19 +169,29 @@ def as_ns2(result: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**result["links"]["bottleneck"], "setup_wall": 0.0, "wall": result["engine"]["wall"]}
 
 
+LAUNCHER = """import json, resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.call(sys.argv[2:])
+wall = time.perf_counter() - start
+with open(sys.argv[1], "w") as spent:
+    json.dump([wall, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss], spent)
+sys.exit(code)
+"""
+"""A small process that starts another: the peak memory of a process begins with that of the one that starts it."""
+
+
 def spend(command: Sequence[str], what: str) -> Process:
     """Run a command to its end and say what it cost; exit if it fails."""
     print(f"{what} ...", file=sys.stderr)
-    start = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        output = process.stdout.read() if process.stdout else b""
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{what}: {command[0]} failed with exit code {process.returncode}")
+    with tempfile.NamedTemporaryFile("r") as spent:
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", LAUNCHER, spent.name, *command], check=False, stdout=subprocess.PIPE
+        )
+        if done.returncode != 0:
+            sys.exit(f"{what}: {command[0]} failed with exit code {done.returncode}")
+        wall, peak = json.load(spent)
     kilobyte = 1 if sys.platform == "darwin" else 1024
-    return Process(wall, usage.ru_maxrss * kilobyte / 1e6, json.loads(output))
+    return Process(wall, peak * kilobyte / 1e6, json.loads(done.stdout))
 
 
 # ---- writing

@@ -220,6 +220,7 @@ impl Sender {
         let tries_new = std::mem::take(&mut self.rack().undo.tries_new);
         let (mut has_sent, mut new, mut waits) = (false, 0, false);
         let mut burst = if params.bursts == BurstLimit::Packet { u32::MAX } else { 0 };
+        // What is sent anew leaves the state as it is, so the probe's timer, set at the end, replaces any set on the way.
         let probes = (self.hole > 0 || !params.syn) && self.rack_is_calm();
         while self.rack().board.in_flight() < limit && self.may_send(now) {
             let lost = if tries_new { None } else { self.rack().board.next_lost() };

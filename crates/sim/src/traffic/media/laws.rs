@@ -20,12 +20,14 @@ macro_rules! laws {
                 }
             }
 
+            /// The law, to be asked.
             pub fn get(&self) -> &dyn MediaControl {
                 match self {
                     $(Self::$name(law) => &**law),*
                 }
             }
 
+            /// The same, to act.
             pub fn get_mut(&mut self) -> &mut dyn MediaControl {
                 match self {
                     $(Self::$name(law) => &mut **law),*

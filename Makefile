@@ -136,6 +136,8 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 	$(BIN)/python validation/ns2.py
 	$(BIN)/python validation/linux.py
 	$(BIN)/python validation/kernel.py
+	$(BIN)/python validation/random_scenarios.py
+	$(BIN)/python validation/reported.py
 	$(BIN)/python validation/sequences.py
 	$(BIN)/python validation/response.py
 	$(BIN)/python validation/balance.py

@@ -37,11 +37,11 @@ def _stored() -> Mapping[str, Any]:
 
 
 def accepted(source: str) -> list[Accepted]:
-    """Return what is accepted of a source ("ns2", "traffic", "ns3", "linux", "kernel", "bbr")."""
+    """Return what is accepted of a source ("ns2", "traffic", "ns3", "linux", "kernel", "random", "reported", "bbr")."""
     trials = _stored()["trials"]
     return [
         Accepted(each["cells"], each.get("cause", Accepted.cause), trials[each["trial"]] if "trial" in each else None)
-        for each in _stored()[source]
+        for each in _stored().get(source, [])
     ]
 
 

@@ -1,0 +1,200 @@
+"""Scenarios that both engines play: what each measures under the same seeds, and whether the simulator agrees.
+
+A list is a file of JSON lines: the scenario of each row, what Linux in virtual time measured by seed, and its version;
+or in which words a scenario was refused.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from pathlib import Path
+from statistics import fmean, stdev
+
+from aqmlab import _core
+from aqmlab.kernel.images import images
+from aqmlab.runs.executor import do_all
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import LINUX, SIM, Failure, Task
+from aqmlab.runs.workers import workers
+
+DIGITS = 6
+"""Of a stored value."""
+REFUSED = "not run"
+"""The cell of a scenario that one of the engines refuses, or in which it fails."""
+
+Runs = Mapping[str, Sequence[float]]
+"""The values of each measure, by seed."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """By how much a mean may differ: so much, or this share of the mean of Linux, whichever is more."""
+
+    floor: float
+    share: float
+
+    def of(self, theirs: float) -> float:
+        """Return the difference that is allowed."""
+        return max(self.floor, self.share * theirs)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A scenario, and the values of Linux; `refused` says why there are none."""
+
+    id: str
+    text: str
+    kernel: str = ""
+    runs: Runs | None = None
+    refused: str = ""
+
+    @property
+    def is_tried(self) -> bool:
+        """Linux has run it, or refused it."""
+        return self.runs is not None or bool(self.refused)
+
+    @property
+    def scenario(self) -> _core.Scenario:
+        """The scenario."""
+        return _core.Scenario.parse(self.text, self.id)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A measure under both engines, by seed, and the tolerance of its mean."""
+
+    name: str
+    theirs: Sequence[float]
+    ours: Sequence[float]
+    tolerance: float
+    errors: float = 0.0
+    """Standard errors of Linux's mean by which the means may differ, up to twice the tolerance."""
+
+    @property
+    def difference(self) -> float:
+        """How far the means lie apart."""
+        return abs(fmean(self.ours) - fmean(self.theirs))
+
+    @property
+    def agrees(self) -> bool:
+        """The means differ by no more than the tolerance, or by no more than Linux's own mean is known."""
+        error = self.errors * stdev(self.theirs) / sqrt(len(self.theirs))
+        return self.difference <= max(self.tolerance, min(error, 2 * self.tolerance))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A row with its cells; `refused` says why there are none."""
+
+    row: Row
+    cells: Sequence[Cell] = ()
+    refused: str = ""
+
+    @property
+    def differing(self) -> list[str]:
+        """Names of the cells that do not agree."""
+        return [REFUSED] if self.refused else [cell.name for cell in self.cells if not cell.agrees]
+
+    def __str__(self) -> str:
+        """Return what does not agree, Linux first."""
+        if self.refused:
+            return self.refused
+        wrong = (cell for cell in self.cells if not cell.agrees)
+        return ", ".join(f"{cell.name} {fmean(cell.theirs):.4g} / {fmean(cell.ours):.4g}" for cell in wrong)
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a list; one that is not there has none."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return [Row(**json.loads(line)) for line in text.splitlines()]
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Write a list."""
+    lines = ({key: value for key, value in vars(row).items() if value} for row in rows)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def measures(run: RunResult, names: Sequence[str]) -> dict[str, float]:
+    """Return the goodput of each group in bit/s, and these measures of each link; 0 where there is no value."""
+    found = {f"goodput of {name}": flows.goodput for name, flows in run.flows.items()}
+    for link, values in run.links.items():
+        found |= {f"{name} of {link}": float(getattr(values, name) or 0) for name in names}
+    return found
+
+
+def played(rows: Sequence[Row], engine: str, seeds: Sequence[int], names: Sequence[str]) -> Iterator[Runs | str]:
+    """Yield what an engine measures in each scenario, or in which words it refuses it or fails."""
+    for row in rows:
+        try:
+            tasks = [Task(row.scenario, None, seed, engine=engine) for seed in seeds]
+        except ValueError as error:
+            yield str(error)
+            continue
+        found: dict[int, RunResult | Failure] = {}
+        with workers() as pool:
+            do_all(tasks, pool, found.update)
+        outcomes = [found[i] for i in range(len(tasks))]
+        failed = next((outcome.reason for outcome in outcomes if isinstance(outcome, Failure)), None)
+        yield failed or by_name([measures(run, names) for run in outcomes if isinstance(run, RunResult)])
+
+
+def by_name(runs: Sequence[Mapping[str, float]]) -> Runs:
+    """Return the values of each measure, by seed."""
+    return {name: [float(f"{run[name]:.{DIGITS}g}") for run in runs] for name in runs[0]}
+
+
+def measured(rows: Sequence[Row], version: str, seeds: Sequence[int], names: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows with what Linux measures."""
+    for row, found in zip(rows, played(rows, LINUX, seeds, names), strict=True):
+        if isinstance(found, str):
+            yield replace(row, kernel=version, runs=None, refused=found)
+        else:
+            yield replace(row, kernel=version, runs=found, refused="")
+
+
+def store(path: Path, rows: Sequence[Row], seeds: Sequence[int], names: Sequence[str]) -> list[Row]:
+    """Let Linux run what it has not run, refused scenarios included; each is stored as soon as it is measured."""
+    kept = list(rows)
+    waiting = [i for i, row in enumerate(kept) if row.runs is None]
+    if not images():
+        print(f"no kernel is built (aqmlab kernel build): {len(waiting)} scenarios without a row are left out")
+        return kept
+    found = measured([kept[i] for i in waiting], images()[0].version, seeds, names)
+    for done, (i, row) in enumerate(zip(waiting, found, strict=True), 1):
+        kept[i] = row
+        write(path, kept)
+        print(f"{done} of {len(waiting)}: {row.id}", flush=True)
+    return kept
+
+
+def differing(checked: Sequence[Checked]) -> dict[str, list[str]]:
+    """Return the cells that do not agree, by scenario."""
+    return {each.row.id: each.differing for each in checked if each.differing}
+
+
+def check(
+    rows: Sequence[Row],
+    seeds: Sequence[int],
+    tolerances: Mapping[str, Tolerance],
+    sharing: float,
+    errors: float = 0.0,
+) -> Iterator[Checked]:
+    """Yield the rows beside what the simulator has under the same seeds.
+
+    A tolerance is that of a measure; the goodput of a group may differ by this share (`sharing`) of the goodput of all.
+    """
+    names = [name for name in tolerances if name != "goodput"]
+    for row, ours in zip(rows, played(rows, SIM, seeds, names), strict=True):
+        if row.runs is None or isinstance(ours, str):
+            yield Checked(row, refused=row.refused or str(ours))
+            continue
+        everything = sum(fmean(values) for name, values in row.runs.items() if name.startswith("goodput"))
+        cells = []
+        for name, theirs in row.runs.items():
+            allowed = tolerances[name.partition(" of ")[0]].of(fmean(theirs))
+            if name.startswith("goodput"):
+                allowed = max(allowed, sharing * everything)
+            cells.append(Cell(name, theirs, ours[name], allowed, errors))
+        yield Checked(row, cells)

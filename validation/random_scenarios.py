@@ -1,0 +1,210 @@
+"""Hold random scenarios to Linux 7.3 in virtual time (docs/kernel.md), the same scenario by both engines.
+
+    python validation/random_scenarios.py               # measure what has no row yet, write docs/validation-random.md
+    python validation/random_scenarios.py --add SEED N   # draw N more scenarios under a seed and store them first
+    python validation/random_scenarios.py --draw SEED N  # judge N fresh scenarios, and store nothing
+
+`kernel/random.jsonl` has the scenarios and what Linux measured in each under seeds 1 to 5, `exceptions.toml` which
+scenarios do not agree, and why. No scenario is left out once it is drawn. Linux is measured only if a kernel is built.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import both_engines
+import exceptions
+from both_engines import Checked, Row, Tolerance
+
+from aqmlab.kernel.images import newest
+
+ROWS = Path(__file__).parent / "kernel" / "random.jsonl"
+PAGE = Path(__file__).parent.parent / "docs" / "validation-random.md"
+SEEDS = range(1, 6)
+ERRORS = 2.0
+"""Standard errors of Linux's mean by which a measure may differ, up to twice its tolerance."""
+SHARING = 0.05
+"""Share of the goodput of all by which that of a group may differ at least."""
+TOLERANCES = {
+    "goodput": Tolerance(0, 0.15),
+    "queue_delay_mean": Tolerance(0.001, 0.25),
+    "queue_delay_p99": Tolerance(0.001, 0.25),
+    "drop_ratio": Tolerance(0.002, 0.3),
+    "mark_ratio": Tolerance(0.002, 0.3),
+    "utilisation": Tolerance(0.03, 0),
+}
+MEASURES = [name for name in TOLERANCES if name != "goodput"]
+FEWEST = 0.9
+"""Share of the scenarios of a discipline that should agree."""
+
+DISCIPLINES = {
+    "droptail": "droptail",
+    "codel": "codel:flavour=linux,mtu=1514B",
+    "pie": "pie:flavour=linux,mean_packet=1514B",
+    "fq-codel": "fq-codel",
+    "fq-pie": "fq-pie",
+    "cake": "cake",
+    "dualpi2": "dualpi2:flavour=linux",
+    "sfb": "sfb",
+    "choke": "choke",
+    "red": "red:flavour=linux",
+}
+"""The disciplines as Linux has them."""
+CONTROLLERS = ("cubic", "cubic", "cubic", "reno", "bbr")
+"""CUBIC three times as often; with ECN also DCTCP."""
+
+
+def drawn(draw: int, count: int) -> Iterator[Row]:
+    """Yield the scenarios of a draw; the first ones do not depend on how many there are."""
+    for i in range(count):
+        yield Row(f"{draw}-{i}", scenario(random.Random(f"{draw}-{i}")))
+
+
+def scenario(chance: random.Random) -> str:
+    """Return a random scenario: a link, one to three groups of TCP flows, in a third of them a stream of datagrams."""
+    rate = round(10 ** chance.uniform(0, 2), 2)
+    name = chance.choice(list(DISCIPLINES))
+    ecn = "ecn = true\n" if chance.random() < 0.35 else ""
+    buffers = ["0.5 bdp", "1 bdp", "3 bdp", "100 packets", "1000 packets"]
+    buffer = chance.choice(buffers) if name == "droptail" else "1000 packets"
+    text = f'schema = 1\nduration = "30 s"\nwarmup = "10 s"\n\n[[links]]\nname = "l"\nrate = "{rate} Mbit/s"\n'
+    text += f'buffer = "{buffer}"\naqm = "{DISCIPLINES[name]}"\n{ecn}'
+    if chance.random() < 0.15:
+        text += f'loss = "{chance.choice([0.01, 0.1, 1])}%"\n'
+    for group in range(chance.choice([1, 1, 2, 3])):
+        text += flows(f"f{group}", ecn, chance)
+    return text + datagrams(rate, chance) if chance.random() < 0.3 else text
+
+
+def flows(name: str, ecn: str, chance: random.Random) -> str:
+    """Return a random group of TCP flows."""
+    controller = chance.choice([*CONTROLLERS, "dctcp"] if ecn else CONTROLLERS)
+    text = f'\n[[flows]]\nname = "{name}"\ncount = {chance.choice([1, 1, 2, 4, 8])}\n'
+    text += f'rtt = "{round(10 ** chance.uniform(0.5, 2.3))} ms"\nstart = {{ uniform = ["0 s", "2 s"] }}\n'
+    return f'{text}tcp = {{ profile = "linux", congestion_control = "{controller}" }}\n{ecn}'
+
+
+def datagrams(rate: float, chance: random.Random) -> str:
+    """Return a stream of datagrams through a link of `rate` Mbit/s."""
+    text = f'\n[[flows]]\nname = "u"\nkind = "udp-cbr"\nrate = "{round(rate * chance.uniform(0.02, 1.3), 3)} Mbit/s"\n'
+    text += f'packet = "{chance.choice([172, 500, 1200, 1472])} B"\n'
+    return f'{text}rtt = "{round(10 ** chance.uniform(0.5, 2))} ms"\n'
+
+
+def check(rows: Sequence[Row]) -> Iterator[Checked]:
+    """Yield the scenarios beside what the simulator has."""
+    return both_engines.check(rows, SEEDS, TOLERANCES, SHARING, ERRORS)
+
+
+def discipline(row: Row) -> str:
+    """Return the name of the discipline of a scenario."""
+    return row.text.partition('aqm = "')[2].partition('"')[0].partition(":")[0]
+
+
+def controllers(row: Row) -> list[str]:
+    """Return the congestion controllers of a scenario, and "udp" if it has datagrams."""
+    found = [part.partition('"')[0] for part in row.text.split('congestion_control = "')[1:]]
+    return list(dict.fromkeys(found + ["udp"] * ("udp-cbr" in row.text)))
+
+
+HEAD = """\
+# Validation by random scenarios
+
+<!-- Written by `validation/random_scenarios.py`; do not edit. -->
+
+Chosen cases show where two engines agree; random ones show where they do not. Each scenario here is drawn at random
+and run by both engines: [Linux 7.3 in virtual time](kernel.md), with its own TCP and its own queueing disciplines, and
+the simulator. The rate is 1 to 100 Mbit/s and the round-trip time 3 to 200 ms, both uniform in the logarithm. One to
+three groups of one to eight flows run CUBIC, Reno, BBR or DCTCP. A third of the scenarios uses ECN, a seventh has
+random loss, and a third carries a stream of UDP datagrams at 2 to 130 % of the rate.
+`validation/random_scenarios.py` declares the space; no scenario is left out once it is drawn.
+
+A scenario agrees if every measure agrees: the mean over five seeds. The tolerances are **15 %** of the goodput of each
+group or 5 % of the goodput of all groups, **25 % or 1 ms** of the mean and the 99th percentile of the queueing delay,
+**30 % or 0.2 points** of drop and mark ratios, and **3 points** of utilisation. A measure may also differ by two
+standard errors of Linux's mean, but never by more than twice these tolerances. A scenario that an engine refuses does
+not agree.
+
+"""
+
+
+def page(checked: Sequence[Checked]) -> str:
+    """Return the validation page."""
+    agree = sum(not each.differing for each in checked)
+    parts = [f"{HEAD}**{agree} of {len(checked)} scenarios agree in every measure ({agree / len(checked):.1%}).**", ""]
+    for title, groups in by_group(checked).items():
+        parts += [f"| {title} | scenarios | agree | |", "|---|---|---|---|"]
+        parts += [row_of_group(name, groups[name]) for name in sorted(groups)] + [""]
+    parts += ["## Scenarios that do not agree", "", "Linux / simulator, then the cause.", ""]
+    parts += [exception(each) for each in checked if each.differing] or ["None."]
+    return "\n".join(parts) + "\n"
+
+
+def by_group(checked: Sequence[Checked]) -> dict[str, dict[str, list[Checked]]]:
+    """Return the scenarios by discipline and by congestion controller; one with two controllers is in both."""
+    found: dict[str, dict[str, list[Checked]]] = {"discipline": {}, "congestion controller": {}}
+    for each in checked:
+        found["discipline"].setdefault(discipline(each.row), []).append(each)
+        for name in controllers(each.row):
+            found["congestion controller"].setdefault(name, []).append(each)
+    return found
+
+
+def row_of_group(name: str, group: Sequence[Checked]) -> str:
+    """Return a group as a row of a table, with its share in bold where it is too small."""
+    agree = sum(not each.differing for each in group)
+    share = f"{agree / len(group):.0%}"
+    return f"| {name} | {len(group)} | {agree} | {share if agree >= FEWEST * len(group) else f'**{share}**'} |"
+
+
+def exception(checked: Checked) -> str:
+    """Return what does not agree in a scenario, and what is known of it."""
+    return f"- {summary(checked.row)}: {checked}. {exceptions.of_row('random', checked.row.id).cause}"
+
+
+def summary(row: Row) -> str:
+    """Return a scenario in a line."""
+    scenario = row.scenario
+    link = scenario.link("l")
+    groups = (f"{name} {scenario.group(name).count}" for name in scenario.flows)
+    return f"`{row.id}` ({discipline(row)}, {link.rate / 1e6:g} Mbit/s, {', '.join(groups)})"
+
+
+def judge(draw: int, count: int) -> None:
+    """Print how many scenarios of a fresh draw agree, and each that does not. InputError if no kernel is built."""
+    measured = both_engines.measured(list(drawn(draw, count)), newest().version, SEEDS, MEASURES)
+    checked = []
+    for each in check(list(measured)):
+        checked.append(each)
+        if each.differing:
+            print(each.row.text, str(each), sep="\n", end="\n\n", flush=True)
+    print(f"{sum(not each.differing for each in checked)} of {count} scenarios of draw {draw} agree in every measure")
+    for name, group in sorted(by_group(checked)["discipline"].items()):
+        print(f"  {name}: {sum(not each.differing for each in group)} of {len(group)}")
+
+
+def main() -> None:
+    """Measure what is missing and write the page, or judge a fresh draw."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    wanted = parser.add_mutually_exclusive_group()
+    wanted.add_argument("--add", nargs=2, type=int, metavar=("SEED", "N"), help="draw scenarios and store them")
+    wanted.add_argument("--draw", nargs=2, type=int, metavar=("SEED", "N"), help="judge a fresh draw; store nothing")
+    asked = parser.parse_args()
+    if asked.draw:
+        judge(*asked.draw)
+        return
+    rows = both_engines.read(ROWS)
+    known = {row.id for row in rows}
+    rows += [row for row in drawn(*asked.add or (0, 0)) if row.id not in known]
+    rows = both_engines.store(ROWS, rows, SEEDS, MEASURES)
+    checked = list(check([row for row in rows if row.is_tried]))
+    PAGE.write_text(page(checked), encoding="utf-8")
+    agree = sum(not each.differing for each in checked)
+    print(f"{agree} of {len(checked)} random scenarios agree with Linux in every measure; see docs/{PAGE.name}")
+    sys.exit("\n".join(exceptions.faults("random", both_engines.differing(checked))) or 0)
+
+
+if __name__ == "__main__":
+    main()

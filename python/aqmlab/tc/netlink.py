@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from aqmlab.problems import InputError
 from aqmlab.tc import Link, Setting, numbers
 from aqmlab.tc.averages import weight
+from aqmlab.tc.link import MEMORY_OF_PACKET
 from aqmlab.tc.options import EXTRA, parse, say
 from aqmlab.tc.qdiscs import Qdisc, of_scheme
 from aqmlab.tc.syntax import MQ, prepared, write
 
-MEMORY_OF_PACKET = 2304
-"""Bytes that a full packet takes in the kernel's memory, which CAKE's limit counts."""
 TICKS = 15.625
 """Of traffic control in a microsecond: 64 ns each."""
 
@@ -60,12 +59,15 @@ class _Option:
     layout: str = "=I"
     scale: float = 1.0
     is_flag: bool = False
+    count: Callable[[float], int] | None = None
+    """What a value is in it, where no scale says so."""
 
     def encode(self, value: float) -> bytes:
-        return _attribute(self.number, struct.pack(self.layout, round(value * self.scale)))
+        counted = self.count(value) if self.count else round(value * self.scale)
+        return _attribute(self.number, struct.pack(self.layout, counted))
 
 
-MICROSECONDS, SIXTEENTHS, PARTS_OF_256, PERCENT, OCTETS = 1e6, 16.0, 256.0, 100.0, 1 / 8
+MICROSECONDS, SIXTEENTHS, PERCENT, OCTETS = 1e6, 16.0, 100.0, 1 / 8
 CODEL = {
     "target": _Option(1, scale=MICROSECONDS),
     "limit": _Option(2),
@@ -104,8 +106,8 @@ ATTRIBUTES: Mapping[str, Mapping[str, _Option]] = {
         "limit": _Option(1),
         "target": _Option(3, scale=MICROSECONDS),
         "tupdate": _Option(4, scale=MICROSECONDS),
-        "alpha": _Option(5, scale=PARTS_OF_256),
-        "beta": _Option(6, scale=PARTS_OF_256),
+        "alpha": _Option(5, count=numbers.parts_of),
+        "beta": _Option(6, count=numbers.parts_of),
         "step_thresh": _Option(8, scale=MICROSECONDS),
         "coupling_factor": _Option(10, "=B"),
         "classic_protection": _Option(13, "=B", PERCENT),

@@ -67,7 +67,7 @@ class _Option:
         return _attribute(self.number, struct.pack(self.layout, counted))
 
 
-MICROSECONDS, SIXTEENTHS, PERCENT, OCTETS = 1e6, 16.0, 100.0, 1 / 8
+MICROSECONDS, SIXTEENTHS, PERCENT = 1e6, 16.0, 100.0
 CODEL = {
     "target": _Option(1, scale=MICROSECONDS),
     "limit": _Option(2),
@@ -113,7 +113,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, _Option]] = {
         "classic_protection": _Option(13, "=B", PERCENT),
     },
     "cake": {
-        "bandwidth": _Option(2, "=Q", OCTETS),
+        "bandwidth": _Option(2, "=Q", count=lambda rate: int(rate / 8)),
         "overhead": _Option(6, "=i"),
         "rtt": _Option(7, scale=MICROSECONDS),
         "memlimit": _Option(10, scale=MEMORY_OF_PACKET / 1514),
@@ -213,8 +213,16 @@ def _attributes(qdisc: Qdisc, words: Words) -> bytes:
             found += _attribute(number, struct.pack("=I", value))
         elif word in known and not known[word].is_flag:
             found += known[word].encode(_number(qdisc, words, word))
+        if word == "rtt":
+            found += _cake_target(_number(qdisc, words, word))
     flag = known.get("ecn")
     return found + (flag.encode("ecn" in words) if flag else b"")
+
+
+def _cake_target(rtt: float) -> bytes:
+    """Return CAKE's target, which tc sends with every round-trip time: a twentieth, and no less than a microsecond."""
+    number, share = 8, 20
+    return _attribute(number, struct.pack("=I", max(round(rtt * MICROSECONDS) // share, 1)))
 
 
 def _fifo(qdisc: Qdisc, words: Words) -> bytes:
@@ -244,12 +252,13 @@ def _red(qdisc: Qdisc, words: Words) -> bytes:
     packet, rate = said["avpkt"], said["bandwidth"] / 8
     least = said["min"] / (packet if qdisc.kind == "red" else 1)
     log = weight(said["burst"], least)
-    depth = _probability(said["max"] - said["min"], said["probability"])
+    span = (said["max"] - said["min"]) * (packet if qdisc.kind == "choke" else 1)  # in bytes
+    depth = _probability(span, said["probability"])
     cell, table = _idle(log, packet, rate)
     flags = (RED_ECN if "ecn" in words else 0) | (RED_ADAPTIVE if "adaptive" in words else 0)
     sizes = (round(said[word]) for word in ("limit", "min", "max"))
     parameters = struct.pack("=IIIBBBB", *sizes, log, depth, cell, flags)
-    most = min(round(said["probability"] * 2**32), 2**32 - 1)
+    most = min(int(said["probability"] * 2**32), 2**32 - 1)
     return _attribute(1, parameters) + _attribute(2, table) + _attribute(3, struct.pack("=I", most))
 
 

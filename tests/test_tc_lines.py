@@ -83,6 +83,10 @@ def test_memory_bounds_a_queue() -> None:
     assert tc.read(shown % "32Mb").setting.link.buffer == "10240 packets"
     assert not [note for note in tc.read(shown % "32Mb").notes if "memory" in note]
     assert tc.read(f"{ROOT}fq_pie memory_limit 2304000").setting.link.buffer == "1000 packets"
+    assert tc.read(f"{ROOT}fq_codel limit 20000").setting.link.buffer == "14563 packets"  # 32 MiB unless told
+    [command] = tc.write(of("fq-pie", buffer="20000 packets", shaper=False)).commands
+    assert f" memory_limit {20000 * 2304} " in command
+    assert tc.read(command).setting.link.buffer == "20000 packets"
     assert tc.read(f"{ROOT}dualpi2 limit 100 memlimit 2304000").setting.link.buffer == "100 packets"
 
 

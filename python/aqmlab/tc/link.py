@@ -95,14 +95,22 @@ MEMORY_OF_PACKET = 2304
 
 def hear_memory(qdisc: Qdisc, said: Mapping[str, str], link: Link, shown: bool) -> tuple[Link, list[str]]:
     """Return a link whose buffer is what a limit of memory lets wait, if that is less, and a note on it."""
-    if qdisc.memory not in said:
+    word, usual = qdisc.memory
+    memory = numbers.read(said[word], "bytes", word, shown=shown) if word in said else usual
+    most = int(memory) // MEMORY_OF_PACKET
+    if not 0 < most < size(link.buffer or qdisc.without)[0]:
         return link, []
-    most = int(numbers.read(said[qdisc.memory], "bytes", qdisc.memory, shown=shown)) // MEMORY_OF_PACKET
-    usual, _ = size(link.buffer or qdisc.without)
-    if not 0 < most < usual:
-        return link, []
-    text = f"{qdisc.memory} {said[qdisc.memory]}: about {most} full packets, of {MEMORY_OF_PACKET} B of memory each"
+    text = f"{word} {said.get(word, memory)}: about {most} full packets, of {MEMORY_OF_PACKET} B of memory each"
     return replace(link, buffer=f"{most} packets"), [text]
+
+
+def memory_for(qdisc: Qdisc, link: Link) -> int | None:
+    """Return the memory that a buffer takes, if it is more than the kernel would let a discipline have."""
+    _, usual = qdisc.memory
+    if not usual or link.buffer is None:
+        return None
+    wanted = round(link.packets(qdisc.kind)) * MEMORY_OF_PACKET
+    return wanted if wanted > usual else None
 
 
 def packet_size(value: float) -> int:

@@ -82,6 +82,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, _Option]] = {
         "quantum": _Option(6),
         "ce_threshold": _Option(7, scale=MICROSECONDS),
         "drop_batch": _Option(8),
+        "memory_limit": _Option(9),
     },
     "pie": {
         "target": _Option(1, scale=MICROSECONDS),
@@ -99,6 +100,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, _Option]] = {
         "alpha": _Option(5, scale=SIXTEENTHS),
         "beta": _Option(6, scale=SIXTEENTHS),
         "quantum": _Option(7),
+        "memory_limit": _Option(8),
         "ecn_prob": _Option(9, scale=PERCENT),
         "ecn": _Option(10, is_flag=True),
     },
@@ -200,7 +202,11 @@ def _attribute(number: int, content: bytes) -> bytes:
 
 
 def _number(qdisc: Qdisc, words: Words, word: str) -> float:
-    kinds = {qdisc.limit[0]: qdisc.limit[1], **{name: kind for name, (_, kind) in qdisc.options.items()}}
+    kinds = {
+        qdisc.limit[0]: qdisc.limit[1],
+        qdisc.memory[0]: "bytes",
+        **{name: kind for name, (_, kind) in qdisc.options.items()},
+    }
     return numbers.read(words[word], {**EXTRA.get(qdisc.kind, {}), **kinds}[word], word)
 
 

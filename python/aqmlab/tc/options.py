@@ -14,13 +14,15 @@ from aqmlab.quantities import number, written
 from aqmlab.tc import gred, numbers
 from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
 from aqmlab.tc.lines import AGAIN
-from aqmlab.tc.link import PLAIN, Heard, Link, Said, Values, hear_limit, hear_memory, packet_size, packets
+from aqmlab.tc.link import PLAIN, Heard, Link, Said, Values, hear_limit, hear_memory, memory_for, packet_size, packets
 from aqmlab.tc.qdiscs import LAYERS, PRESETS, VALUED, Qdisc
 
 LINK_HEADER = 14
 """Bytes of Ethernet's header, which the packets of a link here have."""
 UNSET = {"bandwidth": ["unlimited"], "overhead": ["raw"]}
 """What says that an option has no value; others are left out."""
+RATE_OF_RED = 1e7
+"""What tc takes RED's link to send, bit/s, where `bandwidth` is not typed."""
 SFB_SHARE, SFB_STEPS = ("sfb", "probability"), 65535
 """SFB keeps probabilities in 16 bits."""
 EXTRA: Mapping[str, Mapping[str, str]] = {
@@ -61,6 +63,8 @@ def say(qdisc: Qdisc, values: Values, link: Link) -> list[list[str]]:
         words += ["adaptive"] if qdisc.scheme == "ared" else []
     if qdisc.kind == "dualpi2":
         words += ["step_thresh", numbers.write(_step(values), "time", "step_thresh")]
+    if (memory := memory_for(qdisc, link)) is not None:
+        words += [qdisc.memory[0], numbers.write(memory, "bytes", qdisc.memory[0])]
     return [words + _say_ecn(qdisc, link.ecn)]
 
 
@@ -131,7 +135,7 @@ def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
 def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
     """Return words behind the name of a queueing discipline as its options. InputError for what we lack, by name."""
     valued = {qdisc.limit[0], *qdisc.options, *EXTRA.get(qdisc.kind, ()), *(VALUED & {*qdisc.idle, *qdisc.lacking})}
-    valued |= {qdisc.memory} - {""}
+    valued |= {qdisc.memory[0]} - {""}
     alone = {*qdisc.keywords, *qdisc.idle, *FLAGS.get(qdisc.kind, ()), *_ecn_words(qdisc)}
     said: Said = []
     left = iter(words)
@@ -251,7 +255,8 @@ def _hear_red(qdisc: Qdisc, given: dict[str, float], values: Values, link: Link,
     if qdisc.kind == "choke" and "bandwidth" not in given and not shown:
         raise InputError("bandwidth", "choke needs it in Linux, such as bandwidth 10mbit")
     packet = packet_size(given.pop("avpkt", link.packet))
-    link = replace(link, packet=packet, rate=given.pop("bandwidth", link.rate))
+    usual = link.rate if shown or qdisc.kind == "choke" else link.rate or RATE_OF_RED
+    link = replace(link, packet=packet, rate=given.pop("bandwidth", usual))
     limit = link.bytes("red") if qdisc.kind == "red" else link.packets("choke")
     given.setdefault("max_th", given["min_th"] * 3 if qdisc.kind == "red" and "min_th" in given else limit // 4)
     given.setdefault("min_th", given["max_th"] // 3)

@@ -29,7 +29,7 @@ class Qdisc:
     Linux has where it has no option, "full" a full packet of the device; `defaults` what it does where an option is not
     given, if that is not our default. `unsaid` are parameters that mean nothing to it, refused where there is a reason.
     `lacking` are options that we refuse, `idle` those that change nothing here; `VALUED` says which have a value.
-    `memory` is the option that bounds the memory of what waits.
+    `memory` is the option that bounds the memory of what waits, and the bytes without it; 0 follows from the limit.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Qdisc:
     unsaid: Mapping[str, str] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, str] = field(default_factory=dict)
-    memory: str = ""
+    memory: tuple[str, int] = ("", 0)
 
     @property
     def is_cake(self) -> bool:
@@ -161,7 +161,15 @@ TABLE = (
     ),
     Qdisc("choke", "choke", ("limit", "packets"), "", "flag", {}, {"regions": "1"}),
     Qdisc("gred", "gred", ("limit", "bytes"), "", "flag", lacking={"harddrop": EARLY["harddrop"]}),
-    Qdisc("sfb", "sfb", ("limit", "packets"), "1000 packets", "always", {}, {"levels": "8", "bins": "16"}),
+    Qdisc(
+        "sfb",
+        "sfb",
+        ("limit", "packets"),
+        "1000 packets",
+        "always",
+        fixed={"levels": "8", "bins": "16"},
+        defaults={"increment": f"{33 / 65535:.12g}", "decrement": f"{3 / 65535:.12g}"},  # of 16 bits
+    ),
     Qdisc(
         "codel",
         "codel",
@@ -179,7 +187,7 @@ TABLE = (
         "on",
         fixed={"mtu": "full", "behind": "all", "flavour": "linux", **FQ},
         lacking={"ce_threshold_selector": "ce_threshold marks every packet that can carry a mark"},
-        memory="memory_limit",
+        memory=("memory_limit", 32 << 20),
     ),
     Qdisc(
         "pie",
@@ -201,7 +209,7 @@ TABLE = (
         unsaid={"drop_batch": "a full fq_pie drops the packet that arrives"},
         lacking=PIE_LACKING,
         idle=PIE_IDLE,
-        memory="memory_limit",
+        memory=("memory_limit", 32 << 20),
     ),
     CAKE,
     replace(
@@ -239,7 +247,7 @@ TABLE = (
             "no_split_gso": AGGREGATES,
             "min_qlen_step": "the low-latency queue marks whatever its length",
         },
-        memory="memlimit",
+        memory=("memlimit", 0),
     ),
 )
 """Every scheme that Linux has, in the order of its families."""

@@ -253,7 +253,7 @@ TABLE = (
 """Every scheme that Linux has, in the order of its families."""
 
 UNTESTED: tuple[str, ...] = ()
-"""Kinds of which no line has been given to a kernel (`validation/linux/tc_lines.jsonl`)."""
+"""Kinds of which no line has been given to a kernel (`validation/kernel/tc_lines.jsonl`)."""
 
 
 def of_scheme(name: str) -> Qdisc:

@@ -147,8 +147,8 @@ def _is_same(word: str, text: str, ours: Understood) -> bool:
         unit = ours.link.packet if given.endswith("packets") and qdisc.limit[1] == "bytes" else 1
         return _close(limit, tc.link.size(given)[0] * unit)
     if word in qdisc.keywords:
-        name, value = qdisc.keywords[word]
-        return ours.values[name] == value or (word == "noatm" and ours.values[name] == "none")
+        name, choice = qdisc.keywords[word]
+        return ours.values[name] == choice
     if word in qdisc.options and text != "unlimited":
         name, kind = qdisc.options[word]
         value = numbers.read(text, kind, word, shown=True)
@@ -156,8 +156,8 @@ def _is_same(word: str, text: str, ours: Understood) -> bool:
         held = ours.values[name]
         return (value == 0 and held in ("auto", 0.0)) or (held != "auto" and _close(value, float(held) * unit))
     if word == "step_thresh" and word in EXTRA.get(qdisc.kind, {}):
-        held = float(ours.values["min_th"]) + float(ours.values["range"]) / 2
-        return _close(numbers.read(text, "time", word, shown=True), held)
+        step = float(ours.values["min_th"]) + float(ours.values["range"]) / 2
+        return _close(numbers.read(text, "time", word, shown=True), step)
     return word not in ("ecn", "bandwidth") or (ours.link.ecn if word == "ecn" else ours.values[word] == "auto")
 
 

@@ -94,7 +94,13 @@ def test_red_is_told_what_tc_computes() -> None:
     limit, least, most, weight, depth, _, flags = struct.unpack("=IIIBBBB", found[1])
     assert (limit, least, most, weight, depth, flags) == (60_000, 10_000, 30_000, 9, 18, 1)
     assert len(found[2]) == 256
-    assert struct.unpack("=I", found[3]) == (round(0.1 * 2**32),)
+    assert struct.unpack("=I", found[3]) == (int(0.1 * 2**32),)
+
+
+@pytest.mark.parametrize(("rtt", "target"), [("1 s", 50_000), ("100 ms", 5000), ("10 us", 1)])
+def test_cakes_target_follows_its_round_trip_time(rtt: str, target: int) -> None:
+    queue = netlink.queue(f"cake:rtt={rtt}", 1e7, "60 packets", True, 1514)
+    assert struct.unpack("=I", attributes(queue.options)[8]) == (target,)
 
 
 def test_what_linux_cannot_do_is_refused_by_name(line: Path) -> None:

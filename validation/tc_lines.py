@@ -1,27 +1,31 @@
-"""Have a real kernel take the lines that `aqmlab tc` prints: Debian's user-mode Linux 6.1, as in linux.py.
+"""Have Linux 7.3 take the lines that `aqmlab tc` prints, and what the engine `linux` sends it: in virtual time.
 
-Run as a program it gives the kernel a line for each setting below and stores what `tc` shows of it in
-`linux/tc_lines.jsonl`, against which tests/test_tc_kernel.py holds our lines and what we read:
+Run as a program it gives the kernel that was built last a line for each setting below, and then the options that the
+engine sends for the same setting. `kernel/tc_lines.jsonl` has what tc shows of it and what the kernel gives back by
+netlink, against which tests/test_tc_kernel.py holds our lines, what we read, and what we send. DualPI2 and `cake_mq`
+need a newer tc than Debian 13 has: that of iproute2's repository can be built and named.
 
-    apt-get install --no-install-recommends user-mode-linux iproute2 kmod
-    .venv/bin/python validation/tc_lines.py
+    .venv/bin/aqmlab kernel build
+    .venv/bin/python validation/tc_lines.py [TC]
 """
 
 import json
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
+
+import kernel_guest
 
 from aqmlab import tc
 from aqmlab.advise import LineSpec, commands, conditions
 from aqmlab.advise.candidates import candidates
+from aqmlab.problems import InputError
+from aqmlab.tc import netlink
 from aqmlab.tc.qdiscs import UNTESTED, of_scheme
+from aqmlab.tc.syntax import prepared
 
-HERE = Path(__file__).parent / "linux"
-ROWS = HERE / "tc_lines.jsonl"
+ROWS = Path(__file__).parent / "kernel" / "tc_lines.jsonl"
 RED = "min_th=30 packets,max_th=90 packets,q_weight=auto,burst=55 packets,max_p=10 %"
 
 SETTINGS: list[dict[str, Any]] = [
@@ -67,6 +71,26 @@ SETTINGS: list[dict[str, Any]] = [
     {"aqm": "cake:bandwidth=1234567 bit/s,overhead=40 B,framing=atm,rtt=300 ms"},
     {"aqm": "cake:bandwidth=90 Mbit/s,overhead=-4 B,framing=ptm,isolation=flows"},
     {"aqm": "cake:framing=atm,bandwidth=8 Mbit/s"},
+    {"aqm": "cake:unlimited=true,diffserv=diffserv4", "rate": 5e7, "shaper": True},
+    {"aqm": "cake-mq", "rate": 1e9},
+    {"aqm": "cake-mq:diffserv=diffserv4,rtt=30 ms,overhead=18 B,mpu=64 B"},
+    {"aqm": "fq-pie"},
+    {
+        "aqm": "fq-pie:target=25 ms,t_update=30 ms,alpha=0.25 Hz,beta=2 Hz,flows=256,quantum=300 B,mark_ecnth=20 %",
+        "buffer": "2000 packets",
+        "rate": 8.5e7,
+        "shaper": True,
+        "ecn": False,
+    },
+    {"aqm": "dualpi2"},
+    {
+        "aqm": "dualpi2:target=20 ms,t_update=20 ms,alpha=0.05 Hz,beta=1.5 Hz,k=3,classic_weight=25 %,min_th=1800 us",
+        "buffer": "500 packets",
+        "rate": 2e7,
+        "shaper": True,
+    },
+    {"aqm": "fq-codel", "rate": 1e7, "shaper": True, "layer": [26, 0, "atm"]},
+    {"aqm": "pie", "rate": 1e7, "shaper": True, "layer": [4, 64, "none"]},
 ]
 """Every scheme whose queueing discipline that kernel has, with and without options and a shaper."""
 
@@ -104,27 +128,41 @@ def advised() -> list[dict[str, Any]]:
 
 def setting(given: dict[str, Any]) -> tc.Setting:
     """Return an entry of the list as a setting."""
-    link = tc.Link(given.get("rate"), given.get("buffer"), given.get("ecn", True))
+    layer = tc.Layer(*given.get("layer", ()))
+    link = tc.Link(given.get("rate"), given.get("buffer"), given.get("ecn", True), layer=layer)
     return tc.Setting(given["aqm"], link, given.get("shaper", False))
+
+
+def sent(given: dict[str, Any]) -> str | None:
+    """Return the options that the engine sends for an entry, in hexadecimal; None if it has no such discipline."""
+    link = setting(given).link
+    qdisc, _ = prepared(setting(given))
+    try:
+        queue = netlink.queue(
+            given["aqm"],
+            link.rate or 1e7,
+            link.buffer or qdisc.without,
+            link.ecn,
+            link.packet,
+            varies=link.rate is None,
+        )
+    except InputError:
+        return None
+    return queue.options.hex()
+
+
+def order(given: dict[str, Any], program: str) -> dict[str, Any]:
+    """Return what the guest is told."""
+    kind = prepared(setting(given))[0].kind
+    return given | {"commands": tc.write(setting(given)).commands, "kind": kind, "options": sent(given), "tc": program}
 
 
 def main() -> None:
     """Give the kernel all lines, and store what it says."""
-    if not shutil.which("linux.uml"):
-        sys.exit("user-mode Linux is not installed; see the head of this file")
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as cases:
-        for given in [*SETTINGS, *advised()]:
-            print(json.dumps(given | {"commands": tc.write(setting(given)).commands}), file=cases)
-        cases.flush()
-        command = "linux.uml mem=256M rootfstype=hostfs rootflags=/ rw con=null con0=fd:0,fd:1 quiet"
-        guest = [
-            f"init={HERE / 'init.sh'}",
-            f"HERE={HERE}",
-            "PROGRAM=tc_guest.py",
-            f"CASES={cases.name}",
-            f"ROWS={ROWS}",
-        ]
-        subprocess.run([*command.split(), *guest], stdin=subprocess.DEVNULL, check=True)
+    program = shutil.which(sys.argv[1] if len(sys.argv) > 1 else "tc")
+    if program is None:
+        sys.exit("tc is not installed: apt-get install iproute2")
+    kernel_guest.measure("tc_guest.py", [order(given, program) for given in [*SETTINGS, *advised()]], ROWS)
     if failed := [row["failed"] for row in map(json.loads, ROWS.read_text().splitlines()) if row["failed"]]:
         sys.exit(f"refused: {failed}")
 

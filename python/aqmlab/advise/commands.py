@@ -204,11 +204,11 @@ def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> 
             for name, link in ((OUTGOING, up), (INCOMING, down))
         )
     try:
-        lines = sqm(tc.Setting(scheme, up, True, dev), down.rate)
+        lines = sqm(tc.Setting(scheme, up, True, dev), down)
     except InputError as error:
         return Typed(why_not=str(error))
     of_rates = f"{NO_SHAPER.format(links=' and '.join(varying))}: begin with these rates" if varying else None
-    notes = (*lines.notes, of_rates or _of_rates(scheme, scenario, shape, dev)[0], *_of_hosts(lines.commands))
+    notes = (*lines.notes, of_rates or _of_rates(scheme, scenario, shape, dev)[0])
     return Typed(lines.commands, notes, autorate=autorate.lines(scenario, ifb(dev), dev) if varying else ())
 
 

@@ -50,6 +50,10 @@ def tc(
     ] = None,
     openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
     down: Annotated[str | None, typer.Option("--down", metavar="RATE", help="For SQM: rate of what comes in.")] = None,
+    nat: Annotated[
+        bool,
+        typer.Option("--nat/--no-nat", help="For SQM: the router translates addresses, so CAKE looks behind them."),
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Print the lines of Linux's tc that set a scheme, or read such lines into a scheme and its link."""
@@ -75,7 +79,9 @@ def tc(
     setting = tc.Setting(own.spec(scheme or ""), link, shaper and rate is not None, dev)
     if down and not openwrt:
         raise InputError("down", "only SQM shapes both directions; add --openwrt")
-    _print(sqm(setting, option_value("down", down, "bit/s")) if openwrt else tc.write(setting), as_json)
+    if not nat and not openwrt:
+        raise InputError("nat", "only settings of SQM have it; add --openwrt")
+    _print(sqm(setting, option_value("down", down, "bit/s"), nat=nat) if openwrt else tc.write(setting), as_json)
 
 
 def _print(found: "Lines", as_json: bool) -> None:
@@ -112,6 +118,7 @@ def _show(reading: "Reading", as_json: bool) -> None:
         "rate": written(link.rate, "bit/s") if link.rate else None,
         "buffer": link.buffer or reading.least or None,
         "ecn": link.ecn,
+        **link.layer.keys(),
         "aqm": reading.setting.scheme,
     }
     notes = list(reading.notes)

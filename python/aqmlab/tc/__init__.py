@@ -4,8 +4,8 @@ One table, `qdiscs.py`, and the names and units that parameters declare serve bo
 to see what Linux makes of it.
 """
 
-from aqmlab.tc.link import Link
+from aqmlab.tc.link import Layer, Link
 from aqmlab.tc.syntax import Lines, Reading, Setting, read, write
 from aqmlab.tc.tree import Tree, read_tree, write_tree
 
-__all__ = ["Lines", "Link", "Reading", "Setting", "Tree", "read", "read_tree", "write", "write_tree"]
+__all__ = ["Layer", "Lines", "Link", "Reading", "Setting", "Tree", "read", "read_tree", "write", "write_tree"]

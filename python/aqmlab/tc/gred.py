@@ -7,7 +7,7 @@ from itertools import pairwise
 from aqmlab.problems import InputError
 from aqmlab.tc import numbers
 from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
-from aqmlab.tc.link import Heard, Link, Said, Values, hear_limit, packets, shortest
+from aqmlab.tc.link import Heard, Link, Said, Values, hear_limit, packet_size, packets, shortest
 from aqmlab.tc.qdiscs import of_kind
 
 VIRTUAL_QUEUES = 8
@@ -64,13 +64,17 @@ def hear(said: Said, link: Link, shown: bool) -> Heard:
     if not all({"limit", "min", "max"} <= queue.keys() for queue in queues):
         raise InputError("tc", "gred: each vq needs limit, min and max")
     found = [
-        {word: numbers.read(text, kind, word) for word, text in queue.items() if (kind := _gred_kind(word))}
+        {
+            word: numbers.read(text, kind, word, shown=shown)
+            for word, text in queue.items()
+            if (kind := _gred_kind(word))
+        }
         for queue in queues
     ]
-    packet = round(found[0].get("avpkt", link.packet))
+    packet = packet_size(found[0].get("avpkt", link.packet))
     rate = found[0].get("bandwidth", link.rate)
     link = replace(link, packet=packet, rate=rate, ecn="ecn" in setup or "ecn" in queues[0])
-    link = hear_limit(of_kind("gred"), {"limit": queues[0]["limit"]}, link)
+    link = hear_limit(of_kind("gred"), {"limit": queues[0]["limit"]}, link, shown)
     prios = [queue.get("prio", DEFAULT_PRIO) for queue in found]
     average = "own" if "grio" not in setup else "all" if len(set(prios)) < VIRTUAL_QUEUES else "rio"
     values: Values = {"max_th": packets(found[0]["max"], packet, shown), "average": average}

@@ -15,13 +15,35 @@ Said = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
+class Layer:
+    """What a packet takes on a link: bytes beside its own, the least of one, and "none", "atm" or "ptm"."""
+
+    overhead: int = 0
+    mpu: int = 0
+    framing: str = "none"
+
+    def keys(self) -> dict[str, str]:
+        """Return the keys of [[links]] that say so, without those that are as they are unless told."""
+        keys = {"overhead": f"{self.overhead} B", "mpu": f"{self.mpu} B", "framing": self.framing}
+        return {key: value for key, value in keys.items() if value not in ("0 B", "none")}
+
+
+PLAIN = Layer()
+"""A link that carries packets as they are."""
+
+
+@dataclass(frozen=True)
 class Link:
-    """The link that a line is for: bit/s, "600 packets" or "100 kB", bytes of a full packet with its link header."""
+    """The link that a line is for: bit/s, "600 packets" or "100 kB", bytes of a full packet with its link header.
+
+    `layer` is what packets take on it besides; a shaper counts it.
+    """
 
     rate: float | None = None
     buffer: str | None = None
     ecn: bool = True
     packet: int = 1514
+    layer: Layer = PLAIN
 
     def packets(self, name: str) -> float:
         """Return how many packets may wait. InputError if that is not known."""
@@ -53,18 +75,49 @@ class Heard:
     notes: tuple[str, ...] = ()
 
 
-def hear_limit(qdisc: Qdisc, said: Mapping[str, str], link: Link) -> Link:
+def hear_limit(qdisc: Qdisc, said: Mapping[str, str], link: Link, shown: bool = False) -> Link:
     """Return a link with the buffer that was said; RED's and GRED's in packets where that is exact."""
     word, kind = qdisc.limit
     if word not in said:
         if not qdisc.without:
             raise InputError("tc", f"{qdisc.kind} needs {word}")
         return link
-    limit = round(numbers.read(said[word], kind, word))
+    limit = round(numbers.read(said[word], kind, word, shown=shown))
     whole = qdisc.kind in ("red", "gred") and limit % link.packet == 0
     if kind == "packets" or whole:
         return replace(link, buffer=f"{limit // link.packet if whole else limit} packets")
     return replace(link, buffer=f"{limit} B")
+
+
+MEMORY_OF_PACKET = 2304
+"""Bytes that a full packet takes in the kernel's memory, which limits of memory count."""
+
+
+def hear_memory(qdisc: Qdisc, said: Mapping[str, str], link: Link, shown: bool) -> tuple[Link, list[str]]:
+    """Return a link whose buffer is what a limit of memory lets wait, if that is less, and a note on it."""
+    word, usual = qdisc.memory
+    memory = numbers.read(said[word], "bytes", word, shown=shown) if word in said else usual
+    most = int(memory) // MEMORY_OF_PACKET
+    if not 0 < most < size(link.buffer or qdisc.without)[0]:
+        return link, []
+    text = f"{word} {said.get(word, memory)}: about {most} full packets, of {MEMORY_OF_PACKET} B of memory each"
+    return replace(link, buffer=f"{most} packets"), [text]
+
+
+def memory_for(qdisc: Qdisc, link: Link) -> int | None:
+    """Return the memory that a buffer takes, if it is more than the kernel would let a discipline have."""
+    _, usual = qdisc.memory
+    if not usual or link.buffer is None:
+        return None
+    wanted = round(link.packets(qdisc.kind)) * MEMORY_OF_PACKET
+    return wanted if wanted > usual else None
+
+
+def packet_size(value: float) -> int:
+    """Return the bytes of a mean packet (`avpkt`). InputError if there are none."""
+    if value < 1:
+        raise InputError("avpkt", f"{value:g} B is no size of a packet")
+    return round(value)
 
 
 def packets(value: float, packet: int, shown: bool = False) -> float:

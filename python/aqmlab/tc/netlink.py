@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from aqmlab.problems import InputError
 from aqmlab.tc import Link, Setting, numbers
 from aqmlab.tc.averages import weight
+from aqmlab.tc.link import MEMORY_OF_PACKET
 from aqmlab.tc.options import EXTRA, parse, say
 from aqmlab.tc.qdiscs import Qdisc, of_scheme
 from aqmlab.tc.syntax import MQ, prepared, write
 
-MEMORY_OF_PACKET = 2304
-"""Bytes that a full packet takes in the kernel's memory, which CAKE's limit counts."""
 TICKS = 15.625
 """Of traffic control in a microsecond: 64 ns each."""
 
@@ -60,12 +59,15 @@ class _Option:
     layout: str = "=I"
     scale: float = 1.0
     is_flag: bool = False
+    count: Callable[[float], int] | None = None
+    """What a value is in it, where no scale says so."""
 
     def encode(self, value: float) -> bytes:
-        return _attribute(self.number, struct.pack(self.layout, round(value * self.scale)))
+        counted = self.count(value) if self.count else round(value * self.scale)
+        return _attribute(self.number, struct.pack(self.layout, counted))
 
 
-MICROSECONDS, SIXTEENTHS, PARTS_OF_256, PERCENT, OCTETS = 1e6, 16.0, 256.0, 100.0, 1 / 8
+MICROSECONDS, SIXTEENTHS, PERCENT = 1e6, 16.0, 100.0
 CODEL = {
     "target": _Option(1, scale=MICROSECONDS),
     "limit": _Option(2),
@@ -80,6 +82,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, _Option]] = {
         "quantum": _Option(6),
         "ce_threshold": _Option(7, scale=MICROSECONDS),
         "drop_batch": _Option(8),
+        "memory_limit": _Option(9),
     },
     "pie": {
         "target": _Option(1, scale=MICROSECONDS),
@@ -97,6 +100,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, _Option]] = {
         "alpha": _Option(5, scale=SIXTEENTHS),
         "beta": _Option(6, scale=SIXTEENTHS),
         "quantum": _Option(7),
+        "memory_limit": _Option(8),
         "ecn_prob": _Option(9, scale=PERCENT),
         "ecn": _Option(10, is_flag=True),
     },
@@ -104,14 +108,14 @@ ATTRIBUTES: Mapping[str, Mapping[str, _Option]] = {
         "limit": _Option(1),
         "target": _Option(3, scale=MICROSECONDS),
         "tupdate": _Option(4, scale=MICROSECONDS),
-        "alpha": _Option(5, scale=PARTS_OF_256),
-        "beta": _Option(6, scale=PARTS_OF_256),
+        "alpha": _Option(5, count=numbers.parts_of),
+        "beta": _Option(6, count=numbers.parts_of),
         "step_thresh": _Option(8, scale=MICROSECONDS),
         "coupling_factor": _Option(10, "=B"),
         "classic_protection": _Option(13, "=B", PERCENT),
     },
     "cake": {
-        "bandwidth": _Option(2, "=Q", OCTETS),
+        "bandwidth": _Option(2, "=Q", count=lambda rate: int(rate / 8)),
         "overhead": _Option(6, "=i"),
         "rtt": _Option(7, scale=MICROSECONDS),
         "memlimit": _Option(10, scale=MEMORY_OF_PACKET / 1514),
@@ -198,7 +202,11 @@ def _attribute(number: int, content: bytes) -> bytes:
 
 
 def _number(qdisc: Qdisc, words: Words, word: str) -> float:
-    kinds = {qdisc.limit[0]: qdisc.limit[1], **{name: kind for name, (_, kind) in qdisc.options.items()}}
+    kinds = {
+        qdisc.limit[0]: qdisc.limit[1],
+        qdisc.memory[0]: "bytes",
+        **{name: kind for name, (_, kind) in qdisc.options.items()},
+    }
     return numbers.read(words[word], {**EXTRA.get(qdisc.kind, {}), **kinds}[word], word)
 
 
@@ -211,8 +219,16 @@ def _attributes(qdisc: Qdisc, words: Words) -> bytes:
             found += _attribute(number, struct.pack("=I", value))
         elif word in known and not known[word].is_flag:
             found += known[word].encode(_number(qdisc, words, word))
+        if word == "rtt":
+            found += _cake_target(_number(qdisc, words, word))
     flag = known.get("ecn")
     return found + (flag.encode("ecn" in words) if flag else b"")
+
+
+def _cake_target(rtt: float) -> bytes:
+    """Return CAKE's target, which tc sends with every round-trip time: a twentieth, and no less than a microsecond."""
+    number, share = 8, 20
+    return _attribute(number, struct.pack("=I", max(round(rtt * MICROSECONDS) // share, 1)))
 
 
 def _fifo(qdisc: Qdisc, words: Words) -> bytes:
@@ -242,12 +258,13 @@ def _red(qdisc: Qdisc, words: Words) -> bytes:
     packet, rate = said["avpkt"], said["bandwidth"] / 8
     least = said["min"] / (packet if qdisc.kind == "red" else 1)
     log = weight(said["burst"], least)
-    depth = _probability(said["max"] - said["min"], said["probability"])
+    span = (said["max"] - said["min"]) * (packet if qdisc.kind == "choke" else 1)  # in bytes
+    depth = _probability(span, said["probability"])
     cell, table = _idle(log, packet, rate)
     flags = (RED_ECN if "ecn" in words else 0) | (RED_ADAPTIVE if "adaptive" in words else 0)
     sizes = (round(said[word]) for word in ("limit", "min", "max"))
     parameters = struct.pack("=IIIBBBB", *sizes, log, depth, cell, flags)
-    most = min(round(said["probability"] * 2**32), 2**32 - 1)
+    most = min(int(said["probability"] * 2**32), 2**32 - 1)
     return _attribute(1, parameters) + _attribute(2, table) + _attribute(3, struct.pack("=I", most))
 
 

@@ -21,11 +21,11 @@ RATES |= {f"{prefix}ibit": 1024.0**n for n, prefix in enumerate("kmgt", 1)}
 RATES |= {f"{prefix}ibps": 8 * 1024.0**n for n, prefix in enumerate("kmgt", 1)}
 SUFFIXES = {
     "time": TIMES,
-    "milliseconds": TIMES | {"": 1e-3},
+    "milliseconds": {"": 1e-3},
     "bytes": SIZES,
     "rate": RATES,
-    "packets": {"": 1.0, "p": 1.0},
-    "packets/s": {"": 1.0, "pps": 1.0},
+    "packets": {"": 1.0},
+    "packets/s": {"": 1.0},
     "percent": {"": 0.01, "%": 0.01},
     "sixteenths of a hertz": {"": 1 / 16},
     "number": {"": 1.0},
@@ -34,19 +34,33 @@ SUFFIXES = {
 }
 """What may follow a number, and its size in our base unit: s, bytes, bit/s, packets, Hz, a share."""
 
-MOST = {"sixteenths of a hertz": 32, "percent": 100}
-"""The greatest number that tc takes, where that is less than 32 bits hold."""
+SHOWN = {"packets": {"p": 1.0}, "packets/s": {"pps": 1.0}, "milliseconds": TIMES, "bytes": {"byte": 1.0}}
+"""What else follows a number where tc shows it."""
+WHOLE = {"packets", "packets/s", "milliseconds", "sixteenths of a hertz", "number"}
+"""Kinds whose numbers are whole; they may be typed as hexadecimal, with 0x."""
+MOST = {"sixteenths of a hertz": 32, "percent": 100, "rate": math.inf, "hertz": 2**24 - 1, "probability": 1}
+"""The greatest number that tc takes, where that is not what 32 bits hold."""
+RANGES = {"overhead": (-64, 256), "mpu": (0, 256)}
+"""The numbers that tc takes of CAKE's words of that kind."""
 
 
-def read(text: str, kind: str, word: str) -> float:
-    """Return what tc understands by `text` behind `word`, in our base unit."""
-    number = re.fullmatch(r"(-?[0-9]*\.?[0-9]+(?:e-?[0-9]{1,2})?)([a-z%]*)", text.lower())
-    scale = SUFFIXES[kind].get(number[2]) if number else None
-    if number is None or scale is None:
-        known = ", ".join(suffix for suffix in SUFFIXES[kind] if suffix)
-        raise InputError(word, f'"{text}" is not what tc takes: {kind}' + (f" ({known})" if known else ""))
+def read(text: str, kind: str, word: str, *, shown: bool = False) -> float:
+    """Return what tc understands by `text` behind `word`, or means by it where it has `shown` it, in our base unit."""
+    suffixes = SUFFIXES[kind] | (SHOWN.get(kind, {}) if shown else {})
+    digits = "[0-9]+" if kind in WHOLE and not shown else r"[0-9]*\.?[0-9]+(?:e-?[0-9]{1,2})?"
+    number = re.fullmatch(rf"(-?{digits})([a-z%]*)", text.lower())
+    if kind in WHOLE and (whole := re.fullmatch("0x([0-9a-f]+)", text.lower())):
+        number = re.fullmatch("([0-9]+)()", str(int(whole[1], 16)))
+    scale = suffixes.get(number[2]) if number else None
+    least, most = RANGES.get(word, (0, MOST.get(kind, 0xFFFFFFFF)))
+    if number is None or scale is None or not least <= float(number[1]) * scale / SUFFIXES[kind][""] <= most:
+        known = ", ".join(suffix for suffix in suffixes if suffix)
+        bounds = f" from {least} to {most}" if word in RANGES else f" to {most}" if kind in MOST and most < 999 else ""
+        raise InputError(word, f'"{text}" is not what tc takes: {kind}{bounds}' + (f" ({known})" if known else ""))
     value = round(float(number[1]) * scale, 15)
-    return floor_256(value) if kind == "hertz" else value
+    if kind == "hertz":
+        return hertz_of(round(value * 256) + 1 if shown else math.floor(value * 256))
+    return value
 
 
 def write(value: float, kind: str, word: str) -> str:
@@ -77,13 +91,23 @@ def _rate(value: float) -> str:
     return f"{bits}bit"
 
 
-def floor_256(value: float) -> float:
-    """Return what DualPI2 makes of a gain: whole 256ths of a hertz."""
-    return math.floor(value * 256 + 1e-3) / 256
+def hertz_of(parts: int) -> float:
+    """Return what DualPI2 makes of a gain that tc sends as 256ths of a hertz: whole steps of 2**32 / 4e9 of them.
+
+    It shows the 256ths below, so one less than was sent (`sch_dualpi2.c`, `dualpi2_scale_alpha_beta`).
+    """
+    steps = parts * (2**32 - 1) // 4_000_000_000
+    return float(f"{steps * 4e9 / (2**32 - 1) / 256:.12g}")  # in the digits that schemes are written with
+
+
+def parts_of(hertz: float) -> int:
+    """Return the 256ths of a hertz that tc is to send for a gain: those that give it, or else the nearest."""
+    exact = math.ceil(hertz * 256 - 1e-6)
+    return exact if math.isclose(hertz_of(exact), hertz, rel_tol=1e-9) else round(hertz * 256)
 
 
 def _hertz(value: float) -> str:
-    return _plain(round(value * 256) / 256)
+    return _plain(parts_of(value) / 256)
 
 
 def _plain(value: float) -> str:

@@ -1,33 +1,43 @@
 """Settings of OpenWrt's SQM (sqm-scripts): a shaper with CAKE, or htb with FQ-CoDel, in both directions."""
 
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 
 from aqmlab.problems import InputError
+from aqmlab.tc.link import Link
 from aqmlab.tc.options import say
 from aqmlab.tc.syntax import OTHER_WAY, Lines, Setting, prepared, write
 
 SCRIPTS = {"cake": {"besteffort": "piece_of_cake.qos"}, "fq_codel": {}}
 OTHERWISE = {"cake": "layer_cake.qos", "fq_codel": "simplest.qos"}
+OF_INCOMING = {"ingress"}
+"""Words of CAKE that are about what comes in, and would be wrong of what goes out."""
+HOSTS = {*OTHER_WAY, *OTHER_WAY.values()}
+"""Words by which CAKE tells hosts apart, behind an address that they share only with nat."""
 
 
-def sqm(setting: Setting, down: float | None = None) -> Lines:
-    """Return the `uci` lines that give a router this setting; `setting.link.rate` is up, `down` the other way, bit/s.
+def sqm(setting: Setting, down: Link | float | None = None, *, nat: bool = True) -> Lines:
+    """Return the `uci` lines that give a router this setting: `setting.link` is up, `down` the other way.
 
-    InputError for what SQM cannot be told.
+    A rate alone (bit/s) is a link with the same buffer. `nat` says that the router translates addresses, so that CAKE
+    has to look behind them for hosts. InputError for what SQM cannot be told.
     """
     qdisc, values = prepared(setting)
     if qdisc.kind not in SCRIPTS:
         raise InputError("openwrt", f"SQM has scripts for cake and fq_codel, not for {qdisc.kind}")
-    if setting.link.rate is None:
+    if "unlimited=true" in setting.scheme.replace(" ", ""):
+        raise InputError("unlimited", "SQM sets CAKE's bandwidth; leave it out, or write tc lines without --openwrt")
+    rate = values["bandwidth"] if qdisc.is_cake else setting.link.rate
+    if not isinstance(rate, float):
         raise InputError("rate", "SQM is a shaper and needs that of the link; give --rate, such as 50Mbit/s")
-    [words] = say(qdisc, values, setting.link)
-    given = _pairs(words)
-    given.pop("bandwidth", None)
+    incoming = down if isinstance(down, Link) else replace(setting.link, rate=down)
+    egress, ingress = (_options(setting, link, nat=nat) for link in (setting.link, incoming))
     options = {
         "enabled": "1",
         "interface": setting.dev,
-        "upload": _kilobits(setting.link.rate),
-        "download": _kilobits(down) if down else "0",
+        "upload": _kilobits(rate),
+        "download": _kilobits(incoming.rate) if incoming.rate else "0",
         "qdisc": qdisc.kind,
         "script": SCRIPTS[qdisc.kind].get(str(values.get("diffserv")), OTHERWISE[qdisc.kind]),
         "linklayer": "none",
@@ -36,20 +46,34 @@ def sqm(setting: Setting, down: float | None = None) -> Lines:
     }
     if qdisc.kind == "fq_codel":
         ecn = "ECN" if setting.link.ecn else "NOECN"
-        given = {word: text for word, text in given.items() if word not in ("ecn", "noecn")}
-        limit = given.pop("limit", qdisc.without.split()[0])
-        options |= {"egress_ecn": ecn, "ingress_ecn": ecn, "elimit": limit, "ilimit": limit}
-        options |= dict.fromkeys(("etarget", "itarget"), given.pop("target"))
-    else:
-        given = {word: text for word, text in given.items() if word not in ("besteffort", "diffserv3")}
-    opts = [f"{word} {text}".rstrip() for word, text in given.items()]
-    options["eqdisc_opts"] = " ".join(opts)
-    options["iqdisc_opts"] = " ".join(OTHER_WAY.get(each, each) for each in opts)
+        usual = qdisc.without.split()[0]
+        options |= {"egress_ecn": ecn, "ingress_ecn": ecn}
+        options |= {"elimit": egress.pop("limit", usual), "ilimit": ingress.pop("limit", usual)}
+        options |= {"etarget": egress.pop("target"), "itarget": ingress.pop("target")}
+    else:  # by itself SQM puts all that comes in into one tin
+        squash = str(int(values["diffserv"] == "besteffort"))
+        options |= {"squash_ingress": squash, "squash_dscp": squash}
+    options["eqdisc_opts"] = _words(word for word in egress.items() if word[0] not in OF_INCOMING)
+    options["iqdisc_opts"] = _words((OTHER_WAY.get(word, word), text) for word, text in ingress.items())
     section = re.sub(r"\W", "_", setting.dev)
     notes = list(write(setting).notes)
-    if not down:
+    if not incoming.rate:
         notes.append("download: 0 leaves what comes in unshaped; give --down for the rate of the other direction")
     return Lines((f"uci set sqm.{section}=queue", *_set(section, options), *APPLY), tuple(notes))
+
+
+def _options(setting: Setting, link: Link, *, nat: bool) -> dict[str, str]:
+    """Return what a direction is told besides its rate: each option with its value."""
+    qdisc, values = prepared(replace(setting, link=link))
+    [words] = say(qdisc, values, link)
+    given = _pairs(words)
+    for word in ("bandwidth", "unlimited", "ecn", "noecn"):  # SQM says these
+        given.pop(word, None)
+    return given | ({"nat": ""} if nat and HOSTS & given.keys() else {})
+
+
+def _words(given: Iterable[tuple[str, str]]) -> str:
+    return " ".join(f"{word} {text}".rstrip() for word, text in given)
 
 
 APPLY = ("uci commit sqm", "/etc/init.d/sqm restart")

@@ -1,5 +1,8 @@
 """Options of a queueing discipline: parameters as tc's words, and such words as parameters."""
 
+import math
+import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -7,14 +10,19 @@ from functools import cache
 from aqmlab import _core
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
-from aqmlab.quantities import number
+from aqmlab.quantities import number, written
 from aqmlab.tc import gred, numbers
 from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
-from aqmlab.tc.link import Heard, Link, Said, Values, hear_limit, packets
+from aqmlab.tc.lines import AGAIN
+from aqmlab.tc.link import PLAIN, Heard, Link, Said, Values, hear_limit, hear_memory, memory_for, packet_size, packets
 from aqmlab.tc.qdiscs import LAYERS, PRESETS, VALUED, Qdisc
 
+LINK_HEADER = 14
+"""Bytes of Ethernet's header, which the packets of a link here have."""
 UNSET = {"bandwidth": ["unlimited"], "overhead": ["raw"]}
 """What says that an option has no value; others are left out."""
+RATE_OF_RED = 1e7
+"""What tc takes RED's link to send, bit/s, where `bandwidth` is not typed."""
 SFB_SHARE, SFB_STEPS = ("sfb", "probability"), 65535
 """SFB keeps probabilities in 16 bits."""
 EXTRA: Mapping[str, Mapping[str, str]] = {
@@ -25,6 +33,9 @@ EXTRA: Mapping[str, Mapping[str, str]] = {
 }
 """Options that are no parameter of ours by themselves, with their units."""
 OF_CAKE = {"raw", "conservative", *LAYERS, *PRESETS}
+SENT_AT_ZERO = {"overhead", "probability", "ce_threshold", "min_qlen_step", "coupling_factor", "classic_protection"}
+SENT_AT_ZERO |= {"rehash", "db", "increment", "decrement", "penalty_rate", "penalty_burst"}
+"""Options that tc sends even if they are 0; of others it says nothing then, as if they were not typed."""
 FLAGS: Mapping[str, set[str]] = {
     "red": {"adaptive", "adaptative"},
     "gred": {"setup", "grio"},
@@ -52,6 +63,8 @@ def say(qdisc: Qdisc, values: Values, link: Link) -> list[list[str]]:
         words += ["adaptive"] if qdisc.scheme == "ared" else []
     if qdisc.kind == "dualpi2":
         words += ["step_thresh", numbers.write(_step(values), "time", "step_thresh")]
+    if (memory := memory_for(qdisc, link)) is not None:
+        words += [qdisc.memory[0], numbers.write(memory, "bytes", qdisc.memory[0])]
     return [words + _say_ecn(qdisc, link.ecn)]
 
 
@@ -59,6 +72,7 @@ def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
     """Return what Linux does with these options, as typed or as it shows them; `link` is what it does not say."""
     if qdisc.kind == "gred":
         return gred.hear(said, link, shown)
+    said = [pair for pair in said if shown or _is_sent(qdisc, *pair)]
     options, values, notes = qdisc.options, _unsaid(qdisc, link), []
     given: dict[str, float] = {}
     names = {"framing"} if qdisc.is_cake and any(word in LAYERS for word, _ in said) else set()
@@ -69,24 +83,26 @@ def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
             names.add(name)
         elif word in options and text != "unlimited":
             name, kind = options[word]
-            value = numbers.read(text, kind, word)
+            value = numbers.read(text, kind, word, shown=shown)
             given[name] = round(value * SFB_STEPS) / SFB_STEPS if (qdisc.kind, kind) == SFB_SHARE else value
         elif word in EXTRA.get(qdisc.kind, {}):
-            given[word] = numbers.read(text, EXTRA[qdisc.kind][word], word)
+            given[word] = _extra(qdisc, word, text, shown)
         elif word in FLAGS.get(qdisc.kind, ()):
             given[word] = 1
-        if qdisc.idle.get(word) and not (shown and word == "memory_limit"):
+        if qdisc.idle.get(word):
             notes.append(f"{word}: left out: {qdisc.idle[word]}")
     if "mean_packet" in given:  # RED's limit is in bytes
-        link = replace(link, packet=round(given["mean_packet"]))
-    link = hear_limit(qdisc, dict(said), replace(link, ecn=_hear_ecn(qdisc, dict(said), shown)))
+        link = replace(link, packet=packet_size(given["mean_packet"]))
+    link = hear_limit(qdisc, dict(said), replace(link, ecn=_hear_ecn(qdisc, dict(said), shown)), shown)
+    link, of_memory = hear_memory(qdisc, dict(said), link, shown)
     link = _complete(qdisc, given, values, said, link, shown)
     for name, value in given.items():
         names.add(name)
         in_bytes = _unit(qdisc, name) == "packets" and _kind(qdisc, name) == "bytes"
         values[name] = packets(value, link.packet, shown) if in_bytes else value
     names |= {"q_weight"} if qdisc.kind in ("red", "choke") else set()  # by the burst
-    return Heard(values, frozenset(names & values.keys()), link, tuple(notes))
+    names |= {"unlimited"} if values.get("unlimited") == "true" else set()
+    return Heard(values, frozenset(names & values.keys()), link, (*notes, *of_memory))
 
 
 def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
@@ -108,6 +124,9 @@ def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
     is_unlimited = texts.get("unlimited") == "true"
     if qdisc.is_cake and values["bandwidth"] == "auto" and link.rate and not is_unlimited:
         values["bandwidth"] = link.rate
+    if qdisc.is_cake and values["overhead"] == "auto" and link.layer != PLAIN:
+        header = LINK_HEADER + link.layer.overhead  # CAKE counts from the IP packet
+        values |= {"overhead": float(header), "mpu": float(link.layer.mpu), "framing": link.layer.framing}
     if qdisc.kind == "dualpi2":
         values |= _ramp(_step(values))
     return values
@@ -116,6 +135,7 @@ def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
 def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
     """Return words behind the name of a queueing discipline as its options. InputError for what we lack, by name."""
     valued = {qdisc.limit[0], *qdisc.options, *EXTRA.get(qdisc.kind, ()), *(VALUED & {*qdisc.idle, *qdisc.lacking})}
+    valued |= {qdisc.memory[0]} - {""}
     alone = {*qdisc.keywords, *qdisc.idle, *FLAGS.get(qdisc.kind, ()), *_ecn_words(qdisc)}
     said: Said = []
     left = iter(words)
@@ -127,11 +147,25 @@ def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
             if text is None:
                 raise InputError("tc", f"{qdisc.kind}: {word}: the value is missing")
             said.append((word, text))
-        elif word in alone:
+        elif word in alone or word == AGAIN:
             said.append((word, ""))
         else:
             raise unknown("tc", f"{qdisc.kind} has no option", word, {*valued, *alone, *qdisc.lacking})
     return said
+
+
+def _is_sent(qdisc: Qdisc, word: str, text: str) -> bool:
+    """Say whether tc tells the kernel of an option that is typed; most are left out if they are 0."""
+    is_number = re.fullmatch(r"0+(\.0*)?[a-z%]*", text) is not None
+    is_gain = qdisc.kind == "dualpi2" and word in ("alpha", "beta")
+    return not is_number or word in SENT_AT_ZERO or is_gain or word == "avpkt" or qdisc.scheme == "droptail"
+
+
+def _extra(qdisc: Qdisc, word: str, text: str, shown: bool) -> float:
+    """Return an option that is no parameter by itself."""
+    if word == "step_thresh" and re.fullmatch(r"\d+(p|pkts?|packets?)", text):
+        raise InputError(word, "tc takes packets, too; the step is a time here")
+    return numbers.read(text, EXTRA[qdisc.kind][word], word, shown=shown)
 
 
 class _Network:
@@ -202,6 +236,7 @@ def _complete(qdisc: Qdisc, given: dict[str, float], values: Values, said: Said,
         return _hear_red(qdisc, given, values, link, shown)
     if qdisc.is_cake:
         _hear_cake(given, values, said)
+        values |= {} if "bandwidth" in given else {"unlimited": "true"}
     if qdisc.kind == "dualpi2":
         _hear_dualpi2(given)
     if qdisc.kind == "sfb" and "max" in given and "bin_size" not in given:
@@ -217,12 +252,17 @@ def _hear_red(qdisc: Qdisc, given: dict[str, float], values: Values, link: Link,
         given.pop(flag, None)
     if qdisc.kind == "red" and "mean_packet" not in given and not shown:
         raise InputError("tc", "red needs avpkt")
-    packet = round(given.pop("avpkt", link.packet))
-    link = replace(link, packet=packet, rate=given.pop("bandwidth", link.rate))
+    if qdisc.kind == "choke" and "bandwidth" not in given and not shown:
+        raise InputError("bandwidth", "choke needs it in Linux, such as bandwidth 10mbit")
+    packet = packet_size(given.pop("avpkt", link.packet))
+    usual = link.rate if shown or qdisc.kind == "choke" else link.rate or RATE_OF_RED
+    link = replace(link, packet=packet, rate=given.pop("bandwidth", usual))
     limit = link.bytes("red") if qdisc.kind == "red" else link.packets("choke")
     given.setdefault("max_th", given["min_th"] * 3 if qdisc.kind == "red" and "min_th" in given else limit // 4)
     given.setdefault("min_th", given["max_th"] // 3)
     given.setdefault("max_p", 0.02)
+    if qdisc.kind == "choke" and not given["min_th"] < given["max_th"] <= limit:
+        raise InputError("max", f"tc refuses {given['max_th']:g}: not above min, or above limit ({limit:g})")
     values["q_weight"] = "auto"
     if "ewma" in given:
         values["q_weight"] = 0.5 ** given.pop("ewma")
@@ -238,16 +278,18 @@ FRAMINGS = {"noatm": "none", "atm": "atm", "ptm": "ptm"}
 
 
 def _hear_cake(given: dict[str, float], values: Values, said: Said) -> None:
-    """Add up the words for link layers, in their order."""
+    """Add up the words for link layers, in their order, of each command by itself."""
     overhead: float | None = None
+    is_new = False
     for word, text in said:
+        is_new |= word == AGAIN
         if word in PRESETS:
             given["rtt"] = PRESETS[word]
         elif word in LAYERS:
             added, mpu, framing = LAYERS[word]
-            overhead = (overhead or 0) + added
-            if mpu is not None:
-                given["mpu"] = mpu
+            overhead = (0 if is_new else overhead or 0) + added
+            is_new = False
+            given |= {} if mpu is None else {"mpu": mpu}
             values["framing"] = framing or values.get("framing", "none")
         elif word == "conservative":
             overhead, values["framing"] = 48, "atm"
@@ -256,8 +298,7 @@ def _hear_cake(given: dict[str, float], values: Values, said: Said) -> None:
         elif word in FRAMINGS:
             values["framing"] = FRAMINGS[word]
         elif word == "overhead":
-            is_raw = float(text) == 0 and ("raw", "") in said
-            overhead = None if is_raw else float(text)
+            overhead, is_new = _overhead(text, said), False
     for flag in OF_CAKE:
         given.pop(flag, None)
     given.pop("overhead", None)
@@ -266,15 +307,35 @@ def _hear_cake(given: dict[str, float], values: Values, said: Said) -> None:
 
 def _hear_dualpi2(given: dict[str, float]) -> None:
     """As tc: round-trip times set what follows from them; and the step as the ramp that acts as it."""
-    most, typical = given.pop("max_rtt", None), given.pop("typical_rtt", None)
+    most, typical = (round(given.pop(word, 0) * 1e6) for word in ("max_rtt", "typical_rtt"))
     if most or typical:
-        typical = typical or max(most or 0, 0) / 6
-        most = most or 6 * typical
-        given["target"] = typical
-        given["t_update"] = min(typical, most / 3)
-        given["alpha"] = numbers.floor_256(0.1 * given["t_update"] / most**2)
-        given["beta"] = numbers.floor_256(0.3 / most)
+        given |= _from_rtts(typical or max(most // RTT_RATIO, 1), most or RTT_RATIO * typical)
     given |= {name: float(value) for name, value in _ramp(given.pop("step_thresh", 1e-3)).items()}
+
+
+def _overhead(text: str, said: Said) -> float | None:
+    """Return an overhead; where sizes are shown as raw, 0 is none."""
+    return None if float(text) == 0 and ("raw", "") in said else float(text)
+
+
+RTT_RATIO = 6
+"""The longest round trip over a typical one, unless tc is told both."""
+TENTH, THREE_TENTHS = (struct.unpack("f", struct.pack("f", share))[0] for share in (0.1, 0.3))
+"""What tc has of these numbers, in 32 bits."""
+
+
+def _from_rtts(typical: int, most: int) -> dict[str, float]:
+    """Return what tc makes of two round-trip times, in microseconds. InputError where it refuses them."""
+    long, usual = (written(each / 1e6, "time") for each in (most, typical))
+    if typical > most:
+        raise InputError("typical_rtt", f"{usual} is above max_rtt, {long}")
+    update = max(min(typical, int(most / 3)), 1)
+    gains = {"alpha": TENTH * update / most**2 * 1e6, "beta": THREE_TENTHS / most * 1e6}
+    for name, gain in gains.items():
+        if gain < 1 / 256:
+            raise InputError("max_rtt", f"{long}: tc refuses it, as {name} would be less than 1/256 Hz")
+    told = {name: numbers.hertz_of(math.floor(gain * 256)) for name, gain in gains.items()}
+    return {"target": typical / 1e6, "t_update": update / 1e6, **told}
 
 
 def _step(values: Mapping[str, float | str]) -> float:

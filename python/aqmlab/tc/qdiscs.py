@@ -12,6 +12,7 @@ from aqmlab import catalogue
 from aqmlab.catalogue import Parameter
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
+from aqmlab.tc.numbers import hertz_of
 
 NO_BYTE_MODE = "PIE weighs packets by their size then; ours counts packets"
 ESTIMATOR = "the delay would follow from a measured rate; ours comes from time stamps"
@@ -28,6 +29,7 @@ class Qdisc:
     Linux has where it has no option, "full" a full packet of the device; `defaults` what it does where an option is not
     given, if that is not our default. `unsaid` are parameters that mean nothing to it, refused where there is a reason.
     `lacking` are options that we refuse, `idle` those that change nothing here; `VALUED` says which have a value.
+    `memory` is the option that bounds the memory of what waits, and the bytes without it; 0 follows from the limit.
     """
 
     kind: str
@@ -41,6 +43,7 @@ class Qdisc:
     unsaid: Mapping[str, str] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, str] = field(default_factory=dict)
+    memory: tuple[str, int] = ("", 0)
 
     @property
     def is_cake(self) -> bool:
@@ -59,13 +62,12 @@ class Qdisc:
         return {each.tc[0]: (each.name, each.tc[1]) for each in told if each.tc}
 
 
-VALUED = {"ce_threshold_selector", "memory_limit", "min_qlen_step", "fwmark", "qevent", "memlimit"}
+VALUED = {"ce_threshold_selector", "min_qlen_step", "fwmark", "qevent"}
 """Options with a value, of those that are no parameter."""
 
 EARLY = {"harddrop": "ours marks what it can above max as well", "nodrop": "drops stay drops here", "qevent": NO_QEVENT}
 NS2 = "ns-2's, and not in Linux"
 RED_ONLY = {"gentle": NS2, "wait": NS2, "gentle_line": NS2, "mark_p": NS2}
-MEMORY = "it counts the memory of the kernel, not bytes sent; set the link's buffer"
 PIE = {"max_burst": "150 ms", "derandomize": "true", "max_step": "2 %", "mean_packet": "full", "flavour": "linux"}
 PIE_LACKING = {"bytemode": NO_BYTE_MODE, "dq_rate_estimator": ESTIMATOR}
 PIE_IDLE = {"nobytemode": "", "no_dq_rate_estimator": ""}
@@ -114,7 +116,7 @@ CAKE = Qdisc(
     },
     fixed={"flows": "1024"},
     defaults={"diffserv": "diffserv3"},
-    unsaid={"link_header": "", "unlimited": ""},  # no bandwidth says that
+    unsaid={"link_header": "", "unlimited": ""},  # no bandwidth is unlimited
     lacking={
         "diffserv8": "tins are those of besteffort, diffserv3 and diffserv4",
         "precedence": "tins are those of besteffort, diffserv3 and diffserv4",
@@ -159,7 +161,15 @@ TABLE = (
     ),
     Qdisc("choke", "choke", ("limit", "packets"), "", "flag", {}, {"regions": "1"}),
     Qdisc("gred", "gred", ("limit", "bytes"), "", "flag", lacking={"harddrop": EARLY["harddrop"]}),
-    Qdisc("sfb", "sfb", ("limit", "packets"), "1000 packets", "always", {}, {"levels": "8", "bins": "16"}),
+    Qdisc(
+        "sfb",
+        "sfb",
+        ("limit", "packets"),
+        "1000 packets",
+        "always",
+        fixed={"levels": "8", "bins": "16"},
+        defaults={"increment": f"{33 / 65535:.12g}", "decrement": f"{3 / 65535:.12g}"},  # of 16 bits
+    ),
     Qdisc(
         "codel",
         "codel",
@@ -177,7 +187,7 @@ TABLE = (
         "on",
         fixed={"mtu": "full", "behind": "all", "flavour": "linux", **FQ},
         lacking={"ce_threshold_selector": "ce_threshold marks every packet that can carry a mark"},
-        idle={"memory_limit": MEMORY},
+        memory=("memory_limit", 32 << 20),
     ),
     Qdisc(
         "pie",
@@ -198,7 +208,8 @@ TABLE = (
         fixed={**PIE, **FQ},
         unsaid={"drop_batch": "a full fq_pie drops the packet that arrives"},
         lacking=PIE_LACKING,
-        idle={"memory_limit": MEMORY, **PIE_IDLE},
+        idle=PIE_IDLE,
+        memory=("memory_limit", 32 << 20),
     ),
     CAKE,
     replace(
@@ -216,7 +227,12 @@ TABLE = (
         "10000 packets",
         "always",
         fixed={"flavour": "linux", "mtu": "full"},
-        defaults={"t_update": "16 ms", "alpha": "0.16015625 Hz", "beta": "3.19921875 Hz", "classic_weight": "10 %"},
+        defaults={
+            "t_update": "16 ms",
+            "alpha": f"{hertz_of(41)} Hz",
+            "beta": f"{hertz_of(819)} Hz",
+            "classic_weight": "10 %",
+        },
         unsaid={"queue_protection": "Linux protects no queue (RFC 9957)"},
         lacking={
             "overflow": "in overload packets are dropped here (drop_on_overload)",
@@ -229,15 +245,15 @@ TABLE = (
             "l4s_ect": "",
             "split_gso": "",
             "no_split_gso": AGGREGATES,
-            "memlimit": MEMORY,
             "min_qlen_step": "the low-latency queue marks whatever its length",
         },
+        memory=("memlimit", 0),
     ),
 )
 """Every scheme that Linux has, in the order of its families."""
 
-UNTESTED = ("fq_pie", "cake_mq", "dualpi2")
-"""Kinds without stored rows of a kernel (`validation/linux`): Linux 6.1 in user mode lacks them."""
+UNTESTED: tuple[str, ...] = ()
+"""Kinds of which no line has been given to a kernel (`validation/kernel/tc_lines.jsonl`)."""
 
 
 def of_scheme(name: str) -> Qdisc:

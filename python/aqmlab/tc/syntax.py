@@ -1,16 +1,15 @@
 """Lines of tc: written for a scheme, and read into one."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from aqmlab.problems import InputError
 from aqmlab.quantities import number, written
-from aqmlab.tc import numbers
-from aqmlab.tc.link import Heard, Link, Said, Values, size
+from aqmlab.tc import htb, numbers
+from aqmlab.tc.lines import ROOT, Command, listing
+from aqmlab.tc.link import PLAIN, Heard, Layer, Link, Said, Values, size
 from aqmlab.tc.options import hear, parse, resolved, say
-from aqmlab.tc.qdiscs import CAKE_LEAST, TABLE, UNTESTED, Qdisc, of_kind, of_scheme
+from aqmlab.tc.qdiscs import CAKE_LEAST, UNTESTED, Qdisc, of_kind, of_scheme
 
 CLOSE = 1e-3
 """By how much two values of a parameter may differ and still be the same: a share."""
@@ -24,6 +23,10 @@ PASSED_OVER = {"mq", "noqueue", "clsact", "ingress"}
 
 MQ, ROOT_ONLY = "cake_mq", "it can only be the root of a device, above its transmit queues"
 """CAKE on several transmit queues, and why it is refused elsewhere. Its parts are shown as `cake` below its handle."""
+
+PTM_SHARE = 64 / 65
+"""What PTM leaves of a rate."""
+PTM = "framing: htb counts no PTM, so its rate is 64/65 of the rate asked for"
 
 OTHER_WAY = {"dual-srchost": "dual-dsthost"}
 """What CAKE is told of packets that come in, where it is fair to our hosts."""
@@ -65,15 +68,28 @@ def write(setting: Setting) -> Lines:
 
     InputError where Linux does not have the scheme, or cannot be told a parameter that `setting` names.
     """
-    has_shaper = setting.shaper and setting.link.rate is not None and not prepared(setting)[0].is_cake
-    lines = qdisc_lines(setting, "parent 1:1 handle 10:" if has_shaper else "root")
-    return replace(lines, commands=(*(_shaper(setting) if has_shaper else []), *lines.commands))
+    qdisc, values = prepared(setting)
+    shapes_itself = qdisc.is_cake and values["bandwidth"] != "auto"
+    has_shaper = setting.shaper and setting.link.rate is not None and not shapes_itself
+    sizes = "" if qdisc.is_cake else stab(setting.link.layer)
+    lines = qdisc_lines(setting, "parent 1:1 handle 10:" if has_shaper else f"{ROOT} {sizes}".rstrip())
+    if has_shaper:
+        lines = replace(lines, commands=(*_shaper(setting), *lines.commands))
+    return replace(lines, notes=(*lines.notes, PTM)) if has_shaper and setting.link.layer.framing == "ptm" else lines
+
+
+def stab(layer: Layer) -> str:
+    """Return the table of sizes with which the kernel counts a link layer, if there is one to count."""
+    words = [f"overhead {layer.overhead}"] if layer.overhead else []
+    words += [f"mpu {layer.mpu}"] if layer.mpu else []
+    words += ["linklayer atm"] if layer.framing == "atm" else ["linklayer ethernet"] if words else []
+    return " ".join(["stab", *words]) if words else ""
 
 
 def qdisc_lines(setting: Setting, place: str) -> Lines:
     """Return the commands that put a scheme in a place of its device, without a shaper."""
     qdisc, values = prepared(setting)
-    if qdisc.kind == MQ and place != "root":
+    if qdisc.kind == MQ and place != ROOT:
         raise InputError("aqm", f"{setting.scheme}: {ROOT_ONLY}")
     groups = say(qdisc, values, setting.link)
     if setting.incoming:
@@ -115,32 +131,76 @@ def _refuse_option(qdisc: Qdisc, name: str) -> None:
 
 
 def read(text: str, packet: int = 1514) -> Reading:
-    """Return what commands, or the output of `tc qdisc show`, set. InputError for what we lack, by name.
+    """Return what commands, or the output of `tc -d qdisc show`, set. InputError for what we lack, by name.
 
-    `packet` are the bytes of a full packet with its link header.
+    `packet` are the bytes of a full packet with its link header. One class of HTB is the shaper of the link.
     """
-    found: list[tuple[Qdisc, Heard, str]] = []
-    rates: list[float] = []
-    given = commands(text)
-    shared = {place(each).get("handle") for each in given if each.kind == MQ and each.is_shown}
-    for each in given:
-        if each.kind == "htb":
-            rates += [numbers.read(rate, "rate", "rate") for word, rate in pairwise(each.options) if word == "rate"]
-        elif each.kind not in PASSED_OVER and place(each).get("parent", "").partition(":")[0] + ":" not in shared:
-            qdisc, heard = _heard(each.kind, each.options, Link(packet=packet), each.is_shown)
-            found.append((qdisc, heard, place(each).get("dev", "eth0")))
-    if not found or any(each[:2] != found[0][:2] for each in found):
-        what = "several queueing disciplines that differ; give one" if found else "no queueing discipline in it"
-        raise InputError("tc", f"{what}")
-    if len(rates) > 1:
+    lines = listing(text)
+    found = htb.hierarchy(lines)
+    if len(found.classes) > 1:
         raise InputError("tc", "several classes of htb, which tc.read_tree reads; a link without classes has one rate")
-    qdisc, heard, dev = found[0]
-    return _reading(qdisc, heard, dev, rates[0] if rates else None, packet)
+    _check_parts(found.disciplines)
+    shaper = next(iter(found.classes.values()), None)
+    queues = [_queue(each, packet) for each in found.disciplines if _is_queue(each, found.disciplines)]
+    if shaper is not None:
+        for each in found.disciplines:
+            found.check_leaf(each)
+        queues = queues or [(of_kind("pfifo"), Heard({}, frozenset(), Link(packet=packet)))]
+    if not queues or any(each != queues[0] for each in queues):
+        what = "several queueing disciplines that differ; give one" if queues else "no queueing discipline in it"
+        raise InputError("tc", what)
+    qdisc, heard = queues[0]
+    heard = replace(heard, notes=(*found.notes, *_notes_of_shaper(found), *heard.notes))
+    if found.layer != PLAIN:
+        heard = replace(heard, link=replace(heard.link, layer=found.layer))
+    return _reading(qdisc, heard, found.dev, shaper.most if shaper else None, packet)
 
 
-def read_qdisc(kind: str, options: Sequence[str], packet: int = 1514, *, shown: bool = False) -> Reading:
-    """Return what the options of a discipline set; `shown` if tc has shown them. InputError as of `read`."""
-    return _reading(*_heard(kind, list(options), Link(packet=packet), shown), "eth0", None, packet)
+def _is_queue(command: Command, among: Sequence[Command]) -> bool:
+    """Say whether a discipline holds packets of its own: neither `mq` nor what belongs to one that is shown."""
+    shared = {each.place.get("handle") for each in among if each.kind == MQ and each.is_shown}
+    parent = command.place.get("parent", "").partition(":")[0] + ":"
+    return command.what == "qdisc" and command.kind not in PASSED_OVER and parent not in shared
+
+
+def _check_parts(disciplines: Sequence[Command]) -> None:
+    """Refuse what Linux refuses of a discipline on several transmit queues."""
+    shared = {each.place.get("handle", "") for each in disciplines if each.kind == MQ and not each.is_shown} - {""}
+    for each in disciplines:
+        if each.kind == MQ and each.place.get("parent", ROOT) != ROOT:
+            raise InputError("tc", f"{MQ}: {ROOT_ONLY}")
+        if not each.is_shown and each.place.get("parent", "").partition(":")[0] + ":" in shared:
+            raise InputError("parent", f"{each.place['parent']}: {MQ} has the queues below it, and tc refuses others")
+
+
+def _notes_of_shaper(found: htb.Hierarchy) -> list[str]:
+    """Return what is to be known of the classes of a link that has one or none."""
+    notes = []
+    for each in found.classes.values():
+        if found.has_root and found.default != each.name:
+            others = found.default or "none"
+            notes.append(f"default: {others}: Linux sends what no filter puts into {each.name} past the shaper")
+        notes += [f"{word}: left out: a link here sends nothing above its rate"
+                  for word, size in (("burst", each.burst), ("cburst", each.cburst)) if size]  # fmt: skip
+    if found.has_root and not found.classes:
+        notes.append("rate: that of htb is in its classes, which tc class show prints")
+    return notes
+
+
+def read_qdisc(command: Command, packet: int = 1514) -> Reading:
+    """Return what a line of a queueing discipline sets. InputError as of `read`."""
+    return _reading(*_queue(command, packet), "eth0", None, packet)
+
+
+def _queue(command: Command, packet: int) -> tuple[Qdisc, Heard]:
+    """Return a discipline, and the meaning of its options."""
+    qdisc = of_kind(command.kind)
+    if command.kind == "red" and {"adaptive", "adaptative"} & {*command.options}:
+        qdisc = of_scheme("ared")
+    if qdisc.is_cake and command.layer:
+        raise InputError("stab", f"{qdisc.kind} counts with words of its own: overhead, mpu, atm, ptm")
+    said: Said = parse(qdisc, command.options)
+    return qdisc, hear(qdisc, said, Link(packet=packet, layer=command.layer or PLAIN), command.is_shown)
 
 
 def _reading(qdisc: Qdisc, heard: Heard, dev: str, rate: float | None, packet: int) -> Reading:
@@ -164,9 +224,12 @@ def _notes_of_cake(values: Values) -> list[str]:
 
 
 def _shaper(setting: Setting) -> list[str]:
-    rate = numbers.write(setting.link.rate or 0, "rate", "rate")
+    layer = setting.link.layer
+    share = PTM_SHARE if layer.framing == "ptm" else 1
+    rate = numbers.write(int((setting.link.rate or 0) * share), "rate", "rate")
+    head = " ".join(["root handle 1:", stab(layer), "htb default 1"]).replace("  ", " ")
     return [
-        f"tc qdisc replace dev {setting.dev} root handle 1: htb default 1",
+        f"tc qdisc replace dev {setting.dev} {head}",
         f"tc class replace dev {setting.dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} "
         f"quantum {setting.link.packet}",
     ]
@@ -231,92 +294,3 @@ def _text(qdisc: Qdisc, name: str, value: float | str) -> str:
     """Return a parameter as a user writes it."""
     declared = qdisc.parameters[name]
     return value if isinstance(value, str) else written(value, "" if declared.default.isdigit() else declared.unit)
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command, or a line of output: of a "qdisc" or "class", its kind and options, and the words of its place."""
-
-    what: str
-    kind: str
-    options: list[str]
-    around: list[str]
-    is_shown: bool
-
-
-def place(command: Command) -> dict[str, str]:
-    """Return where a command puts something: dev, parent, handle, classid."""
-    return dict(pairwise(command.around))
-
-
-def commands(text: str) -> list[Command]:
-    """Return the commands or lines of output in a text."""
-    found: list[Command] = []
-    for line in text.replace("\\\n", " ").replace("&&", "\n").replace(";", "\n").splitlines():
-        try:
-            words = shlex.split(line, comments=True)
-        except ValueError as error:
-            raise InputError("tc", f"{line.strip()}: {error}") from None
-        if not words:
-            continue
-        if line[0].isspace() and found and found[-1].is_shown:
-            if words[0] == "vq":  # the rest of what -s prints is no option
-                found[-1].options.extend(words)
-            continue
-        found += [_command(words)]
-    merged: list[Command] = []
-    for each in found:
-        if each.kind == "gred" and merged and each.options[:1] == ["vq"]:
-            merged[-1].options.extend(each.options)
-        else:
-            merged.append(each)
-    return merged
-
-
-def _command(words: Sequence[str]) -> Command:
-    left = [word for word in words if word != "sudo"]
-    shown = left[0] in ("qdisc", "class")
-    if not shown and left.pop(0).rpartition("/")[2] != "tc":
-        raise InputError("tc", f'"{words[0]}" begins no line of tc; write tc qdisc replace dev DEV root ...')
-    while left and left[0].startswith("-"):
-        left.pop(0)
-    what = left.pop(0) if left else ""
-    kinds = {each.kind for each in TABLE} | PASSED_OVER | {"htb"}
-    at = next((i for i, word in enumerate(left) if word in kinds), None)
-    if what not in ("qdisc", "class") or at is None:
-        rest = [word for word in left if not word.endswith(":") and word not in ("root", "replace", "add", "change")]
-        skipped = rest[rest.index("dev") + 2 :] if "dev" in rest else rest
-        of_kind(skipped[0] if skipped else what)
-        raise InputError("tc", f'"{" ".join(words)}" is no line of tc qdisc or tc class')
-    if shown and what == "class" and left[at] != "htb":
-        return Command(what, "noqueue", [], [], is_shown=True)  # what such a discipline has of its flows
-    if "stab" in left:
-        raise InputError(
-            "tc", "stab: sizes on the link are those of the packets here; CAKE has overhead, mpu, atm and ptm"
-        )
-    around, options = left[:at], left[at + 1 :]
-    if shown:
-        around, options = _shown_place(what, options)
-    if left[at] == MQ and "parent" in around:
-        raise InputError("tc", f"{MQ}: {ROOT_ONLY}")
-    return Command(what, left[at], options, around, shown)
-
-
-def _shown_place(what: str, words: list[str]) -> tuple[list[str], list[str]]:
-    """Split what is shown behind the kind into the place of the discipline and its options."""
-    left = words[1:]
-    place: list[str] = ["handle" if what == "qdisc" else "classid", *words[:1]]
-    while left and left[0] in ("dev", "root", "parent", "refcnt", "leaf", "prio", "offloaded", "deleted"):
-        if what == "qdisc" and left[0] == "prio":
-            break
-        place += left[: 1 if left[0] in ("root", "offloaded", "deleted") else 2]
-        left = left[1 if left[0] in ("root", "offloaded", "deleted") else 2 :]
-    return place, left
-
-
-def _heard(kind: str, words: list[str], link: Link, shown: bool) -> tuple[Qdisc, Heard]:
-    qdisc = of_kind(kind)
-    if kind == "red" and {"adaptive", "adaptative"} & {*words}:
-        qdisc = of_scheme("ared")
-    said: Said = parse(qdisc, words)
-    return qdisc, hear(qdisc, said, link, shown)

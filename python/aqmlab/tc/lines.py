@@ -1,0 +1,320 @@
+"""Lines of tc, by one reader: commands, lines of a batch, scripts, and what `tc -d qdisc show` prints.
+
+A line is a command or output by its words alone: output names a kind where a command has a verb. What a command does to
+those before it happens here: `del` takes away, `change` keeps what it does not name. What is not read is noted.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from aqmlab.problems import InputError
+from aqmlab.tc.link import Layer
+
+OBJECTS = ("qdisc", "class", "filter", "chain", "actions", "monitor", "exec")
+VERBS = ("add", "change", "replace", "link", "delete", "show", "list", "lst", "get", "help")
+"""What a command may begin with; tc takes the beginning of a word for it, the first of these if several have it."""
+WRITES = ("add", "change", "replace", "link")
+RUNNERS = {"sudo", "doas", "command", "exec", "nice"}
+"""Programs that run tc."""
+WITH_VALUE = {"-n", "-netns", "-b", "-batch", "-cf", "-conf"}
+"""Options of tc itself that have a value."""
+ROOT = "root"
+AGAIN = "\n"
+"""Stands between the options of two commands for one discipline."""
+WHOLE = {"red", "choke", "sfb", "htb"}
+"""Kinds of which tc sends every option each time, so that nothing is kept of those before."""
+SIZES = ("linklayer", "overhead", "mpu", "mtu", "tsize")
+"""What a table of sizes (`stab`) may say; the last two are of the table itself."""
+FRAMINGS = {"ethernet": "none", "adsl": "atm", "atm": "atm"}
+STATISTICS = {
+    *("sent", "backlog", "rate", "lended", "tokens", "count", "maxpacket", "new_flows_len", "prob", "pkts_in"),
+    *("marked", "earlydrop", "maxqlen", "drop_next", "new_flow_count", "memory", "capacity", "min/max", "average"),
+    *("bulk", "best", "tin", "thresh", "target", "interval", "pk_delay", "av_delay", "sp_delay", "pkts", "bytes"),
+    *("way_inds", "way_miss", "way_cols", "drops", "marks", "ack_drop", "sp_flows", "bk_flows", "un_flows", "max_len"),
+    *("quantum", "queue", "total", "credit", "pkts_in_c", "delay_c", "step_marks", "memory_used", "ecn_mark", "max"),
+}
+"""First words of the lines that `-s` prints below a discipline, in lower case."""
+REDIRECTION = re.compile(r"(?<!\S)(?:\d*|&)(?:>>?|<)(?:&\d+|\s*[^\s;|&]+)")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, or a line of output: its object ("qdisc" or "class") and verb, kind and options, place and layer."""
+
+    what: str
+    verb: str
+    kind: str
+    options: tuple[str, ...]
+    place: Mapping[str, str]
+    """Of dev, parent, handle, classid, leaf and prio those that are said; numbers as tc shows them."""
+    layer: Layer | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """True of a line of output."""
+        return self.verb == "show"
+
+    @property
+    def at(self) -> tuple[str, str, str]:
+        """What can be there once only."""
+        where = self.place.get("classid", "") if self.what == "class" else self.place.get("parent", ROOT)
+        return self.what, self.place.get("dev", ""), where
+
+
+@dataclass
+class Listing:
+    """What lines say in the end, and notes on those that are not read."""
+
+    commands: list[Command] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def skip(self, words: Sequence[str], why: str = "") -> None:
+        """Note that something is not read."""
+        self.notes.append(f"not read: {' '.join(words)}{why}")
+
+    def take(self, command: Command) -> None:
+        """Do a command after those before, as the kernel would. InputError where it refuses."""
+        old = next((each for each in self.commands if each.at == command.at and not each.is_shown), None)
+        dev, at = command.place.get("dev", "the device"), command.at[2]
+        if command.is_shown or old is None:
+            if command.verb == "change":
+                self.notes.append("change: what is not named stays as it is there; here it is what Linux begins with")
+            self.commands.append(command)
+        elif command.verb == "add":
+            thing = "queueing discipline" if command.what == "qdisc" else "class"
+            raise InputError("tc", f"{dev} has a {thing} there already ({at}); write replace")
+        elif old.kind == command.kind:
+            self.commands[self.commands.index(old)] = _changed(old, command)
+        elif command.verb == "change":
+            raise InputError(
+                "tc", f"{dev} {at} has {old.kind}, which cannot be changed to {command.kind}; write replace"
+            )
+        else:
+            self.delete(command.place)
+            self.commands.append(command)
+
+    def delete(self, place: Mapping[str, str]) -> None:
+        """Take away what is at a place, and what is below the root with it."""
+        dev, parent = place.get("dev", ""), place.get("parent", ROOT)
+        gone = [each for each in self.commands if each.place.get("dev", "") == dev and not each.is_shown]
+        if parent != ROOT:
+            gone = [each for each in gone if each.at == ("qdisc", dev, parent)]
+        self.commands = [each for each in self.commands if each not in gone]
+
+
+def _changed(old: Command, new: Command) -> Command:
+    """Return what a second command leaves of a discipline or class."""
+    if new.what == "class" or new.kind in WHOLE:
+        return new
+    between = () if new.kind == "gred" else (AGAIN,)
+    return replace(new, options=(*old.options, *between, *new.options), layer=new.layer or old.layer)
+
+
+def listing(text: str) -> Listing:
+    """Return the commands or lines of output in a text. InputError for one that is malformed, or if there is none."""
+    found = Listing()
+    has_lines = False
+    for line in text.replace("\\\n", " ").splitlines():
+        words = line.split()
+        shown = bool(found.commands) and found.commands[-1].is_shown
+        if _is_output(words):
+            has_lines = True
+            found.take(_shown(words))
+        elif shown and line[:1].isspace() and words:
+            _continue(found, words)
+        else:
+            for operator, each in _simple(line):
+                has_lines |= _read(found, operator, each)
+    if not has_lines:
+        first = next(iter(found.notes), "not read: ").removeprefix("not read: ")
+        raise InputError("tc", f'"{first}" is no line of tc; write tc qdisc replace dev DEV root ...')
+    return found
+
+
+def _full(word: str, names: Sequence[str]) -> str | None:
+    """Return the first name that begins so."""
+    return next((name for name in names if word and name.startswith(word)), None)
+
+
+def _is_output(words: Sequence[str]) -> bool:
+    return len(words) > 2 and words[0] in ("qdisc", "class") and _full(words[1], VERBS) is None
+
+
+def _simple(line: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the commands of a line of a script, each with the operator before it."""
+    lexer = shlex.shlex(REDIRECTION.sub(" ", line), posix=True, punctuation_chars=";|&")
+    lexer.whitespace_split = True
+    operator, words = "", list[str]()
+    try:
+        for word in lexer:
+            if word and not word.strip(";|&"):
+                if words:
+                    yield operator, words
+                operator, words = word, []
+            else:
+                words.append(word)
+    except ValueError as error:
+        raise InputError("tc", f"{line.strip()}: {error}") from None
+    if words:
+        yield operator, words
+
+
+def _read(found: Listing, operator: str, words: list[str]) -> bool:
+    """Read a simple command; return whether it is one of tc."""
+    given = _of_tc(words)
+    if given is None or operator == "|":
+        found.skip(words)
+        return False
+    if operator == "||":
+        found.skip(words, " (only if what is before it fails)")
+        return True
+    what = _full(given[0], OBJECTS) if given else None
+    verb = _full(given[1], VERBS) if len(given) > 1 else None
+    if what is None or (what in ("qdisc", "class") and verb is None):
+        raise InputError("tc", f'"{" ".join(words)}" is no line of tc; write tc qdisc replace dev DEV root ...')
+    if what not in ("qdisc", "class") or verb not in (*WRITES, "delete"):
+        found.skip(words)
+        return True
+    command = _typed(what, str(verb), given[2:])
+    if verb == "delete":
+        found.skip(words, " (what was there before is gone)")
+        found.delete(command.place)
+    elif command.kind in ("ingress", "clsact"):
+        found.skip(words, " (it holds no packets)")
+    elif not command.kind:
+        raise InputError("tc", f'"{" ".join(words)}" names no queueing discipline')
+    else:
+        found.take(command)
+    return True
+
+
+def _of_tc(words: Sequence[str]) -> list[str] | None:
+    """Return the words behind `tc` and its own options, or those of a line of a batch; None for any other command."""
+    left = list(words)
+    while left and left[0] in RUNNERS:
+        left.pop(0)
+        while left and left[0].startswith("-"):
+            left.pop(0)
+    if left[:3] == ["ip", "netns", "exec"]:
+        left = left[4:]
+    if not left:
+        return None
+    if left[0].rpartition("/")[2].strip("${}") not in ("tc", "TC"):
+        is_batch = len(left) > 1 and _full(left[0], OBJECTS) and _full(left[1], VERBS)
+        return left if is_batch and len(left) == len(words) else None
+    left.pop(0)
+    while left and left[0].startswith("-"):
+        left = left[2:] if left[0] in WITH_VALUE else left[1:]
+    return left
+
+
+def _typed(what: str, verb: str, words: Sequence[str]) -> Command:
+    """Read the words of a command behind its verb, in the order in which tc does."""
+    left, place, layer, kind = list(words), dict[str, str](), None, ""
+    while left and not kind:
+        word = left.pop(0)
+        key = "parent" if word == ROOT else word
+        if key in place:
+            raise InputError(word, "tc takes one place for a queueing discipline or class, and here are two")
+        if word == ROOT:
+            place["parent"] = ROOT
+        elif word in ("dev", "handle", "parent", "classid"):
+            place[word] = _identity(word, _value(word, left))
+        elif word in ("ingress_block", "egress_block"):
+            _value(word, left)
+        elif word == "estimator":
+            left = left[2:]
+        elif word == "stab":
+            layer = _sizes(left)
+        else:
+            kind = word
+    return Command(what, verb, kind, tuple(left), place, layer)
+
+
+def _value(word: str, left: list[str]) -> str:
+    if not left:
+        raise InputError(word, "the value is missing")
+    return left.pop(0)
+
+
+def _sizes(left: list[str]) -> Layer:
+    """Take a table of sizes from the front of words."""
+    layer = Layer()
+    while left and left[0] in SIZES:
+        word = left.pop(0)
+        text = _value(word, left)
+        if word == "linklayer":
+            layer = replace(layer, framing=framing(text))
+        elif not re.fullmatch(r"-?\d+", text):
+            raise InputError(word, f'"{text}" is not what tc takes: bytes')
+        elif word == "overhead":
+            layer = replace(layer, overhead=int(text))
+        elif word == "mpu":
+            layer = replace(layer, mpu=int(text))
+    return layer
+
+
+def framing(text: str) -> str:
+    """Return what a word of tc for a link layer is here."""
+    if text not in FRAMINGS:
+        raise InputError("linklayer", f'"{text}" is not what tc takes; there are {", ".join(FRAMINGS)}')
+    return FRAMINGS[text]
+
+
+def _identity(word: str, text: str) -> str:
+    """Return the name of a place as tc shows it."""
+    if word == "dev":
+        return text
+    return _handle(text) if word == "handle" else class_id(text, word)
+
+
+def _handle(text: str) -> str:
+    """Return "1:" as tc reads it: hexadecimal, whatever is behind the colon."""
+    found = re.fullmatch(r"(?:0x)?([0-9a-f]+)(?::.*)?", text.lower())
+    if not found or int(found[1], 16) >= 1 << 16:
+        raise InputError("handle", f'"{text}" is no number of a queueing discipline; write such as 1:')
+    return f"{int(found[1], 16):x}:"
+
+
+def class_id(text: str, word: str) -> str:
+    """Return "1:10" as tc reads it: two hexadecimal numbers, or both in one without a colon; "root" as it is."""
+    if text in (ROOT, "none"):
+        return text
+    found = re.fullmatch(r"(?:0x)?([0-9a-f]*)(:(?:0x)?([0-9a-f]*))?", text.lower())
+    if not found or not (found[1] or found[2]):
+        raise InputError(word, f'"{text}" is no class; write such as 1:10')
+    major, minor = int(found[1] or "0", 16), int(found[3] or "0", 16)
+    if not found[2]:
+        major, minor = divmod(major, 1 << 16)
+    if max(major, minor) >= 1 << 16:
+        raise InputError(word, f'"{text}" is no class; both numbers have four digits at most')
+    return f"{major or '':x}:{minor or '':x}" if major and minor else f"{major:x}:" if major else f":{minor:x}"
+
+
+def _shown(words: Sequence[str]) -> Command:
+    """Read a line of output: its object and kind, the number, the place, and the options."""
+    what, kind, number, *left = words
+    place = {"handle" if what == "qdisc" else "classid": _identity("handle" if what == "qdisc" else "classid", number)}
+    while left and left[0] in ("dev", "root", "parent", "refcnt", "leaf", "prio", "offloaded", "deleted"):
+        if what == "qdisc" and left[0] == "prio":
+            break
+        word = left.pop(0)
+        if word == ROOT:
+            place["parent"] = ROOT
+        elif word not in ("offloaded", "deleted"):
+            value = _value(word, left)
+            place[word] = class_id(value, word) if word == "parent" else value
+    return Command(what, "show", kind, tuple(left), place)
+
+
+def _continue(found: Listing, words: Sequence[str]) -> None:
+    """Read an indented line below one of output: a table of sizes, GRED's queues, or statistics."""
+    last = found.commands[-1]
+    if words[0] == "vq":
+        found.commands[-1] = replace(last, options=(*last.options, *words))
+    elif words[0] in SIZES:
+        found.commands[-1] = replace(last, layer=_sizes(list(words)))
+    elif words[0].rstrip(":").lower() not in STATISTICS:
+        found.skip(words)

@@ -11,6 +11,9 @@ pub const TCP: u8 = 6;
 /// UDP.
 pub const UDP: u8 = 17;
 
+/// Port of HTTP/3, over QUIC (RFC 9114).
+const HTTPS: u16 = 443;
+
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -34,6 +37,11 @@ impl FiveTuple {
     /// It is of UDP, and none of the fragments, in which headers cannot be told from the rest.
     pub fn has_datagrams(&self) -> bool {
         self.protocol == UDP && self.ports != [0, 0]
+    }
+
+    /// It may be a transfer: TCP, or QUIC, which UDP is at a port of HTTPS.
+    pub fn may_transfer(&self) -> bool {
+        self.protocol == TCP || (self.protocol == UDP && self.ports.contains(&HTTPS))
     }
 
     /// FNV-1a, 32 bits, over all of it.

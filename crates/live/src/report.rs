@@ -8,7 +8,7 @@ use crate::setup::LiveOptions;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::SchemeAssignment;
-use aqmlab_sim::{LineSpec, Series, Spans, Stage, jain, qoo};
+use aqmlab_sim::{LineSpec, PathTimes, Series, Spans, Stage, jain, qoo};
 use serde_json::{Map, Value, json};
 
 /// A run is valid if half of its packets were written at most so late...
@@ -63,7 +63,8 @@ impl Report {
             .zip([&down, &up])
             .map(|((name, side), other)| {
                 let way = Way { there: &side.forwarder.transit, back: Back::Empty(other.line.delay) };
-                let mut measured = group(side.flows(), &side.forwarder.transit, way, span);
+                let transit = &side.forwarder.transit;
+                let mut measured = group(side.flows(), transit, &PathTimes::alike(transit, 0.0), way, span);
                 let calls = CallReport::new(side.calls(), other.calls(), name, end);
                 streams.extend(calls.streams);
                 if let Some(media) = calls.all {
@@ -72,6 +73,7 @@ impl Report {
                 (name.to_string(), measured)
             })
             .collect();
+        let times = PathTimes::union(&[&up, &down].map(|side| PathTimes::alike(&side.forwarder.transit, 0.0)));
         let mut transit = up.forwarder.transit.clone();
         transit.merge(&down.forwarder.transit);
         let way = Way { there: &up.forwarder.transit, back: Back::Measured(&down.forwarder.transit) };
@@ -89,7 +91,7 @@ impl Report {
         let aqm = options.aqm.as_ref().map_or_else(|| first.aqm.to_string(), SchemeAssignment::to_string);
         let json = json!({
             "schema": 1, "scenario": scenario.name, "aqm": aqm, "seed": options.seed,
-            "links": links, "flows": flows, "total": group(all.into_iter(), &transit, way, span),
+            "links": links, "flows": flows, "total": group(all.into_iter(), &transit, &times, way, span),
             "live": {
                 "duration": span, "code": code,
                 "lateness_p50": lateness.quantile(0.5), "lateness_p99": lateness.quantile(0.99),
@@ -195,7 +197,7 @@ impl Way<'_> {
     }
 
     fn rpm(&self) -> Option<f64> {
-        self.time(qoo::trimmed).and_then(qoo::rpm)
+        self.time(|delays| PathTimes::alike(delays, 0.0).trimmed_round_trip()).and_then(qoo::rpm)
     }
 
     fn qoo(&self, profile: &qoo::QooProfile, loss_ratio: f64) -> Option<f64> {
@@ -204,18 +206,25 @@ impl Way<'_> {
 }
 
 /// The measures of a group of flows, by the names of a simulation. What only their endpoints know is null.
-fn group<'a>(flows: impl Iterator<Item = &'a FlowCounts>, transit: &Spans, way: Way, span: f64) -> Value {
+fn group<'a>(
+    flows: impl Iterator<Item = &'a FlowCounts>,
+    transit: &Spans,
+    times: &PathTimes,
+    way: Way,
+    span: f64,
+) -> Value {
     let flows: Vec<&FlowCounts> = flows.collect();
     let rate = |flow: &&FlowCounts| if span > 0.0 { flow.payload as f64 * 8.0 / span } else { 0.0 };
     let mut rates: Vec<f64> = flows.iter().map(rate).collect();
     rates.sort_by(f64::total_cmp);
     // A connection that starves for some seconds is among them, one that only controls others is not.
     let most = flows.iter().map(|flow| flow.payload).max().unwrap_or(0);
-    let lasts =
-        |flow: &FlowCounts| f64::from(flow.active) >= (0.5 * span.floor()).max(1.0) && flow.payload * 100 >= most;
+    let lasts = |flow: &FlowCounts| {
+        let is_active = f64::from(flow.active) >= (0.5 * span.floor()).max(1.0);
+        is_active && flow.payload * 100 >= most && flow.tuple.may_transfer()
+    };
     let lasting = flows.iter().filter(|flow| lasts(flow));
     let sum = |count: fn(&FlowCounts) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
-    let p99 = transit.quantile(0.99);
     let (arrived, received) = (sum(|flow| flow.arrived), sum(|flow| flow.received));
     let loss_ratio = arrived.saturating_sub(received) as f64 / arrived.max(1) as f64;
     let mut measured = json!({
@@ -226,8 +235,8 @@ fn group<'a>(flows: impl Iterator<Item = &'a FlowCounts>, transit: &Spans, way: 
         "retransmits": sum(|flow| flow.resent),
         "packet_delay_mean": transit.mean(), "packet_delay_std": transit.std(),
         "packet_delay_p50": transit.quantile(0.5), "packet_delay_p95": transit.quantile(0.95),
-        "packet_delay_p99": p99, "packet_delay_p999": transit.quantile(0.999),
-        "packet_delay_variation_p99": p99.and_then(|p99| Some(p99 - transit.quantile(0.0)?)),
+        "packet_delay_p99": transit.quantile(0.99), "packet_delay_p999": transit.quantile(0.999),
+        "packet_delay_variation_p99": times.variation(0.99),
         "rpm": way.rpm(), "timeouts": null, "ecn_reductions": null,
     });
     for (name, profile) in qoo::PROFILES {

@@ -154,6 +154,11 @@ impl Traffic {
         !self.is_udp() && !self.is_foreign()
     }
 
+    /// Transfers without end.
+    pub fn is_long(&self) -> bool {
+        matches!(self, Traffic::Ftp | Traffic::Quic(Quic { size: None, .. }))
+    }
+
     /// It goes over TCP, with a sender for each flow from its start to its end.
     pub fn has_lasting_senders(&self) -> bool {
         matches!(self, Traffic::Ftp | Traffic::AppLimited(_))

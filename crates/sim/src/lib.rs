@@ -67,6 +67,7 @@ pub mod kernel {
     pub use crate::measure::group::{FlowShare, GroupMeter, SenderCounters};
     pub use crate::measure::link::{CapacityUse, LinkFacts, LinkMeter, LinkResult};
     pub use crate::measure::result::{EngineStats, FlowTable, RunResult, Series, TransferTable};
+    pub use crate::measure::round_trips::OwnPropagation;
     pub use crate::measure::settling::Stage;
     pub use crate::net::rate_schedule::RateSchedule;
     pub use crate::traffic::client::Client;
@@ -86,6 +87,7 @@ pub use measure::link::{LinkMeter, LinkResult, LinkUsage, SHARED_DROPS};
 pub use measure::media::{MediaResult, RateTable, RtpResult};
 pub use measure::qoo;
 pub use measure::result::{Delays, EngineStats, FlowTable, Output, RunResult, Series, TransferTable};
+pub use measure::round_trips::PathTimes;
 pub use measure::settling::Stage;
 pub use measure::slowdown::SlowdownResult;
 pub use measure::spans::Spans;

@@ -300,6 +300,72 @@ fn a_link_sends_at_the_rate_of_its_schedule() {
 }
 
 #[test]
+fn utilisation_is_bits_over_what_could_be_carried_where_the_rate_varies() {
+    // Half of the time 10 Mbit/s, of which 6 are asked for; then 5, all of them: 11 of 15, where the link is busy for 0.8 of the time.
+    let used = |schedule: &str| {
+        let (links, _) = measure_traffic(CBR, &[("links.down.rate", schedule), ("flows.flows.rate", "6 Mbit/s")]);
+        assert!((links[0].capacity_unused / links[0].capacity - (1.0 - links[0].utilisation)).abs() < 0.001);
+        links[0].utilisation
+    };
+    let half = used("[[\"0 s\", \"10 Mbit/s\"], [\"55 s\", \"5 Mbit/s\"]]");
+    assert!((half - 11.0 / 15.0).abs() < 0.0005, "{half}");
+    let whole = used("[[\"0 s\", \"5 Mbit/s\"], [\"55 s\", \"1 Mbit/s\"]]");
+    assert!((whole - 1.0).abs() < 1e-3, "{whole}");
+}
+
+#[test]
+fn a_packet_goes_on_at_the_rate_at_which_it_began_and_counts_so() {
+    // A packet of 1000 B takes 0.1 s at 80 kbit/s; from 1.05 s on the link has 80 Mbit/s, but that under way goes on until 1.1 s.
+    let spec = parse(
+        "schema = 1\nduration = \"2.05 s\"\n[[links]]\nname = \"a\"\nrate = [[\"0 s\", \"80 kbit/s\"], [\"1.05 s\", \"80 Mbit/s\"]]\n\
+         buffer = \"100 packets\"\n[[flows]]\nkind = \"udp-cbr\"\nrate = \"1 Mbit/s\"\npacket = \"972 B\"\nheader = \"28 B\"\nrtt = \"0 s\"\n\
+         stop = \"1.1 s\"\n",
+        "straddle",
+        &[],
+    )
+    .unwrap();
+    let link = run(spec, Options { seed: 1, ..Options::default() }).unwrap().result.links.remove(0).1;
+    // All that have joined are sent, over 84 kbit and a second of 80 Mbit.
+    let sent = link.departed as f64 * 8000.0 / (80e3 * 1.05 + 80e6);
+    assert!((link.utilisation - sent).abs() < 1e-9, "{} is not {sent}", link.utilisation);
+}
+
+/// Datagrams that wait for nothing over two round trips.
+const APART: &str = "schema = 1\nduration = \"30 s\"\n[[links]]\nrate = \"100 Mbit/s\"\nbuffer = \"100 packets\"\n\
+     [[flows]]\nname = \"near\"\nkind = \"udp-cbr\"\nrate = \"1 Mbit/s\"\nrtt = \"10 ms\"\n\
+     [[flows]]\nname = \"far\"\nkind = \"udp-cbr\"\nrate = \"10 kbit/s\"\nrtt = \"300 ms\"\n\
+     [[flows]]\nname = \"both\"\nkind = \"udp-cbr\"\ncount = 2\nrate = \"10 kbit/s\"\nstart = { values = [\"1 ms\", \"2 s\"] }\n\
+     rtt = { values = [\"20 ms\", \"60 ms\"] }\n";
+
+#[test]
+fn each_packet_has_its_own_way_back_and_each_flow_its_own_least_delay() {
+    let result = run(parse(APART, "apart", &[]).unwrap(), Options { seed: 1, ..Options::default() }).unwrap().result;
+    let of = |name: &str| &result.flows.iter().find(|(group, _)| group == name).unwrap().1;
+    // 96 % of the packets are those of the near flow: 10 ms, and less than 0.15 ms to be sent.
+    let rpm = result.total.rpm.unwrap();
+    assert!((5900.0..6000.0).contains(&rpm), "{rpm}");
+    // Half of the packets of a group take 20 ms, half 60 ms: the mean of the 95 % shortest is 39 ms.
+    let rpm = of("both").rpm.unwrap();
+    assert!((60e3 / rpm - 39.0).abs() < 1.0, "{rpm}");
+    for flows in [of("near"), of("far"), of("both"), &result.total] {
+        let variation = flows.packet_delay_variation_p99.unwrap();
+        assert!(variation < 0.3e-3, "{variation}: packets meet, but do not queue for longer");
+    }
+    assert_eq!(result.total.jain, None, "there are no long transfers");
+}
+
+#[test]
+fn packets_from_before_a_round_trip_changed_keep_theirs() {
+    let changed = format!("{APART}[[changes]]\nat = \"10 s\"\npath = \"flows.near.rtt\"\nvalue = \"30 ms\"\n");
+    let result = run(parse(&changed, "apart", &[]).unwrap(), Options { seed: 1, ..Options::default() }).unwrap().result;
+    // 10 s at 10 ms and 20 s at 30 ms, without the last twentieth of 30 s.
+    let expected = (10.0 * 10.0 + 18.5 * 30.0) / 28.5;
+    let near = &result.flows[0].1;
+    assert!((60e3 / near.rpm.unwrap() - expected).abs() < 0.4, "{}", near.rpm.unwrap());
+    assert!(near.packet_delay_variation_p99.unwrap() < 0.3e-3, "{:?}", near.packet_delay_variation_p99);
+}
+
+#[test]
 fn a_wandering_rate_spends_its_time_evenly_over_its_values() {
     // Offered more than it can send, a link at 8 or 2 Mbit/s, 20 ms each on average, sends 5 Mbit/s on average:
     // 4500 changes in 90 s leave a standard error of about 1.3 %. Packets of 100 B end soon after a change.

@@ -57,6 +57,23 @@ fn saturation(n: u32, w: f64, m: i32, [payload, success, collision, slot]: [f64;
 }
 
 #[test]
+fn a_packet_is_received_when_its_frame_ends_however_long_the_block_ack_takes() {
+    let delay = |wifi: &str| {
+        let text = cell(
+            "3 s",
+            wifi,
+            &stations("a", "rate = \"144.4 Mbit/s\""),
+            &datagrams("down", "a", "rate = \"120 kbit/s\""),
+        );
+        flows(&result(&text), "down").packet_delay_mean.unwrap()
+    };
+    let usual = delay("");
+    assert!((delay("block_ack = \"500 us\"") - usual).abs() < 20e-6, "{usual}: slots begin elsewhere");
+    // 1 ms of propagation, preamble, frame; before, SIFS and block ACK came on top.
+    assert!(usual < 1.3e-3, "{usual}");
+}
+
+#[test]
 fn the_oracle_gives_what_bianchi_printed() {
     // Table II: 8184 bits of payload, headers of 272 and 128, ACK 112 + 128, SIFS 28, DIFS 128, propagation 1, slot 50 us at 1 Mbit/s.
     let (success, collision) = (400.0 + 8184.0 + 28.0 + 1.0 + 240.0 + 128.0 + 1.0, 400.0 + 8184.0 + 128.0 + 1.0);

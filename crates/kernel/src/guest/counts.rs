@@ -11,7 +11,7 @@ use aqmlab_netlink::QdiscStats;
 use aqmlab_scenario::{LinkSpec, Scenario};
 use aqmlab_sim::kernel::{
     CapacityUse, Client, EngineStats, FlowShare, FlowTable, GroupMeter, GroupOutcome, LinkFacts, LinkMeter, LinkResult,
-    MemberDraft, RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
+    MemberDraft, OwnPropagation, RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
 };
 use aqmlab_sim::{Delays, Output};
 
@@ -88,7 +88,7 @@ impl<'a> Counts<'a> {
             order,
             scenario,
             links: scenario.links.iter().map(link).collect(),
-            groups: vec![GroupMeter::default(); groups],
+            groups: scenario.flows.iter().map(GroupMeter::new).collect(),
             flights: Flights::default(),
             ended: vec![SenderCounters::default(); groups],
             failed: vec![0; groups],
@@ -100,8 +100,8 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// A packet passes a gate of the hub. `access` is the time from there to its receiver and from its sender.
-    pub fn on_passing(&mut self, gate: Gate, passing: &Passing, now: Time, access: Span) {
+    /// A packet passes a gate of the hub, of flows that add `own` to its delay.
+    pub fn on_passing(&mut self, gate: Gate, passing: &Passing, now: Time, own: OwnPropagation) {
         let Some(packet) = Sighting::read(passing.packet) else { return };
         match (gate, passing.leaves) {
             (Gate::Sender(group), false) => self.flights.enter(&packet, self.scenario.flows[group].path.len(), now),
@@ -114,16 +114,17 @@ impl<'a> Counts<'a> {
                     self.links[link].meter.on_service(now, sojourn, now, passing.packet.len() as u16);
                 }
             }
-            (Gate::Receiver(group), true) => self.on_receipt(group, &packet, now, access),
+            (Gate::Receiver(group), true) => self.on_receipt(group, &packet, now, own),
             (Gate::Sender(_), true) => drop(self.flights.arrive(&packet)),
             _ => {}
         }
     }
 
-    fn on_receipt(&mut self, group: usize, packet: &Sighting, now: Time, access: Span) {
+    fn on_receipt(&mut self, group: usize, packet: &Sighting, now: Time, own: OwnPropagation) {
         let Some(arrival) = self.flights.arrive(packet).filter(|_| now >= self.warmup) else { return };
+        let access = Span(own.there.0 / 2); // half of it lies in the hub
         let delay = now.since(arrival.entered) + access;
-        self.groups[group].count(delay, packet.is_marked);
+        self.groups[group].count(delay, packet.is_marked, || own);
         if arrival.is_resent {
             self.groups[group].count_resent(delay, arrival.first.map(|first| now.since(first) + access));
         }
@@ -275,6 +276,7 @@ impl<'a> Counts<'a> {
             goodput: 8.0 * bytes as f64 / seconds,
             dropped: dropped.max(0) as u64,
             always_active: lasts && !member.spec.traffic.has_clients(),
+            is_long: member.spec.traffic.is_long(),
             rtt: member.rtt,
         }
     }

@@ -17,7 +17,7 @@ use aqmlab_core::{Rate, Span, Stream};
 use aqmlab_kernel::{GuestOrder, Queue, law_of_linux};
 use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, NetemLoss, Netlink, QdiscStats, ROOT, Shaper, VethEnd};
 use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, Loss, Scenario};
-use aqmlab_sim::kernel::MemberDraft;
+use aqmlab_sim::kernel::{MemberDraft, OwnPropagation};
 use aqmlab_tcp::EcnFeedback;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -153,10 +153,11 @@ impl GuestNetwork {
         self.hub.qdisc_stats(index, place, handle)
     }
 
-    /// Time from a host to the hub, which nobody sees there.
-    pub fn access_delay(&self, host: usize, scenario: &Scenario) -> Span {
+    /// What the flows of a host add to the delay of their packets by themselves. Half of the way there lies between the host and the hub, so
+    /// that nobody sees it there.
+    pub fn own_propagation(&self, host: usize, scenario: &Scenario) -> OwnPropagation {
         let HostPair { group, rtt, .. } = self.hosts[host];
-        quarter(rtt, &scenario.flows[group], scenario)
+        OwnPropagation { there: Span(2 * quarter(rtt, &scenario.flows[group], scenario).0), back: Span(rtt.0 / 2) }
     }
 
     /// Packets that a link's wire has lost.

@@ -11,7 +11,7 @@ use aqmlab_kernel::{GuestOrder, UDP_HEADER};
 use aqmlab_scenario::{Action, LinkSpec, Scenario};
 use aqmlab_sim::Output;
 use aqmlab_sim::kernel::{
-    Client, MemberDraft, MemberStreams, PcapngWriter, RateSchedule, SenderCounters, TimedSource, times,
+    Client, MemberDraft, MemberStreams, OwnPropagation, PcapngWriter, RateSchedule, SenderCounters, TimedSource, times,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
@@ -402,9 +402,9 @@ impl<'a> Player<'a> {
         self.tap.drain(|passing| {
             let Some(gate) = network.gates.get(&passing.device) else { return };
             let at = Time::ZERO + Span(passing.at.saturating_sub(begin) * 1000);
-            let access = match gate {
-                Gate::Receiver(host) => network.access_delay(*host, scenario),
-                _ => Span::ZERO,
+            let own = match gate {
+                Gate::Receiver(host) => network.own_propagation(*host, scenario),
+                _ => OwnPropagation::default(),
             };
             let gate = match gate {
                 Gate::Sender(host) => Gate::Sender(network.hosts[*host].group),
@@ -416,7 +416,7 @@ impl<'a> Player<'a> {
             {
                 written = file.write(at, passing.frame, passing.length);
             }
-            counts.on_passing(gate, &passing, at, access);
+            counts.on_passing(gate, &passing, at, own);
         });
         written?;
         match self.tap.missed() {

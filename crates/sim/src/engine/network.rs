@@ -150,7 +150,7 @@ impl NetworkState {
     /// Without links and flows.
     pub fn new(scenario: &Arc<Scenario>, records: bool) -> Self {
         let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());
-        let meter = GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::default() };
+        let meter = |spec| GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::new(spec) };
         Self {
             specs: scenario.links.clone().into(),
             agenda: Agenda::default(),
@@ -171,7 +171,7 @@ impl NetworkState {
             routes: Routes::new(scenario),
             ecmp: None,
             groups: scenario.flows.iter().map(|spec| Group::new(spec, scenario.links[spec.path[0]].host)).collect(),
-            group_meters: vec![meter; scenario.flows.len()],
+            group_meters: scenario.flows.iter().map(meter).collect(),
             transfer_table: records.then(TransferTable::default),
             phases: PhaseLog::new(scenario),
             events: 0,

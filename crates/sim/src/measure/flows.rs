@@ -3,6 +3,7 @@
 use super::call::CallResult;
 use super::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, SenderCounters};
 use super::media::MediaResult;
+use super::round_trips::PathTimes;
 use crate::traffic::client::Client;
 use crate::traffic::video::{PlaybackStats, VideoResult};
 use aqmlab_core::Time;
@@ -30,13 +31,15 @@ pub fn flow_results(
     let mut all = GroupMeter::default();
     groups.iter().for_each(|group| all.merge(group.meter));
     let counters = groups.iter().fold(SenderCounters::default(), |sum, group| sum.plus(group.counters));
+    let times: Vec<PathTimes> =
+        groups.iter().map(|group| PathTimes::of(&group.shares.iter().collect::<Vec<_>>(), group.meter)).collect();
     let of_all: Vec<&FlowShare> = groups.iter().flat_map(|group| &group.shares).collect();
     let results = scenario.flows.iter().zip(groups).enumerate().map(|(index, (spec, group))| {
         let call = spec.traffic.is_udp().then(|| CallResult::new(group.meter.sent, &group.meter.packet_delay));
         let facts = GroupFacts::new(&group.shares.iter().collect::<Vec<_>>(), group.meter, group.counters);
         (spec.name.clone(), FlowResult::of(&facts.with(call, video(index, clients, now), group.media.clone())))
     });
-    (results.collect(), FlowResult::of(&GroupFacts::new(&of_all, &all, counters)))
+    (results.collect(), FlowResult::of(&GroupFacts::of_all(&of_all, &all, counters, &times)))
 }
 
 /// Video result of a group's viewers, if it has any.

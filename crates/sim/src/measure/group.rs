@@ -4,11 +4,13 @@ use super::call::CallResult;
 use super::declared::measures;
 use super::media::MediaResult;
 use super::qoo;
+use super::round_trips::{OwnPropagation, PathTimes, RoundTrips};
 use super::slowdown::{SlowdownResult, Slowdowns};
 use super::spans::Spans;
 use crate::engine::phases::PhaseEntry;
 use crate::traffic::video::VideoResult;
 use aqmlab_core::{Span, Time};
+use aqmlab_scenario::{Distribution, FlowSpec};
 use aqmlab_tcp::Sender;
 
 measures! {
@@ -30,7 +32,8 @@ measures! {
         goodput_max: Option<f64>, "Goodput max" in RATE = group.goodputs.last().copied();
         /// Fairness of the flows' goodput, by Jain's index.
         ///
-        /// Of the flows that are active all the time; null if there is none, as with transfers.
+        /// Of the flows that are active all the time; of all groups together only long transfers count: TCP or QUIC with data
+        /// without end. Datagrams and what an application offers at a rate do not ask for a share. Null if there is none.
         jain: Option<f64>, "Jain" in INDEX, more = group.jain;
         /// Packets received, retransmissions included.
         ///
@@ -56,24 +59,25 @@ measures! {
         /// Half of the packets take at most this long.
         ///
         /// Percentiles are exact to 0.1 %.
-        packet_delay_p50: Option<f64>, "Packet delay median" in DELAY = group.delays[1];
+        packet_delay_p50: Option<f64>, "Packet delay median" in DELAY = group.delays[0];
         /// 95 % of the packets take at most this long.
-        packet_delay_p95: Option<f64>, "Packet delay p95" in DELAY = group.delays[3];
+        packet_delay_p95: Option<f64>, "Packet delay p95" in DELAY = group.delays[1];
         /// 99 % of the packets take at most this long.
-        packet_delay_p99: Option<f64>, "Packet delay p99" in DELAY = group.delays[4];
+        packet_delay_p99: Option<f64>, "Packet delay p99" in DELAY = group.delays[2];
         /// 99.9 % of the packets take at most this long.
-        packet_delay_p999: Option<f64>, "Packet delay p99.9" in DELAY = group.delays[5];
-        /// Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481).
+        packet_delay_p999: Option<f64>, "Packet delay p99.9" in DELAY = group.delays[3];
+        /// By so much 99 % of the packets exceed the least packet delay at most (RFC 5481).
         ///
-        /// The packet delay variation of section 4.2.
-        packet_delay_variation_p99: Option<f64>, "Delay variation p99" in DELAY, less =
-            group.delays[4].zip(group.delays[0]).map(|(p99, least)| p99 - least);
+        /// The packet delay variation of section 4.2. Flows that differ in round-trip propagation differ by no more than their
+        /// queues: what a flow's own access links add is taken off before the least delay of the group is looked for. Of several groups
+        /// each has a least delay of its own.
+        packet_delay_variation_p99: Option<f64>, "Delay variation p99" in DELAY, less = group.times.variation(0.99);
         /// Quality of Outcome of browsing over such a path, 0 to 100 (draft-ietf-ippm-qoo).
         ///
         /// The worse of two scores, each 100 up to what is perfect for the application and 0 from what is useless on: the latency that
         /// 90 % of the packets do not exceed (50 and 150 ms) and the share of packets lost (0.5 and 1 %), by the profile of LibreQoS 2.0. The
-        /// latency is the packet delay and half of the round-trip propagation: a way back without a queue. Lost are datagrams that
-        /// were not received, and segments that queues have dropped.
+        /// latency is the packet delay and half of the round-trip propagation of the packet's own flow: a way back without a queue. Lost are
+        /// datagrams that were not received, and segments that queues have dropped.
         qoo_web: Option<f64>, "QoO web" in SCORE, more = group.qoo(&qoo::WEB);
         /// Quality of Outcome of a video conference, 0 to 100.
         ///
@@ -89,10 +93,11 @@ measures! {
         qoo_backup: Option<f64>, "QoO backup" in SCORE, more = group.qoo(&qoo::BACKUP);
         /// Round trips a minute of its packets (RPM, draft-ietf-ippm-responsiveness).
         ///
-        /// 60 s over the mean of the 95 % shortest round trips: packet delay and half of the round-trip propagation, a way back
-        /// without a queue. Of a group that loads the path this is the draft's loaded responsiveness, of a sparse one beside it the
+        /// 60 s over the mean of the 95 % shortest round trips: packet delay and half of the round-trip propagation of the packet's
+        /// own flow, a way back without a queue. Of a group that loads the path this is the draft's loaded responsiveness, of a sparse one beside it the
         /// foreign one; the draft's responsiveness is the mean of the two. Its probes measure with handshakes and requests.
-        rpm: Option<f64>, "RPM" in COUNT, more = group.rpm();
+        rpm: Option<f64>, "RPM" in COUNT, more =
+            group.times.trimmed_round_trip().and_then(qoo::rpm);
         /// Mean time from the first transmission of a segment to its arrival.
         ///
         /// The packet delay, retransmissions included, of Li et al. (2014), section 3.1: of each segment received, once. It does
@@ -149,7 +154,7 @@ measures! {
 }
 
 /// Shares of the packets whose delay is asked for.
-const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.95, 0.99, 0.999];
+const SHARES: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
 
 /// The phases of each flow of a group.
 pub type PhaseTable = Vec<Vec<PhaseEntry>>;
@@ -160,6 +165,8 @@ pub struct FlowShare {
     pub goodput: f64,
     /// It sends from the end of the warm-up to the end of the run.
     pub always_active: bool,
+    /// It is a transfer without end.
+    pub is_long: bool,
     /// Data packets that queues have dropped.
     pub dropped: u64,
     /// Round-trip propagation.
@@ -177,8 +184,8 @@ pub struct GroupFacts<'a> {
     goodput: f64,
     jain: Option<f64>,
     dropped: u64,
-    /// Half of the flows' mean round-trip propagation, s.
-    way_back: f64,
+    /// Of its packets.
+    times: PathTimes,
     /// Retransmissions included.
     segment_delay: Spans,
     /// Packet delay that these shares of the packets do not exceed.
@@ -193,18 +200,36 @@ pub struct GroupFacts<'a> {
 impl<'a> GroupFacts<'a> {
     /// `shares`: of each flow of the group.
     pub fn new(shares: &[&FlowShare], meter: &'a GroupMeter, counters: SenderCounters) -> Self {
+        let compared = shares.iter().filter(|share| share.always_active);
+        let times = PathTimes::of(shares, meter);
+        Self::with_fairness(compared.map(|share| share.goodput), shares, meter, counters, times)
+    }
+
+    /// Of all groups: with the times of each.
+    pub fn of_all(shares: &[&FlowShare], meter: &'a GroupMeter, counters: SenderCounters, times: &[PathTimes]) -> Self {
+        let compared = shares.iter().filter(|share| share.always_active && share.is_long);
+        let goodputs = compared.map(|share| share.goodput);
+        Self::with_fairness(goodputs, shares, meter, counters, PathTimes::union(times))
+    }
+
+    fn with_fairness(
+        compared: impl Iterator<Item = f64> + Clone,
+        shares: &[&FlowShare],
+        meter: &'a GroupMeter,
+        counters: SenderCounters,
+        times: PathTimes,
+    ) -> Self {
         let mut goodputs: Vec<f64> = shares.iter().map(|share| share.goodput).collect();
         let goodput = goodputs.iter().sum();
         goodputs.sort_by(f64::total_cmp);
-        let always_active = shares.iter().filter(|share| share.always_active);
         Self {
             meter,
             counters,
             goodput,
             goodputs,
-            jain: jain(always_active.map(|share| share.goodput)),
+            jain: jain(compared),
             dropped: shares.iter().map(|share| share.dropped).sum(),
-            way_back: shares.iter().map(|share| share.rtt.seconds()).sum::<f64>() / shares.len().max(1) as f64 / 2.0,
+            times,
             segment_delay: meter.segment_delay(),
             delays: meter.packet_delay.quantiles(SHARES),
             completions: meter.completion.quantiles([0.5, 0.95, 0.99]),
@@ -219,14 +244,9 @@ impl<'a> GroupFacts<'a> {
         if sent > 0 { self.dropped as f64 / sent as f64 } else { 0.0 }
     }
 
-    fn rpm(&self) -> Option<f64> {
-        qoo::rpm(qoo::trimmed(&self.meter.packet_delay)? + self.way_back)
-    }
-
     fn qoo(&self, profile: &qoo::QooProfile) -> Option<f64> {
-        let delay = self.delays[SHARES.iter().position(|share| *share == profile.percentile)?]?;
         let loss_ratio = self.call.as_ref().map_or_else(|| self.drop_ratio(), |call| call.loss_ratio);
-        Some(profile.score(delay + self.way_back, loss_ratio))
+        Some(profile.score(self.times.round_trip(profile.percentile)?, loss_ratio))
     }
 
     /// With what only groups of some kinds have.
@@ -339,6 +359,8 @@ pub struct GroupMeter {
     pub receipts: Option<Receipts>,
     /// Source to destination of one transmission.
     pub packet_delay: Spans,
+    /// The same with what each flow adds by itself, where flows differ in that.
+    pub round_trips: Option<Box<RoundTrips>>,
     /// Datagrams sent.
     pub sent: u64,
     /// Packets received with a congestion mark.
@@ -427,11 +449,26 @@ impl SenderCounters {
 }
 
 impl GroupMeter {
-    /// A packet that counts, source to destination.
+    /// Of a group of flows before the first packet.
+    pub fn new(spec: &FlowSpec) -> Self {
+        let differ = !matches!(spec.rtt, Distribution::Fixed(_));
+        Self { round_trips: differ.then(Box::default), ..Self::default() }
+    }
+
+    /// Its flows differ in propagation from now on; so far each has added `own`.
+    pub fn tell_apart(&mut self, own: OwnPropagation) {
+        let delays = self.packet_delay.histogram();
+        self.round_trips.get_or_insert_with(|| Box::new(RoundTrips::after(delays, own)));
+    }
+
+    /// A packet that counts, source to destination; its flow adds `own` to its delay.
     #[inline(always)]
-    pub fn count(&mut self, delay: Span, is_marked: bool) {
+    pub fn count(&mut self, delay: Span, is_marked: bool, own: impl FnOnce() -> OwnPropagation) {
         self.packet_delay.add(delay);
         self.marked += u64::from(is_marked);
+        if let Some(round_trips) = &mut self.round_trips {
+            round_trips.add(delay, own());
+        }
     }
 
     /// It had been sent before. `segment`: how long ago it was sent first, unless it is a duplicate.
@@ -455,6 +492,9 @@ impl GroupMeter {
         self.ended = self.ended.plus(other.ended);
         self.before = self.before.plus(other.before);
         self.packet_delay.merge(&other.packet_delay);
+        if let (Some(own), Some(others)) = (&mut self.round_trips, &other.round_trips) {
+            own.merge(others);
+        }
         self.resent.merge(&other.resent);
         self.marked += other.marked;
         self.completion.merge(&other.completion);
@@ -475,6 +515,23 @@ mod tests {
         Time::ZERO + Span::from_seconds(seconds)
     }
 
+    /// Where flows do not differ in propagation nobody asks for it.
+    fn alike() -> OwnPropagation {
+        unreachable!("flows are alike")
+    }
+
+    #[test]
+    fn a_ping_is_no_long_transfer() {
+        let share = |goodput, is_long| FlowShare { goodput, always_active: true, is_long, dropped: 0, rtt: Span::ZERO };
+        let transfers: Vec<FlowShare> = (0..20).map(|_| share(5e6, true)).collect();
+        let ping = share(3e4, false);
+        let all: Vec<&FlowShare> = transfers.iter().chain([&ping]).collect();
+        let (meter, none) = (GroupMeter::default(), SenderCounters::default());
+        assert_eq!(GroupFacts::of_all(&all, &meter, none, &[]).jain, Some(1.0));
+        assert_eq!(GroupFacts::of_all(&[&ping], &meter, none, &[]).jain, None);
+        assert_eq!(GroupFacts::new(&[&ping, &ping], &meter, none).jain, Some(1.0), "a group's flows are of a kind");
+    }
+
     #[test]
     fn jain_by_hand() {
         assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
@@ -490,7 +547,7 @@ mod tests {
         assert_eq!(meter.segment_delay().mean(), None);
         // Two segments of 40 ms, one of 50 ms that was sent 200 ms before, and a duplicate of 90 ms.
         for (delay, resent) in [(40, None), (40, None), (50, Some(Some(250))), (90, Some(None))] {
-            meter.count(ms(delay), false);
+            meter.count(ms(delay), false, alike);
             resent.into_iter().for_each(|segment| meter.count_resent(ms(delay), segment.map(ms)));
         }
         let delay = meter.segment_delay();
@@ -503,8 +560,9 @@ mod tests {
     fn quality_of_outcome_takes_the_share_of_the_packets_that_its_profile_says() {
         // 20 ms one way, but 8 of 100 packets 80 ms; 20 ms back. At 90 % 40 ms, perfect; at 95 % 100 ms, of no use to a game.
         let mut meter = GroupMeter::default();
-        (0..100).for_each(|n| meter.count(Span::from_millis(if n < 8 { 80 } else { 20 }), false));
-        let share = FlowShare { goodput: 0.0, always_active: true, dropped: 0, rtt: Span::from_millis(40) };
+        (0..100).for_each(|n| meter.count(Span::from_millis(if n < 8 { 80 } else { 20 }), false, alike));
+        let share =
+            FlowShare { goodput: 0.0, always_active: true, is_long: true, dropped: 0, rtt: Span::from_millis(40) };
         let facts = GroupFacts::new(&[&share], &meter, SenderCounters::default());
         assert_eq!(facts.qoo(&qoo::WEB), Some(100.0));
         assert!(facts.qoo(&qoo::GAMING).unwrap() < 0.2, "percentiles are exact to 0.1 %");
@@ -515,18 +573,22 @@ mod tests {
     fn rpm_by_hand() {
         // 40 ms one way and 10 ms back, 50 ms: 1200 a minute. The packet in twenty that takes a second is left out.
         let mut meter = GroupMeter::default();
-        (0..20).for_each(|n| meter.count(Span::from_millis(if n == 7 { 1000 } else { 40 }), false));
-        let share = FlowShare { goodput: 0.0, always_active: true, dropped: 0, rtt: Span::from_millis(20) };
-        let rpm = GroupFacts::new(&[&share], &meter, SenderCounters::default()).rpm().unwrap();
-        assert!((rpm - 1200.0).abs() < 1.2, "{rpm}");
-        assert_eq!(GroupFacts::new(&[], &GroupMeter::default(), SenderCounters::default()).rpm(), None);
+        (0..20).for_each(|n| meter.count(Span::from_millis(if n == 7 { 1000 } else { 40 }), false, alike));
+        let share =
+            FlowShare { goodput: 0.0, always_active: true, is_long: true, dropped: 0, rtt: Span::from_millis(20) };
+        let rpm = |shares: &[&FlowShare], meter: &GroupMeter| {
+            FlowResult::of(&GroupFacts::new(shares, meter, SenderCounters::default())).rpm
+        };
+        let found = rpm(&[&share], &meter).unwrap();
+        assert!((found - 1200.0).abs() < 1.2, "{found}");
+        assert_eq!(rpm(&[], &GroupMeter::default()), None);
     }
 
     #[test]
     fn drops_are_a_share_of_what_was_sent() {
         let mut meter = GroupMeter::default();
-        (0..6).for_each(|_| meter.count(Span::from_millis(40), false));
-        let share = |dropped| FlowShare { goodput: 0.0, always_active: true, dropped, rtt: Span::ZERO };
+        (0..6).for_each(|_| meter.count(Span::from_millis(40), false, alike));
+        let share = |dropped| FlowShare { goodput: 0.0, always_active: true, is_long: true, dropped, rtt: Span::ZERO };
         let (first, second) = (share(1), share(2));
         let facts = GroupFacts::new(&[&first, &second], &meter, SenderCounters::default());
         assert_eq!((facts.dropped, facts.drop_ratio()), (3, 3.0 / 9.0));

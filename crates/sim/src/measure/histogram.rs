@@ -105,6 +105,23 @@ impl Histogram {
         self.recent.len = 0;
     }
 
+    /// Another of the same values, each moved.
+    pub fn moved(&self, to: impl Fn(Span) -> Span) -> Histogram {
+        let mut moved = Histogram::default();
+        for (from, more) in self.counted().stored().filter(|(_, count)| *count > 0) {
+            let bin = bin(to(Span::from_nanos(middle(from) as u64)).0 / 1000);
+            moved.counts.grow(bin + 1);
+            moved.counts[bin] = moved.counts[bin].saturating_add(more);
+        }
+        moved
+    }
+
+    /// Values in seconds, ascending, each with the number of those that it stands for, which it is within 0.1 % of.
+    pub fn values(&self) -> impl Iterator<Item = (f64, u64)> {
+        let counts: Vec<_> = self.counted().stored().filter(|(_, count)| *count > 0).collect();
+        counts.into_iter().map(|(bin, count)| (middle(bin) * 1e-9, u64::from(count)))
+    }
+
     /// Counts up to the greatest value.
     fn used(&self) -> Vec<u32> {
         let mut counts: Vec<u32> = self.counted().rows().collect();
@@ -125,20 +142,6 @@ impl Histogram {
             let (bin, _) = reach(bins, below, wanted)?;
             Some(middle((octave << BITS) + bin) * 1e-9)
         })
-    }
-
-    /// Mean of the least values, so many of all, in seconds; `None` without a value.
-    pub fn trimmed_mean(&self, share: f64) -> Option<f64> {
-        let counts = self.counted();
-        let all: u64 = counts.stored().map(|(_, count)| u64::from(count)).sum();
-        let kept = (share * all as f64).ceil();
-        let (mut left, mut total) = (kept, 0.0);
-        for (bin, count) in counts.stored() {
-            let taken = f64::from(count).min(left);
-            total += taken * middle(bin);
-            left -= taken;
-        }
-        (kept > 0.0).then(|| total / kept * 1e-9)
     }
 
     /// The distribution as a polyline: values in seconds, and the share of all that do not exceed each. Neighbouring bins

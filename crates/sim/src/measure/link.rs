@@ -12,8 +12,9 @@ measures! {
     pub struct LinkResult from link: LinkFacts<'_> {
         /// Bits sent, headers included, over what the link could have carried.
         ///
-        /// That is the share of the time in which the transmitter was busy. On a link that follows a trace: bytes sent
-        /// over those of the opportunities; the wait for one is not use.
+        /// At one rate that is the share of the time in which the transmitter was busy. Where the rate varies, a second at a
+        /// high rate counts for more than one at a low rate, and a packet under way goes on at the rate at which it began. On a
+        /// link that follows a trace: bytes sent over those of the opportunities; the wait for one is not use.
         utilisation: f64, "Utilisation" in SHARE, more = link.used.utilisation;
         /// Capacity: the mean rate at which the link could have sent.
         ///
@@ -217,12 +218,32 @@ pub struct LinkUsage {
     pub sent: u64,
     /// Amount that could have been carried.
     pub capacity: u64,
+    /// The same in bits.
+    pub bits: CapacityBits,
+    /// Number of the rate at which it sends, of those that it has had; odd while a packet goes on at the one before.
+    pub rate: u32,
+}
+
+/// Bits that a link could have carried, those that it has, and those that it could have while it sent nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CapacityBits {
+    /// At the rate of the moment.
+    pub all: f64,
+    /// Each packet at the rate at which it began.
+    pub sent: f64,
+    /// At the rate of the moment.
+    pub unused: f64,
 }
 
 impl LinkUsage {
-    /// Share of what it could have carried since `mark` that it has; 0 where that was nothing.
+    /// Share of the bits that it could have carried since `mark` that it has; 0 where that was nothing. At one rate that is the
+    /// share of its own unit, which is exact.
     pub fn share_since(self, mark: LinkUsage) -> f64 {
-        (self.sent - mark.sent) as f64 / (self.capacity - mark.capacity).max(1) as f64
+        if self.rate == mark.rate {
+            return (self.sent - mark.sent) as f64 / (self.capacity - mark.capacity).max(1) as f64;
+        }
+        let (sent, all) = (self.bits.sent - mark.bits.sent, self.bits.all - mark.bits.all);
+        if all > 0.0 { (sent / all).clamp(0.0, 1.0) } else { 0.0 } // a packet goes on at its rate where the link's has fallen
     }
 }
 
@@ -389,7 +410,12 @@ impl LinkMeter {
     /// Usage so far: the time for which the transmitter was busy, of all time, ps.
     pub fn usage(&self, now: Time) -> LinkUsage {
         let busy = self.busy.0 - self.busy_until.since(now).0;
-        LinkUsage { sent: busy, capacity: now.0 }
+        LinkUsage { sent: busy, capacity: now.0, ..LinkUsage::default() }
+    }
+
+    /// The end of the transmission that began last.
+    pub fn busy_until(&self) -> Time {
+        self.busy_until
     }
 
     /// Time for which metrics have counted.

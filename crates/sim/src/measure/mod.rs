@@ -12,6 +12,7 @@ pub mod media;
 mod pcap;
 pub mod qoo;
 pub mod result;
+pub mod round_trips;
 pub mod settling;
 mod shape;
 pub mod slowdown;

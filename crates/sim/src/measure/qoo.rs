@@ -1,8 +1,6 @@
 //! Measures of what users feel: Quality of Outcome, how near a network comes to what an application asks for (draft-ietf-ippm-qoo-06, section 7.1),
 //! and round trips a minute (RPM, draft-ietf-ippm-responsiveness).
 
-use super::spans::Spans;
-
 /// Requirements of an application: from where on it works perfectly, and from where on it is of no use.
 pub struct QooProfile {
     /// Share of the packets whose latency counts.
@@ -32,11 +30,6 @@ impl QooProfile {
     pub fn score(&self, latency: f64, loss_ratio: f64) -> f64 {
         component(latency, self.latency).min(component(loss_ratio, self.loss))
     }
-}
-
-/// Mean of the 95 % shortest of these, s: the draft's trimmed mean.
-pub fn trimmed(delays: &Spans) -> Option<f64> {
-    delays.trimmed_mean(0.95)
 }
 
 /// Round trips a minute, each of which takes so long, s.

@@ -65,9 +65,9 @@ impl Spans {
         self.histogram.quantiles(shares)
     }
 
-    /// Mean of the shortest spans, so many of all, to 0.1 %, in seconds; `None` without a sample.
-    pub fn trimmed_mean(&self, share: f64) -> Option<f64> {
-        self.histogram.trimmed_mean(share)
+    /// Counts of the spans by their length.
+    pub fn histogram(&self) -> &Histogram {
+        &self.histogram
     }
 
     /// Spans, in seconds, and the share of the sample that does not exceed each (see [`Histogram::distribution`]).
@@ -92,18 +92,6 @@ impl Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_trimmed_mean_leaves_out_the_longest() {
-        let mut spans = Spans::default();
-        assert_eq!(spans.trimmed_mean(0.95), None);
-        // 10, 20, ... 200 ms: without the last, 1900/19 = 100 ms; of half of them 55 ms.
-        (1..=20).for_each(|n| spans.add(Span::from_millis(10 * n)));
-        for (share, ms) in [(0.95, 100.0), (0.5, 55.0), (1.0, 105.0)] {
-            let mean = 1e3 * spans.trimmed_mean(share).unwrap();
-            assert!((mean / ms - 1.0).abs() < 0.001, "{mean} is not {ms}");
-        }
-    }
 
     #[test]
     fn some_spans_take_the_place_of_others() {

@@ -52,7 +52,7 @@ impl Deliveries {
         let capacity = self.bytes(whole, passed);
         let taken = self.bytes(self.began.0 / self.period.0, self.next as u64) - u64::from(self.left);
         let to_come = taken.saturating_sub(capacity);
-        LinkUsage { sent: self.sent - to_come, capacity }
+        LinkUsage { sent: self.sent - to_come, capacity, ..LinkUsage::default() }
     }
 
     /// Bytes that so many whole repetitions and further opportunities carry.

@@ -401,7 +401,7 @@ impl Flow {
         let received = self.egress(packet.size, &path, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
-            meter.count(received.since(sent_at), ecn == Ecn::Ce);
+            meter.count(received.since(sent_at), ecn == Ecn::Ce, || path.way.own_propagation(self.route()));
             if is_resent {
                 meter.count_resent(received.since(sent_at), self.segment_delay(*packet, received));
             }

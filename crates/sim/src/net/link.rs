@@ -1,6 +1,6 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
-use crate::measure::link::{CapacityUse, LinkFacts, LinkMeter, LinkResult, LinkUsage};
+use crate::measure::link::{CapacityBits, CapacityUse, LinkFacts, LinkMeter, LinkResult, LinkUsage};
 use crate::measure::losses::LossMeter;
 use crate::measure::settling::Stage;
 use crate::net::WirePacket;
@@ -54,10 +54,10 @@ pub struct Link<P = Packet> {
     clear_at: Time,
     /// Usage when metrics began to count.
     usage_before: LinkUsage,
-    /// Bits at earlier rates, and its usage when the present one began.
-    bits: (CapacityBits, LinkUsage),
-    /// Bits when metrics began to count.
-    bits_before: CapacityBits,
+    /// Usage when the present rate began.
+    usage_at_change: LinkUsage,
+    /// The rate and the end of the packet that was under way then.
+    straddling: (Rate, Time),
     /// What keeps it from beginning, if there is anything.
     gate: Option<Box<LinkGate>>,
     /// Packets offered until then.
@@ -86,13 +86,6 @@ pub struct Link<P = Packet> {
     given_up: u64,
     /// Packets that the queue of a host has dropped after they had joined; empty between two calls.
     pub removed: Vec<Packet>,
-}
-
-/// Bits that a link could have carried, and of them those that it did not.
-#[derive(Clone, Copy, Default)]
-struct CapacityBits {
-    all: f64,
-    unused: f64,
 }
 
 /// Packets offered to a link, and what became of them at once or later.
@@ -146,8 +139,8 @@ impl<P: WirePacket> Link<P> {
             sending: None,
             clear_at: Time::ZERO,
             usage_before: LinkUsage::default(),
-            bits: Default::default(),
-            bits_before: CapacityBits::default(),
+            usage_at_change: LinkUsage::default(),
+            straddling: (spec.rate, Time::ZERO),
             gate,
             before_restart: Offered::default(),
             salt,
@@ -375,7 +368,10 @@ impl<P: WirePacket> Link<P> {
 
     /// The next packet after now is the first at this rate.
     pub fn set_rate(&mut self, rate: Rate, now: Time) {
-        self.bits = (self.capacity_bits(now), self.usage(now));
+        self.usage_at_change = LinkUsage { rate: self.usage_at_change.rate + 2, ..self.usage(now) };
+        if self.straddling.1 <= now {
+            self.straddling = (self.rate(), self.meter.busy_until());
+        }
         self.transmission = (0, Span::ZERO);
         self.queue.set_rate(rate);
     }
@@ -413,7 +409,7 @@ impl<P: WirePacket> Link<P> {
         self.meter.restart(self.queue.len(), now);
         self.losses.iter_mut().for_each(|losses| losses.restart());
         self.given_up = 0;
-        (self.usage_before, self.bits_before) = (self.usage(now), self.capacity_bits(now));
+        self.usage_before = self.usage(now);
     }
 
     /// Packets offered since the beginning.
@@ -428,25 +424,37 @@ impl<P: WirePacket> Link<P> {
 
     /// Usage since the beginning: bytes of the opportunities of a trace, otherwise time.
     pub fn usage(&self, now: Time) -> LinkUsage {
-        match &self.deliveries {
+        let present = match &self.deliveries {
             Some(trace) => trace.usage(now),
             None => self.meter.usage(now),
-        }
+        };
+        let LinkUsage { bits: before, rate, .. } = self.usage_at_change;
+        let rate = rate + u32::from(self.straddling.1 > now);
+        let more = (present.capacity - self.usage_at_change.capacity) as f64;
+        let sent = (present.sent - self.usage_at_change.sent) as f64;
+        let unit = if self.deliveries.is_some() { 8.0 } else { 1e-12 * self.rate().0 };
+        let (old, earlier) = self.straddled(now);
+        let bits = CapacityBits {
+            all: before.all + unit * more,
+            sent: before.sent + unit * (sent - old) + earlier * old,
+            unused: before.unused + unit * (more - sent).max(0.0),
+        };
+        LinkUsage { bits, rate, ..present }
     }
 
-    /// Bits that it could have carried since the beginning, and has not.
-    fn capacity_bits(&self, now: Time) -> CapacityBits {
-        let ((before, mark), present) = (self.bits, self.usage(now));
-        let unit = if self.deliveries.is_some() { 8.0 } else { 1e-12 * self.rate().0 };
-        let (more, sent) = ((present.capacity - mark.capacity) as f64, (present.sent - mark.sent) as f64);
-        CapacityBits { all: before.all + unit * more, unused: before.unused + unit * (more - sent).max(0.0) }
+    /// Of the time since the rate changed, that in which a packet from before was under way, ps, and the bits of it in one.
+    fn straddled(&self, now: Time) -> (f64, f64) {
+        let ((rate, end), since) = (self.straddling, self.usage_at_change.capacity);
+        let old = if self.deliveries.is_some() { 0 } else { end.min(now).0.saturating_sub(since) };
+        (old as f64, 1e-12 * rate.0)
     }
 
     /// What it has made of its capacity since the warm-up.
     fn capacity_use(&self, now: Time) -> CapacityUse {
-        let (bits, before, seconds) = (self.capacity_bits(now), self.bits_before, self.meter.counted(now).seconds());
+        let (usage, seconds) = (self.usage(now), self.meter.counted(now).seconds());
+        let (bits, before) = (usage.bits, self.usage_before.bits);
         CapacityUse {
-            utilisation: self.utilisation(now),
+            utilisation: usage.share_since(self.usage_before),
             capacity: (bits.all - before.all) / seconds,
             unused: (bits.unused - before.unused).max(0.0) / seconds,
         }

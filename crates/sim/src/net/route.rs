@@ -1,6 +1,7 @@
 //! A flow's path compiled to delays and queues: only queues make events, everything between is one delay.
 
 use crate::calendar::Lane;
+use crate::measure::round_trips::OwnPropagation;
 use crate::net::packet::AT_SENDER;
 use aqmlab_core::Span;
 use aqmlab_scenario::{Branch, FlowSpec, LinkSpec, Scenario};
@@ -177,6 +178,11 @@ impl Way {
     fn access(&self, route: Route) -> (u64, u64) {
         let spare = route.rtt.0.saturating_sub(self.own.0); // a lognormal tail may fall below the path itself
         (spare / 2, spare - spare / 2)
+    }
+
+    /// What a flow adds to the delay of its packets by itself.
+    pub fn own_propagation(&self, route: Route) -> OwnPropagation {
+        OwnPropagation { there: Span(self.access(route).0), back: Span(route.rtt.max(self.own).0 / 2) }
     }
 
     /// From the end of the sender's access link to the first queue.

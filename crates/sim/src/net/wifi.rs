@@ -29,6 +29,8 @@ pub struct Cell {
     /// Station of each flow, where the access point has one queue for all of them.
     station_of: Vec<u16>,
     senders: Vec<FrameOnAir>,
+    /// A single frame is on the air, and has not arrived yet.
+    is_arriving: bool,
     /// What waits for the access point at most, where stations have queues of their own.
     room: Option<Limit>,
     /// While nobody sends: the time of slot 0.
@@ -103,6 +105,7 @@ impl Cell {
             first: wifi.first(),
             station_of: Vec::new(),
             senders: Vec::new(),
+            is_arriving: false,
             room: matches!(wifi.queues, CellQueues::Stations { .. }).then_some(room),
             slot_zero: Time::ZERO + wifi.channel.aifs,
             due: Time::NEVER,
@@ -171,10 +174,13 @@ impl Cell {
         }
     }
 
-    /// Does what is due: somebody begins to send, or all who do end.
+    /// Does what is due: somebody begins to send, a frame arrives, or the exchange of all who send is over.
     pub fn go_on(&mut self, links: &mut impl IndexMut<usize, Output = Link>, now: Time) {
         if self.senders.is_empty() {
             self.begin(links, now);
+        } else if std::mem::take(&mut self.is_arriving) {
+            self.land();
+            self.due = now + self.acknowledgement();
         } else {
             self.end(links, now);
             self.contend(now);
@@ -224,7 +230,21 @@ impl Cell {
             let station = if at == ACCESS_POINT { outlet } else { at - 1 };
             self.senders.push(FrameOnAir { radio: at, station, duration });
         }
-        self.due = end + self.channel.sifs + self.channel.block_ack;
+        self.is_arriving = self.senders.len() == 1;
+        self.due = if self.is_arriving { end } else { end + self.acknowledgement() };
+    }
+
+    /// Time from the end of a frame to that of its block ACK.
+    fn acknowledgement(&self) -> Span {
+        self.channel.sifs + self.channel.block_ack
+    }
+
+    /// A frame that nothing collides with ends: its MPDUs arrive, but for errors.
+    fn land(&mut self) {
+        let Self { radios, senders, errors, received, .. } = self;
+        let radio = &mut radios[senders[0].radio];
+        let error = radio.error();
+        radio.land(|| error == 0.0 || (error < 1.0 && errors.uniform() >= error), received);
     }
 
     /// The exchange is over: who has sent gets a block ACK, or none.
@@ -233,15 +253,14 @@ impl Cell {
         let collides = senders.len() > 1;
         self.slot_zero = now + self.channel.aifs;
         for FrameOnAir { radio: at, station, duration } in senders.drain(..) {
-            let airtime = if collides { duration } else { duration + self.channel.sifs + self.channel.block_ack };
+            let airtime = if collides { duration } else { duration + self.acknowledgement() };
             if at == ACCESS_POINT || !collides {
                 self.radios[ACCESS_POINT].charge(station, airtime);
             }
-            let Self { radios, errors, received, lost, meters, .. } = self;
+            let Self { radios, received, lost, meters, .. } = self;
             let radio = &mut radios[at];
-            let error = if collides { 1.0 } else { radio.error() };
             let sent = radio.ready[0].mpdus.len() as u64;
-            let failed = radio.settle(|| error == 0.0 || (error < 1.0 && errors.uniform() >= error), received, lost);
+            let failed = radio.settle(received, lost);
             meters[station] = meters[station].plus(AirMeter { airtime, aggregates: 1, mpdus: sent, failed });
             radio.draw_backoff();
             self.prepare(at, links, now);

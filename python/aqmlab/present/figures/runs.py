@@ -77,7 +77,7 @@ def p_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
 
 
 def utilisation_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
-    """Return a panel of the share of the time in which a link is busy in `runs`, by scheme."""
+    """Return a panel of the share that a link carries of what it could in `runs`, by scheme."""
     shares = [100 * run.links[link].utilisation for run in runs.values()]
     remark = f"mean {shares[0]:.1f} %" if len(shares) == 1 else ""
     return Panel(name, remark, _curves(runs, link, "utilisation"), "both" if len(shares) == 1 else "mean")

@@ -168,7 +168,7 @@ def cdf(found: Findings, case: Case, delays: Runs) -> Distributions:
 
 
 def utilisation(found: Findings, case: Case, series: Runs) -> OverTime:
-    """Return the panels of the share of the time in which the link is busy, one a scheme."""
+    """Return the panels of the share that the link carries of what it could, one a scheme."""
     panels = []
     for scheme in found.schemes:
         if run := series.get((case, scheme)):

@@ -18,7 +18,7 @@ from aqmlab.study.paper import Figure, PaperTable
 from aqmlab.study.reproduction import Reproduction, all_json
 
 FIGURE_CAPTIONS = CAPTIONS | {
-    "utilisation": "Share of the time in which the link is busy, seed 1: pale as sampled, dark the mean over 1 s.",
+    "utilisation": "Share of what the link could have carried, seed 1: pale as sampled, dark the mean over 1 s.",
     "sweep": "Means over the seeds with their 95 % intervals, none for a single seed.",
     "bars": "Means over scenarios and seeds with their 95 % intervals, none for a single seed.",
     "sensitivity": "Each parameter alone, multiplied by the value on the abscissa; means over the seeds.",

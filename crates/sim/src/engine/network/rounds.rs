@@ -296,7 +296,7 @@ impl NetworkState {
             routes: self.routes.clone(),
             ecmp: self.ecmp.clone(),
             groups: self.groups.clone(),
-            group_meters: vec![GroupMeter::default(); self.groups.len()],
+            group_meters: self.scenario.flows.iter().map(GroupMeter::new).collect(),
             transfer_table: self.transfer_table.clone(),
             phases: None,
             measured: self.measured.clone(),

@@ -217,6 +217,11 @@ impl Simulation {
     fn set_rtt(&mut self, group: usize, law: Distribution<Span>) {
         let scenario = self.scenario.clone();
         let streams = MemberStreams::new(self.options.seed, &scenario.flows[group]);
+        if let Distribution::Fixed(before) = self.rtts[group] {
+            let NetworkState { routes, group_meters, .. } = &mut self.network;
+            let way = &routes.ways[routes.way(group, 0) as usize];
+            group_meters[group].tell_apart(way.own_propagation(routes.of(group, before)));
+        }
         for i in 0..self.members[group].len() {
             let rtt = law.draw(i, &mut streams.rtt.of(i as u64));
             let flow = match self.members[group][i].kind {

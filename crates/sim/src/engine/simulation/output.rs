@@ -194,7 +194,7 @@ impl Simulation {
                 MemberKind::Client(client) => {
                     let rtt = self.network.clients[client as usize].peer.rtt;
                     let (goodput, dropped) = of_client[client as usize];
-                    return FlowShare { goodput, always_active: false, dropped, rtt };
+                    return FlowShare { goodput, always_active: false, is_long: false, dropped, rtt };
                 }
             };
             let flow = &self.network.flows[index as usize];
@@ -209,7 +209,7 @@ impl Simulation {
                 _ => bits * f64::from(flow.receiver.delivered),
             };
             let dropped = dropped_of(index);
-            FlowShare { goodput, always_active, dropped, rtt: flow.rtt }
+            FlowShare { goodput, always_active, is_long: spec.traffic.is_long(), dropped, rtt: flow.rtt }
         };
         self.members[group].iter().map(share).collect()
     }

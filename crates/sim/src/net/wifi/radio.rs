@@ -25,6 +25,8 @@ pub struct Mpdu {
     sequence: u32,
     /// Times that it was sent.
     tries: u32,
+    /// It has arrived.
+    has_arrived: bool,
 }
 
 /// An A-MPDU.
@@ -373,7 +375,7 @@ impl Radio {
             bytes += size;
             of.held.pop_front();
             self.held -= 1;
-            mpdus.push(Mpdu { packet, since, sequence: of.window.expect(), tries: 0 });
+            mpdus.push(Mpdu { packet, since, sequence: of.window.expect(), tries: 0, has_arrived: false });
         }
         self.relist(outlet, links, now);
         if mpdus.is_empty() {
@@ -412,34 +414,42 @@ impl Radio {
         Some((*outlet, duration))
     }
 
-    /// The present aggregate has been sent. MPDUs of which `arrives` says so are received; others are sent again or, after so many
-    /// retries, given up. Without any that arrives there is no block ACK: the aggregate stays, and the window doubles. Returns the
-    /// number of those that did not arrive.
-    pub fn settle(
-        &mut self,
-        mut arrives: impl FnMut() -> bool,
-        received: &mut Vec<Packet>,
-        lost: &mut Vec<(usize, Packet)>,
-    ) -> u64 {
+    /// The frame of the present aggregate ends: MPDUs of which `arrives` says so are received. The sender does not know yet.
+    pub fn land(&mut self, mut arrives: impl FnMut() -> bool, received: &mut Vec<Packet>) {
+        let Some(aggregate) = self.ready.front_mut() else { return };
+        let window = &mut self.outlets[aggregate.outlet].window;
+        for mpdu in &mut aggregate.mpdus {
+            mpdu.has_arrived = arrives();
+            if mpdu.has_arrived {
+                window.resolve(mpdu.sequence, Some(mpdu.packet));
+            }
+        }
+        window.release(received);
+    }
+
+    /// The exchange of the present aggregate is over. MPDUs that have not arrived are sent again or, after so many retries, given up.
+    /// Without any that has there was no block ACK: the aggregate stays, and the window doubles. Returns the number of those that did
+    /// not arrive.
+    pub fn settle(&mut self, received: &mut Vec<Packet>, lost: &mut Vec<(usize, Packet)>) -> u64 {
         let Some(mut aggregate) = self.ready.pop_front() else { return 0 };
         let (at, all, mut failed) = (aggregate.outlet, aggregate.mpdus.len(), 0);
         let Self { outlets, pending, retries, .. } = self;
         let of = &mut outlets[at];
         aggregate.mpdus.retain(|mpdu| {
-            let is_received = arrives();
-            failed += u64::from(!is_received);
-            let is_over = is_received || mpdu.tries > *retries;
+            failed += u64::from(!mpdu.has_arrived);
+            let is_over = mpdu.has_arrived || mpdu.tries > *retries;
             if is_over {
                 let airtime = of.time(on_air(&mpdu.packet));
                 (of.pending, *pending) = (Span(of.pending.0 - airtime.0), Span(pending.0 - airtime.0));
-                of.window.resolve(mpdu.sequence, is_received.then_some(mpdu.packet));
-                if !is_received {
+                if !mpdu.has_arrived {
+                    of.window.resolve(mpdu.sequence, None);
                     lost.push((of.link, mpdu.packet));
                 }
             }
             !is_over
         });
         of.window.release(received);
+        of.window.advance();
         if failed == all as u64 && !aggregate.mpdus.is_empty() {
             aggregate.bytes = aggregate.mpdus.iter().map(|mpdu| on_air(&mpdu.packet)).sum();
             self.window = (2 * self.window + 1).min(self.windows[1]);

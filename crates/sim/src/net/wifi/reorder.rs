@@ -9,8 +9,8 @@ enum Slot {
     /// It has not arrived yet.
     Expected,
     Arrived(Packet),
-    /// Its sender has given it up, and says so.
-    GivenUp,
+    /// Its packet has gone on, or its sender has given it up, and says so.
+    Over,
 }
 
 /// The packets under way from one radio to another, from the first MPDU that is expected on.
@@ -36,15 +36,27 @@ impl Reorder {
     /// An MPDU arrives, or is given up without its packet.
     pub fn resolve(&mut self, sequence: u32, packet: Option<Packet>) {
         let at = sequence.wrapping_sub(self.first) as usize;
-        self.slots[at] = packet.map_or(Slot::GivenUp, Slot::Arrived);
+        self.slots[at] = packet.map_or(Slot::Over, Slot::Arrived);
     }
 
     /// Packets go on that wait for nothing before them.
     pub fn release(&mut self, received: &mut Vec<Packet>) {
-        while let Some(Slot::Arrived(_) | Slot::GivenUp) = self.slots.front() {
-            if let Some(Slot::Arrived(packet)) = self.slots.pop_front() {
-                received.push(packet);
+        for slot in &mut self.slots {
+            match std::mem::replace(slot, Slot::Over) {
+                Slot::Expected => {
+                    *slot = Slot::Expected;
+                    return;
+                }
+                Slot::Arrived(packet) => received.push(packet),
+                Slot::Over => {}
             }
+        }
+    }
+
+    /// The sender has learnt what has arrived: its window moves on.
+    pub fn advance(&mut self) {
+        while let Some(Slot::Over) = self.slots.front() {
+            self.slots.pop_front();
             self.first = self.first.wrapping_add(1);
         }
     }
@@ -82,8 +94,10 @@ mod tests {
         window.resolve(0, Some(packet(0)));
         window.release(&mut received);
         assert_eq!(received.drain(..).map(|packet| packet.flow).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(window.len(), 4, "the sender does not know yet");
         window.resolve(2, None);
         window.release(&mut received);
+        window.advance();
         assert_eq!((received[0].flow, window.len(), window.expect()), (3, 0, 4));
     }
 }

@@ -10,7 +10,7 @@ from aqmlab.quantities import quantity
 
 
 @dataclass(frozen=True)
-class Preset:
+class LinkPreset:
     """A preset of [[links]], such as "lte-down"; its keys in TOML say where they come from and what is guessed."""
 
     name: str
@@ -28,11 +28,11 @@ class Preset:
 
 
 @dataclass(frozen=True)
-class Kind:
+class PresetKind:
     """A kind of link: its presets by direction, "down" or "up", or one of them."""
 
     name: str
-    links: dict[str, Preset]
+    links: dict[str, LinkPreset]
 
     def rate(self, direction: str) -> float | None:
         """Return the rate of a direction, bit/s, None if there is no preset of it."""
@@ -45,15 +45,15 @@ class Kind:
 
 
 @cache
-def presets() -> tuple[Preset, ...]:
+def presets() -> tuple[LinkPreset, ...]:
     """Return every preset."""
-    return tuple(Preset(name, text) for name, text in _core.presets())
+    return tuple(LinkPreset(name, text) for name, text in _core.presets())
 
 
-def kind(name: str) -> Kind:
+def kind(name: str) -> PresetKind:
     """Return the presets of a kind such as "lte", or the one of that name ("lte-down"); no links if there is none."""
     known = {each.name: each for each in presets()}
     if name in known:
         stem, _, direction = name.rpartition("-")
-        return Kind(stem, {direction: known[name]})
-    return Kind(name, {d: known[f"{name}-{d}"] for d in ("down", "up") if f"{name}-{d}" in known})
+        return PresetKind(stem, {direction: known[name]})
+    return PresetKind(name, {d: known[f"{name}-{d}"] for d in ("down", "up") if f"{name}-{d}" in known})

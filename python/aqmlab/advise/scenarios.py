@@ -136,7 +136,11 @@ def _check_rates(line: LineSpec) -> None:
             "rate", f"{written(line.rate, 'bit/s')}: is that of a link of one direction; leave out --rate, or {named}"
         )
     if line.rate is None and not given:
-        raise InputError("advise", "describe the line: --down and --up, or --rate for one direction, or name scenarios")
+        how = "--down and --up, or --rate for one direction, or name scenarios"
+        if line.preset:
+            down, up = (written(presets.kind(line.preset).rate(name) or 0, "bit/s") for name in directions)
+            how = f"--down and --up; the means of {line.preset} itself are '{down}' and '{up}'"
+        raise InputError("advise", f"describe the line: {how}")
     for name in directions:
         if line.rate is None and name not in given:
             other, rate = next(iter(given.items()))
@@ -150,8 +154,10 @@ def _check_rates(line: LineSpec) -> None:
 def _no_preset(line: LineSpec) -> InputError:
     """Return the error for a preset of which no line is made: it says what to do instead."""
     kind = presets.kind(line.preset or "")
-    if not kind.links or kind.name in PRESETS:
+    if not kind.links:
         return unknown("preset", "no preset of a line", line.preset or "", PRESETS)
+    if kind.name in PRESETS:
+        return InputError("preset", f"{line.preset}: is of one direction; give --preset {kind.name}, which has both")
     down, up = (
         f"'{written(rate, 'bit/s')}'" if (rate := given or kind.rate(name)) else "RATE"
         for name, given in ((INCOMING, line.down), (OUTGOING, line.up))

@@ -13,7 +13,7 @@ from aqmlab.catalogue import Cost, Law, Parameter, Scheme
 from aqmlab.present.labels import label, marked, standing
 from aqmlab.present.terminal.console import console, explained, table, title
 from aqmlab.present.text import some
-from aqmlab.presets import Preset
+from aqmlab.presets import LinkPreset
 from aqmlab.study.paper import Study
 from aqmlab.study.suite import Suite
 
@@ -106,7 +106,7 @@ def scenario_page(scenario: Scenario, text: str) -> None:
     out.print(Text(json.dumps(scenario.resolved(), indent=2)))
 
 
-def presets_page(found: Iterable[Preset]) -> None:
+def presets_page(found: Iterable[LinkPreset]) -> None:
     """Print presets of links: their keys, and how a scenario and an advice have them."""
     out = console()
     for each in found:

@@ -18,6 +18,9 @@ import pytest
 COMMAND = Path(sysconfig.get_path("scripts")) / "aqmlab"
 SMALL = Path(__file__).parent / "small.toml"
 
+for variable in ("COLUMNS", "LINES", "FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "TTY_COMPATIBLE"):
+    os.environ.pop(variable, None)  # what commands print is read here, whatever terminal the tests are started from
+
 BASIC = """
 schema = 1
 title = "Small"

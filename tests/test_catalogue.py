@@ -4,6 +4,8 @@ import pytest
 
 import aqmlab
 from aqmlab import catalogue
+from aqmlab.scenario import scenarios
+from aqmlab.study.paper import studies
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,15 @@ def test_select() -> None:
     papers = catalogue.select("seed-papers")
     assert set(papers) < set(every)
     assert all(catalogue.find(name).papers for name in papers)
+    assert catalogue.select("deployed") == ("droptail", "codel", "pie", "fq-codel", "fq-pie", "cake", "dualpi2")
     assert catalogue.select(["pi", "rem"]) == ("pi", "rem")
+
+
+def test_the_schemes_that_are_usual_in_a_scenario() -> None:
+    for name in scenarios():
+        of_paper = name.partition("/")[0] in studies()
+        assert catalogue.usual(name) == catalogue.select("seed-papers" if of_paper else "deployed"), name
+    assert catalogue.usual("li2014") == catalogue.select("deployed")  # a file of that name
 
 
 def test_every_scheme_is_described() -> None:

@@ -11,7 +11,10 @@ import pytest
 from typer.main import get_command
 
 from aqmlab import cli
+from aqmlab.catalogue import DEPLOYED
 from aqmlab.cli import app
+from aqmlab.present.html.glance import glance
+from aqmlab.runs.simulate import compare_all
 from conftest import COMMAND, Aqmlab
 
 SEED_PAPER = ["ared", "rem", "pi", "iapi", "neuron-pid", "an-aqm", "fapidnn", "nrl"]
@@ -210,9 +213,22 @@ def test_compare_json_is_one_document(aqmlab: Aqmlab, small: str) -> None:
     assert mean["interval"][0] <= mean["mean"] <= mean["interval"][1]
 
 
-def test_compare_default_is_the_seed_papers(aqmlab: Aqmlab, small: str) -> None:
+def test_compare_has_the_deployed_schemes_by_default(aqmlab: Aqmlab, small: str) -> None:
     document = json.loads(aqmlab("compare", small, "--json").stdout)
-    assert set(SEED_PAPER) <= set(document["aqms"])
+    assert tuple(document["aqms"]) == DEPLOYED
+    help_ = " ".join(aqmlab("compare", "--help").stdout.split())
+    assert "deployed (default)" in help_
+
+
+def test_compare_has_the_schemes_of_the_papers_in_their_scenarios(aqmlab: Aqmlab, small: str) -> None:
+    short = {"duration": "1 s", "warmup": "0.1 s", "flows.*.count": "2"}
+    settings = [part for path, value in short.items() for part in ("--set", f"{path}={value}")]
+    text = aqmlab("compare", small, "li2014/table-1", *settings).stdout
+    assert all(scheme in text for scheme in ("FQ-PIE", "AN-AQM"))
+    found = compare_all([small, "li2014/table-1"], set=short)
+    assert found[0].schemes == DEPLOYED
+    assert set(SEED_PAPER) <= set(found[1].schemes)
+    assert {"FQ-PIE", "PD-RED‡"} < set(glance(found).heads)
 
 
 def test_reproduce_a_table(aqmlab: Aqmlab, tmp_path: Path) -> None:

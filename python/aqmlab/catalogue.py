@@ -12,6 +12,9 @@ from aqmlab import _core
 from aqmlab._core import Scenario
 from aqmlab.problems import InputError
 
+DEPLOYED = ("droptail", "codel", "pie", "fq-codel", "fq-pie", "cake", "dualpi2")
+"""The schemes that Linux, routers and modems ship and that suit any link: those compared unless others are named."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -301,15 +304,28 @@ def settles(scenario: Scenario, link: str, spec: str) -> bool:
 def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
     """Return the schemes meant by `aqms`, each once, in the order given.
 
-    `aqms` is "seed-papers" (every scheme a paper of our studies measured), "all", a list such as
-    "ared,pi:a=1e-5,b=9e-6,rem", or a sequence of single schemes. The scenario checks them.
+    `aqms` is "deployed" (those that Linux, routers and modems ship), "seed-papers" (every scheme a paper of our studies
+    measured), "all", a list such as "ared,pi:a=1e-5,b=9e-6,rem", or a sequence of single schemes. The scenario checks
+    them.
     """
     if aqms == "all":
         return tuple(scheme.name for scheme in schemes())
+    if aqms == "deployed":
+        return DEPLOYED
     if aqms == "seed-papers":
         return tuple(scheme.name for scheme in schemes() if scheme.papers)
     specs = split(aqms) if isinstance(aqms, str) else list(aqms)
     return tuple(dict.fromkeys(specs))
+
+
+def usual(scenario: str) -> tuple[str, ...]:
+    """Return the schemes that are compared in a scenario unless others are named.
+
+    They are those of "seed-papers" in the scenario of a paper, such as li2014/table-1, and else the deployed ones.
+    """
+    studies = {paper for scheme in schemes() for paper in scheme.papers}
+    folder, is_built_in, _ = scenario.partition("/")
+    return select("seed-papers" if is_built_in and folder in studies else "deployed")
 
 
 def split(text: str) -> list[str]:

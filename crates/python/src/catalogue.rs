@@ -27,6 +27,12 @@ fn media_laws() -> &'static [&'static str] {
     <aqmlab_scenario::MediaLaw as aqmlab_core::Quantity>::CHOICES
 }
 
+/// The presets of links: each name with its keys in TOML.
+#[pyfunction]
+fn presets() -> Vec<(&'static str, &'static str)> {
+    aqmlab_scenario::PRESETS.to_vec()
+}
+
 /// Every congestion-control law with its page and parameters.
 #[pyfunction]
 fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
@@ -148,5 +154,6 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cost, m)?)?;
     m.add_function(wrap_pyfunction!(laws, m)?)?;
     m.add_function(wrap_pyfunction!(media_laws, m)?)?;
+    m.add_function(wrap_pyfunction!(presets, m)?)?;
     m.add_function(wrap_pyfunction!(tcp, m)?)
 }

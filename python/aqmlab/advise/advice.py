@@ -12,7 +12,7 @@ from aqmlab._core import Scenario
 from aqmlab.advise.candidates import candidates
 from aqmlab.advise.needs import NEEDS, Sign, filled_links, signs, sparse_groups
 from aqmlab.advise.scenarios import INCOMING
-from aqmlab.advise.ties import ALIKE, preferred
+from aqmlab.advise.ties import ALIKE, WORTH, is_tested, preferred
 from aqmlab.catalogue import halves
 from aqmlab.laws import calls
 from aqmlab.notebook import Result, Sheet
@@ -132,8 +132,20 @@ class Advice(Result):
 
     @cached_property
     def advised(self) -> str:
-        """The candidate to take: of the first and its equals that which is tested, shipped and simple."""
-        return preferred([self.first, *self.ties], is_access=INCOMING in self.conditions[0].links)
+        """The candidate to take: of the first and its equals that which is tested, shipped and simple.
+
+        If none of these is tested, and the first is less than 10 % better than the best tested candidate, it is that
+        one, or an equal of it.
+        """
+        equals, tested = [self.first, *self.ties], self.best_tested
+        if tested and tested not in equals and self.score(self.first, tested).ratio < WORTH:
+            equals = [each for each in self._equals(tested) if is_tested(each)]
+        return preferred(equals, is_access=INCOMING in self.conditions[0].links)
+
+    @property
+    def best_tested(self) -> str | None:
+        """The best candidate whose commands a kernel has been given, None if there is none."""
+        return next((scheme for scheme in self.schemes if is_tested(scheme)), None)
 
     @property
     def baseline(self) -> str:
@@ -146,12 +158,16 @@ class Advice(Result):
 
         None comes after one that is surely worse: that it varies more between seeds makes no scheme better.
         """
+        return self._equals(self.first)[1:]
+
+    def _equals(self, best: str) -> list[str]:
+        """Return a candidate, and those behind it that are as good."""
 
         def alike(scheme: str) -> bool:
-            score = self.score(scheme)
+            score = self.score(scheme, best)
             return not score.sure or score.ratio > ALIKE
 
-        return list(takewhile(alike, self.schemes[1:]))
+        return list(takewhile(alike, self.schemes[self.schemes.index(best) :]))
 
     def score(self, scheme: str, other: str | None = None, *, need: str | None = None) -> Score:
         """Return the score of a scheme as a multiple of that of another, by default the first; of all needs or one."""

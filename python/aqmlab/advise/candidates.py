@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from aqmlab._core import Scenario
+from aqmlab.catalogue import DEPLOYED
 from aqmlab.quantities import written
 
 FULL_PACKET = 1514
@@ -33,27 +34,20 @@ def candidates(scenarios: Sequence[Scenario]) -> list[str]:
     links = [scenario.link(name) for scenario in scenarios for name in scenario.links]
     least = TURNS * 8 * FULL_PACKET / min(rate for link in links for rate in link.rates)
     longest = max(_longest(scenario) for scenario in scenarios)
-    codel, pie, dualpi2, cake = {}, {}, {}, {}
+    codel, pie, cake = {}, {}, {}
     if longest < SHORT:
         codel = {"target": max(longest / 10, least), "interval": longest}
-        pie = dualpi2 = {"target": max(longest, least), "t_update": longest}
+        pie = {"target": max(longest, least), "t_update": longest}
         cake = {"rtt": longest}
     else:
         if least > 0.005:
             codel = {"target": least, "interval": max(0.100, 2 * least)}
         if least > 0.015:
-            pie = dualpi2 = {"target": least}
+            pie = {"target": least}
     patient = [_spec("fq-codel", PATIENT), _spec("cake", {"rtt": PATIENT["interval"]})]
-    return [
-        "droptail",
-        _spec("codel", codel),
-        _spec("pie", pie),
-        _spec("fq-codel", codel),
-        _spec("fq-pie", pie),
-        _spec("cake", cake),
-        _spec("dualpi2", dualpi2),
-        *(patient if any(link.rate_changes for link in links) else []),
-    ]
+    times = {"codel": codel, "fq-codel": codel, "pie": pie, "fq-pie": pie, "dualpi2": pie, "cake": cake}
+    usual = [_spec(scheme, times.get(scheme, {})) for scheme in DEPLOYED]
+    return [*usual, *(patient if any(link.rate_changes for link in links) else [])]
 
 
 def _longest(scenario: Scenario) -> float:

@@ -8,6 +8,7 @@ from aqmlab import _core, tc
 from aqmlab._core import Scenario
 from aqmlab.advise import autorate
 from aqmlab.advise.advice import Advice
+from aqmlab.advise.layers import KEYWORDS, LinkLayer
 from aqmlab.advise.scenarios import INCOMING, OUTGOING
 from aqmlab.advise.words import percent
 from aqmlab.catalogue import title
@@ -24,10 +25,13 @@ SHARES = (0.1, 1.0)
 FAST = 1e9
 """From this rate on, bit/s, the lines say what CAKE asks of a processor."""
 
-NO_SHAPER = (
-    "no shaper: the rate of {links} varies, and a fixed one would be above it in one moment and waste it in the next; "
+VARIES = (
+    "rate: that of {links} varies, and a fixed shaper would be above it in one moment and waste it in the next; "
     "cake-autorate sets CAKE's bandwidth again and again from the delay that it measures"
 )
+
+MULTI = "; cake_mq (Linux 7.0) takes the same options and spreads over the queues of the interface"
+"""What CAKE can do at a link that is too fast for one core."""
 
 REDIRECT = (
     "ip link add {ifb} type ifb",
@@ -84,18 +88,38 @@ def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Ty
         if name == INCOMING:
             commands += [line.format(ifb=at, dev=dev) for line in REDIRECT]
         try:
-            link = at_link(scenario, name, shape if is_shaped else None)
-            lines = tc.write(tc.Setting(scheme, link, is_shaped, at, incoming=name == INCOMING))
+            lines = _of_link(scheme, scenario, name, at, shape if is_shaped else None)
         except InputError as error:
             return Typed(why_not=str(error))
         commands += lines.commands
         notes += lines.notes
+    rate = max(scenario.link(name).rate for name in scenario.links)
     notes += [
         *_of_rates(scheme, scenario, shape, dev),
         *_of_hosts(commands),
-        *_of_processor(scheme, scenario, commands),
+        *(of_processor(rate, MULTI if _is_cake(scheme) else "") if any(map(_is_shaping, commands)) else []),
     ]
     return Typed(tuple(commands), tuple(dict.fromkeys(notes)), autorate=_autorate(scenario, dev))
+
+
+def _of_link(scheme: str, scenario: Scenario, name: str, dev: str, shape: float | None) -> tc.Lines:
+    """Return the lines of tc that give a link a scheme, by a shaper at the share `shape` of its rate if there is one.
+
+    CAKE or the shaper counts what packets take on the wire of the link.
+    """
+    layer = LinkLayer.of(scenario, name)
+    spec = layer.scheme(scheme) if layer else scheme
+    link = at_link(scenario, name, shape)
+    if layer and link.rate and not _is_cake(spec):
+        link = replace(link, rate=_whole(layer.share * link.rate))
+    lines = tc.write(tc.Setting(spec, link, shape is not None, dev, incoming=name == INCOMING))
+    if layer is None:
+        return lines
+    return replace(lines, commands=tuple(layer.counted(line) for line in lines.commands))
+
+
+def _is_cake(scheme: str) -> bool:
+    return scheme.partition(":")[0] == "cake"
 
 
 def _autorate(scenario: Scenario, dev: str) -> tuple[str, ...]:
@@ -106,9 +130,10 @@ def _autorate(scenario: Scenario, dev: str) -> tuple[str, ...]:
     def shaper(name: str, rate: float) -> tuple[str, ...]:
         incoming = name == INCOMING
         at = ifb(dev) if incoming else dev
-        link = replace(at_link(scenario, name, None), rate=_whole(rate))
+        link, layer = replace(at_link(scenario, name, None), rate=_whole(rate)), LinkLayer.of(scenario, name)
+        spec = layer.scheme("cake") if layer else "cake"
         redirect = tuple(line.format(ifb=at, dev=dev) for line in REDIRECT) if incoming else ()
-        return (*redirect, *tc.write(tc.Setting("cake", link, True, at, incoming=incoming)).commands)
+        return (*redirect, *tc.write(tc.Setting(spec, link, True, at, incoming=incoming)).commands)
 
     return autorate.lines(scenario, ifb(dev), dev, shaper)
 
@@ -127,32 +152,46 @@ def _varying(scenario: Scenario) -> list[str]:
 def _of_rates(scheme: str, scenario: Scenario, shape: float, dev: str) -> list[str]:
     """Return what is to be known of the rates in the lines."""
     if varying := _varying(scenario):
-        where = "these lines are right where the queue stands at this interface, as in a modem"
-        return [f"{NO_SHAPER.format(links=' and '.join(varying))}; {where}"]
+        where = "these commands leave the rate to the interface, and are right where the queue is there, as in a modem"
+        return [f"{VARIES.format(links=' and '.join(varying))}; {where}"]
     if INCOMING not in scenario.links:
-        return ["no shaper: the queue stands at this interface if its own rate is that of the link"]
+        rate = written(scenario.link(scenario.links[0]).rate, "bit/s").replace(" ", "")
+        return [
+            "rate: left to the interface, where the queue is if its own rate is that of the link; if it is faster, "
+            f"aqmlab tc {scheme} --rate {rate} --dev {dev} prints a shaper",
+            *_of_subscribers(scenario),
+        ]
     rates = " and ".join(f"{written(scenario.link(name).rate, 'bit/s')} {name}" for name in scenario.links)
     return [
         f"rate: {100 * shape:.4g} % of the line's ({rates}), so that packets wait here and not in the modem (--shape)",
-        _of_link_layer(scheme, scenario),
+        *_of_link_layer(scheme, scenario),
         f"to undo, and before they are typed again: tc qdisc del dev {dev} root; tc qdisc del dev {dev} ingress; "
         f"ip link del {ifb(dev)}",
     ]
 
 
-def _of_link_layer(scheme: str, scenario: Scenario) -> str:
+def _of_link_layer(scheme: str, scenario: Scenario) -> list[str]:
     """Say which link layer the shaper counts with."""
     values = scenario.parameters(scheme)
-    if values.get("overhead", "auto") != "auto":
-        return f"link layer: overhead {values['overhead']}, mpu {values['mpu']}, framing {values['framing']}, as asked"
-    if scheme.partition(":")[0] == "cake":
-        how = "write docsis, pppoe-ptm, bridged-ptm, pppoe-llcsnap or the like in place of raw noatm"
-    else:
-        how = (
-            "put stab overhead BYTES before htb, with linklayer atm behind it for ATM "
-            "(BYTES: CAKE's overhead less 14, such as 16 for pppoe-ptm, 26 for pppoe-llcsnap)"
-        )
-    return f"link layer: none assumed, packets count with their Ethernet header of 14 B; on cable or DSL {how}"
+    if "overhead=" in scheme:
+        text = f"link layer: overhead {values['overhead']}, mpu {values['mpu']}, framing {values['framing']}, as asked"
+        return [text]
+    layers = dict.fromkeys(LinkLayer.of(scenario, name) for name in scenario.links)
+    found = [layer.note(htb=not _is_cake(scheme)) for layer in layers if layer]
+    return found or [
+        "link layer: none assumed, packets count with their Ethernet header of 14 B; on cable, DSL or fibre give "
+        f"--link-layer docsis, pppoe-ptm, ethernet, ... ({', '.join(KEYWORDS)})"
+    ]
+
+
+def _of_subscribers(scenario: Scenario) -> list[str]:
+    """Say how an ISP's link is shaped, where it is fast enough to be one."""
+    if max(scenario.link(name).rate for name in scenario.links) < FAST:
+        return []
+    return [
+        "subscribers: an ISP shapes each to a plan, where this link is not the bottleneck: add --subscribers N "
+        "--plan 100/20Mbit/s (down and up), which compares the schemes in a plan and prints the tree of HTB"
+    ]
 
 
 def _of_hosts(commands: Sequence[str]) -> list[str]:
@@ -162,18 +201,20 @@ def _of_hosts(commands: Sequence[str]) -> list[str]:
     return ["hosts: on a router that translates addresses (NAT), add nat behind dual-srchost and dual-dsthost"]
 
 
-def _of_processor(scheme: str, scenario: Scenario, commands: list[str]) -> list[str]:
-    """Say what one core must do where CAKE or a shaper stands at a fast link."""
-    rate = max(scenario.link(name).rate for name in scenario.links)
-    if rate < FAST or not any(f" {kind} " in f"{line} " for line in commands for kind in ("cake", "htb")):
+def _is_shaping(command: str) -> bool:
+    """Return whether a command has CAKE or a shaper, which one core serves."""
+    return any(f" {kind} " in f"{command} " for kind in ("cake", "htb"))
+
+
+def of_processor(rate: float, hint: str) -> list[str]:
+    """Say what one core must do where CAKE or a shaper stands at a link of some rate, if it is fast, and how it can."""
+    if rate < FAST:
         return []
     each = 12_000 / rate
-    what = (
+    return [
         f"processor: {written(rate, 'bit/s')} are {1 / each:,.0f} packets of 1500 B a second, {1e9 * each:,.0f} ns for "
-        "each, on one core; that of a small router shapes 1 to 2 Gbit/s"
-    )
-    multi = "; cake_mq (Linux 7.0) takes the same options and spreads over the queues of the interface"
-    return [what + (multi if scheme.partition(":")[0] == "cake" else "")]
+        f"each, on one core; that of a small router shapes 1 to 2 Gbit/s{hint}"
+    ]
 
 
 def best(found: Advice, dev: str, write: Writer, has: str = "Linux") -> dict[str, Typed]:
@@ -196,20 +237,30 @@ def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> 
         return Typed(why_not="openwrt: SQM shapes an access line; describe one with --down and --up")
     varying = _varying(scenario)
     if varying and scheme.partition(":")[0] != "cake":
-        return Typed(why_not=f"openwrt: {NO_SHAPER.format(links=' and '.join(varying))}")
+        why = f"SQM shapes to fixed rates; {VARIES.format(links=' and '.join(varying))}"
+        return Typed(why_not=f"openwrt: {why}")
     up, down = (at_link(scenario, name, shape) for name in (OUTGOING, INCOMING))
     if varying:
         up, down = (
             replace(link, rate=_whole(autorate.usual(scenario, name)))
             for name, link in ((OUTGOING, up), (INCOMING, down))
         )
+    layer = LinkLayer.of(scenario, OUTGOING)
+    by_htb = layer if layer and not _is_cake(scheme) else None
+    if by_htb:
+        up, down = (replace(link, rate=_whole(by_htb.share * (link.rate or 0))) for link in (up, down))
     try:
-        lines = sqm(tc.Setting(scheme, up, True, dev), down)
+        lines = sqm(tc.Setting(layer.scheme(scheme) if layer else scheme, up, True, dev), down)
     except InputError as error:
         return Typed(why_not=str(error))
-    of_rates = f"{NO_SHAPER.format(links=' and '.join(varying))}: begin with these rates" if varying else None
-    notes = (*lines.notes, of_rates or _of_rates(scheme, scenario, shape, dev)[0])
-    return Typed(lines.commands, notes, autorate=autorate.lines(scenario, ifb(dev), dev) if varying else ())
+    commands = by_htb.counted_by_sqm(lines.commands) if by_htb else lines.commands
+    of_rates = f"{VARIES.format(links=' and '.join(varying))}: SQM begins with these rates" if varying else None
+    notes = (
+        *lines.notes,
+        of_rates or _of_rates(scheme, scenario, shape, dev)[0],
+        *_of_link_layer(scheme, scenario),
+    )
+    return Typed(commands, notes, autorate=autorate.lines(scenario, ifb(dev), dev) if varying else ())
 
 
 def writer(*, for_openwrt: bool, shape: float) -> Writer:

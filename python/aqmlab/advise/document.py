@@ -15,6 +15,7 @@ def document(advice: Advice, write: Writer, dev: str) -> dict[str, Any]:
         "ranking": [_entry(advice, scheme, write(scheme, advice.whole, dev)) for scheme in advice.schemes],
         "why": " ".join(sentences(advice)),
         "parts": advice.parts,
+        "best_tested": advice.best_tested,
         "conditions": [
             {"name": name, "scenario": scenario.name, "set": dict(scenario.overrides)}
             for name, scenario in zip(advice.names, advice.conditions, strict=True)

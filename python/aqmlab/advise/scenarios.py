@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
 
-from aqmlab import _core, laws
+from aqmlab import _core, laws, presets
 from aqmlab._core import Scenario
+from aqmlab.advise.layers import ETHERNET, LinkLayer
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.quantities import written
@@ -62,6 +63,7 @@ class LineSpec:
     Linux has it; DCTCP and Prague need ECN and have it. `call` is the law of calls with a picture, if not that which
     the scenarios have. A `varying` rate wanders between the whole and a quarter of it.
     With a `preset`, "lte" or "5g", rates are means, and what is not said of a link is that of the preset.
+    `link_layer` is what packets take on the wire, by a keyword of CAKE ("pppoe-ptm"); rates are those of the wire.
     """
 
     down: float | None = None
@@ -75,15 +77,19 @@ class LineSpec:
     varying: bool = False
     preset: str | None = None
     call: str | None = None
+    link_layer: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError for rates that describe no line."""
-        if (self.rate is None) == (self.down is None) or (self.up is None) != (self.down is None):
-            raise InputError(
-                "advise", "describe the line: --down and --up, or --rate for one direction, or name scenarios"
-            )
+        """Raise InputError for what describes no line: what is missing, what is not known, and what conflicts."""
         if self.preset is not None and self.preset not in PRESETS:
-            raise unknown("preset", "none of a line whose queue is yours", self.preset, PRESETS)
+            raise _no_preset(self)
+        _check_rates(self)
+        if self.link_layer is not None:
+            LinkLayer.named(self.link_layer)
+        if self.preset is not None and self.link_layer is not None:
+            raise InputError("link-layer", f"{self.link_layer}: is that of a cable; leave out --preset {self.preset}")
+        if self.preset is not None and self.rate is not None:
+            raise InputError("preset", f"{self.preset}: has two directions; give --down and --up in place of --rate")
         if self.preset is not None and self.varying:
             raise InputError("varying", f"the rate of {self.preset} varies by itself; leave one of them out")
         if self.call is not None and self.rate is not None:
@@ -118,6 +124,52 @@ class LineSpec:
     def rates(self) -> dict[str, float]:
         """The rates of its links by name, bit/s."""
         return {"link": self.rate} if self.rate else {"down": self.down or 0.0, "up": self.up or 0.0}
+
+
+def _check_rates(line: LineSpec) -> None:
+    """Raise InputError unless the rates are those of two directions, or of one."""
+    directions = {"down": line.down, "up": line.up}
+    given = {name: written(rate, "bit/s") for name, rate in directions.items() if rate is not None}
+    if line.rate is not None and given:
+        named = " and ".join(f"--{name}" for name in given)
+        raise InputError(
+            "rate", f"{written(line.rate, 'bit/s')}: is that of a link of one direction; leave out --rate, or {named}"
+        )
+    if line.rate is None and not given:
+        how = "--down and --up, or --rate for one direction, or name scenarios"
+        if line.preset:
+            down, up = (written(presets.kind(line.preset).rate(name) or 0, "bit/s") for name in directions)
+            how = f"--down and --up; the means of {line.preset} itself are '{down}' and '{up}'"
+        raise InputError("advise", f"describe the line: {how}")
+    for name in directions:
+        if line.rate is None and name not in given:
+            other, rate = next(iter(given.items()))
+            raise InputError(
+                name,
+                f"missing beside --{other}; an access line has two directions: add --{name} RATE, or give --rate "
+                f"'{rate}' in place of --{other} for a link of one direction",
+            )
+
+
+def _no_preset(line: LineSpec) -> InputError:
+    """Return the error for a preset of which no line is made: it says what to do instead."""
+    kind = presets.kind(line.preset or "")
+    if not kind.links:
+        return unknown("preset", "no preset of a line", line.preset or "", PRESETS)
+    if kind.name in PRESETS:
+        return InputError("preset", f"{line.preset}: is of one direction; give --preset {kind.name}, which has both")
+    down, up = (
+        f"'{written(rate, 'bit/s')}'" if (rate := given or kind.rate(name)) else "RATE"
+        for name, given in ((INCOMING, line.down), (OUTGOING, line.up))
+    )
+    command = f"aqmlab advise --down {down} --up {up}"
+    if kind.varies:
+        why = "no fixed shaper suits a rate that varies, and the queue down is the operator's"
+        instead = f"{command} --varying prints CAKE with cake-autorate, which follows the rate"
+    else:
+        why = "its rate is fixed and its queue is the modem's, so that a shaper before the modem takes the queue over"
+        instead = f"{command} --link-layer docsis shapes it"
+    return InputError("preset", f'"{kind.name}": {why}; {instead} (aqmlab show {kind.name} has the preset)')
 
 
 def conditions(line: LineSpec, settings: Mapping[str, str] | None = None, *, whole: bool = False) -> list[Scenario]:
@@ -175,10 +227,15 @@ def _settings(line: LineSpec, rtt: float) -> Iterator[tuple[str, str]]:
     yield "duration", written(warmup + measured, "time")
     yield "warmup", written(warmup, "time")
     yield "flows.*.rtt", written(rtt, "time")
+    if line.link_layer:
+        of_cake = {**LinkLayer.named(line.link_layer).of_cake(), "link_header": f"{ETHERNET} B"}
+        yield from ((f"schemes.cake.{name}", value) for name, value in of_cake.items())
     for link, rate in line.rates.items():
         yield f"links.{link}.rate", _rate(line, rate)
         if line.preset:
-            yield f"links.{link}.preset", f"{line.preset}-{link if link == OUTGOING else INCOMING}"
+            yield f"links.{link}.preset", f"{line.preset}-{link}"
+        if line.link_layer:
+            yield from LinkLayer.named(line.link_layer).of_link(link).items()
         if buffer := line.buffer or BUFFER.get(line.family):
             yield f"links.{link}.buffer", buffer
 

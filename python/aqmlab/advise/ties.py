@@ -1,4 +1,4 @@
-"""The choice between schemes that are equally good."""
+"""The choice between schemes that are equally good, and whether a scheme that is not tested is worth it."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,16 @@ from aqmlab.tc.qdiscs import TABLE, UNTESTED
 ALIKE = 0.98
 """Schemes whose score is at least this share of the first one's are as good in practice."""
 
+WORTH = 1.10
+"""An untested scheme is advised only if its score is at least this multiple of the best tested one's."""
+
 WHY = "held against a kernel, shipped in OpenWrt's SQM or at least in Linux, and with the fewest lines and parameters"
 """What decides between equals, in this order."""
+
+
+def is_tested(scheme: str) -> bool:
+    """Return whether a kernel has been given commands of this scheme, and what it then did was compared."""
+    return not _kinds(scheme) <= set(UNTESTED)
 
 
 def preferred(schemes: Sequence[str], *, is_access: bool) -> str:
@@ -25,9 +33,13 @@ def preferred(schemes: Sequence[str], *, is_access: bool) -> str:
 
 def _standing(scheme: str, is_access: bool) -> tuple[bool, int, int, int]:
     """Return what decides, less of which is better."""
-    name, parameters = halves(scheme)
-    kinds = {each.kind for each in TABLE if each.scheme == name}
-    untested = not kinds or kinds <= set(UNTESTED)
+    kinds = _kinds(scheme)
     shipped = 0 if kinds & SCRIPTS.keys() else 1 if kinds else 2
     needs_shaper = is_access and "cake" not in kinds
-    return untested, shipped, int(needs_shaper), parameters.count("=")
+    return not is_tested(scheme), shipped, int(needs_shaper), halves(scheme)[1].count("=")
+
+
+def _kinds(scheme: str) -> set[str]:
+    """Return what Linux calls a scheme; nothing if it does not have it."""
+    name, _ = halves(scheme)
+    return {each.kind for each in TABLE if each.scheme == name}

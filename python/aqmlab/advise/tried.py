@@ -8,6 +8,7 @@ from aqmlab import tc
 from aqmlab._core import Scenario
 from aqmlab.advise.advice import BASELINE, Advice
 from aqmlab.advise.commands import Typed, buffer_of, ifb
+from aqmlab.advise.layers import ETHERNET, LinkLayer
 from aqmlab.advise.scenarios import INCOMING, OUTGOING
 from aqmlab.catalogue import halves, title
 from aqmlab.notebook import Result, Sheet
@@ -123,6 +124,7 @@ def behind_modem(condition: Scenario, typed: Typed, dev: str) -> tuple[dict[str,
         shaped |= {f"links.{link}.aqm": setting.scheme, f"links.{link}.ecn": str(setting.link.ecn).lower()}
         if setting.link.rate:
             shaped[f"links.{link}.rate"] = written(setting.link.rate, "bit/s")
+            shaped |= _counted(condition, link, link)
         if setting.link.buffer:
             shaped[f"links.{link}.buffer"] = setting.link.buffer
     return bare, bare | shaped
@@ -139,14 +141,27 @@ def _read(commands: Sequence[str], dev: str) -> tc.Setting:
     setting = tc.read("\n".join(lines)).setting
     name, pairs = halves(setting.scheme)
     told = [pair for pair in pairs.split(",") if pair.partition("=")[0] not in of_scheme(name).fixed]
+    if "overhead=" in pairs:
+        told.append(f"link_header={ETHERNET} B")
     return replace(setting, scheme=f"{name}:{','.join(told)}".rstrip(":"))
+
+
+def _counted(condition: Scenario, link: str, at: str) -> dict[str, str]:
+    """Return what is set so that a link counts what a packet takes on a line, as HTB does: without PTM."""
+    layer = LinkLayer.of(condition, link)
+    if layer is None:
+        return {}
+    framing = "none" if layer.framing == "ptm" else layer.framing
+    return LinkLayer(max(ETHERNET, layer.overhead), layer.mpu, framing).of_link(at)
 
 
 def _of_line(condition: Scenario) -> Iterator[tuple[str, str]]:
     """Yield what the modem's scenario has of a line: rates, buffers, round trip, and how the transfers send."""
     for name in (INCOMING, OUTGOING):
         link = condition.link(name)
-        yield f"links.modem-{name}.rate", written(link.rate, "bit/s")
+        layer = LinkLayer.of(condition, name)
+        yield f"links.modem-{name}.rate", written((layer.share if layer else 1) * link.rate, "bit/s")
+        yield from _counted(condition, name, f"modem-{name}").items()
         yield f"links.modem-{name}.buffer", buffer_of(link)
     groups = [condition.group(name) for name in condition.flows]
     if rtts := [group.rtt for group in groups if group.rtt]:

@@ -3,7 +3,7 @@
 from aqmlab.advise.advice import NOTABLE, PACED, PICTURE, Advice, Score, Seen
 from aqmlab.advise.needs import NEEDS
 from aqmlab.advise.scenarios import AT_REST
-from aqmlab.advise.ties import ALIKE, WHY
+from aqmlab.advise.ties import ALIKE, WHY, WORTH
 from aqmlab.catalogue import title
 from aqmlab.runs.metrics import find
 
@@ -24,6 +24,8 @@ def _first(advice: Advice) -> str:
     where = f"over {conditions} condition{'s' if conditions > 1 else ''} and {seeds} seeds"
     if advice.advised == advice.first:
         what = f"{title(advice.first)} comes first {where}."
+    elif advice.advised not in advice.ties:
+        return _instead_of_untested(advice, where)
     else:
         what = (
             f"{title(advice.advised)} is as good as any {where} ({percent(advice.score(advice.advised))} of "
@@ -35,6 +37,16 @@ def _first(advice: Advice) -> str:
     others = [each for each in advice.schemes[1:] if each not in advice.ties]
     behind = f" {title(others[0])} is next ({percent(advice.score(others[0]))})." if others else ""
     return what + (equal if equals else "") + behind
+
+
+def _instead_of_untested(advice: Advice, where: str) -> str:
+    """Say why a tested scheme is advised though another one is surely better."""
+    better = 100 * advice.score(advice.first, advice.advised).ratio - 100
+    return (
+        f"{title(advice.advised)} is advised {where}. {title(advice.first)} has the best score, but it is untested: no "
+        f"kernel has been given its commands here, and it is {better:.1f} % better, which is less than the "
+        f"{100 * WORTH - 100:.0f} % for which an untested scheme is advised."
+    )
 
 
 def _against_baseline(advice: Advice) -> list[str]:

@@ -40,7 +40,26 @@ def advise(
         bool, typer.Option("--varying", help="Rates wander down to a quarter, as a radio link's do.")
     ] = False,
     preset: Annotated[
-        str | None, typer.Option("--preset", metavar="KIND", help="The line is by radio: lte or 5g; rates are means.")
+        str | None,
+        typer.Option(
+            "--preset", metavar="KIND", help="The line is by radio: lte or 5g (aqmlab list presets); rates are means."
+        ),
+    ] = None,
+    link_layer: Annotated[
+        str | None,
+        typer.Option(
+            "--link-layer",
+            metavar="KIND",
+            help="What packets take on the wire, by CAKE's keywords: bridged-ptm, pppoe-ptm, pppoe-vcmux, docsis, "
+            "ethernet, ...",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option("--subscribers", metavar="N", min=1, help="Subscribers of an ISP's link, with --rate and --plan."),
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option("--plan", metavar="DOWN/UP", help="What a subscriber has: 100/20Mbit/s.")
     ] = None,
     matters: Annotated[
         str,
@@ -53,20 +72,25 @@ def advise(
     seeds: Seeds = 5,
     settings: Settings = None,
     dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="The interface of the lines to type.")] = "eth0",
+    dev_up: Annotated[
+        str, typer.Option("--dev-up", metavar="DEV", help="The interface to the Internet, with --subscribers.")
+    ] = "eth1",
     openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
     shape: Annotated[
-        str, typer.Option("--shape", metavar="PERCENT", help="Share of an access line's rate that the shapers keep.")
-    ] = "95%",
+        str | None,
+        typer.Option("--shape", metavar="PERCENT", help="Share of an access line's rate that the shapers keep (95%)."),
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Try the lines on Linux itself, under load.")] = False,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
     """Say which scheme suits a line, with which parameters, why, and what to type into Linux.
 
-    Describe an access line by --down and --up, or a link of one direction by --rate. The deployed schemes are compared
-    in several conditions, and ranked by what matters to you.
+    Describe an access line by --down and --up, a link of one direction by --rate, or an ISP's link by --rate,
+    --subscribers and --plan. The deployed schemes are compared in several conditions, and ranked by what matters to
+    you.
     """
-    from aqmlab.advise import LineSpec, commands, conditions, document, needs
+    from aqmlab.advise import LineSpec, commands, conditions, document, isp, needs
     from aqmlab.advise import advise as compare
     from aqmlab.laws import law_spec
     from aqmlab.present.terminal import advice as tables
@@ -74,17 +98,21 @@ def advise(
     if check:
         _check_possible(openwrt)
     wanted = needs.chosen(matters)
-    share = commands.share(shape)
-    whole = None
+    whole, served = None, None
     if scenarios:
         of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
-        of_line |= {"call": call}
-        for option, value in of_line.items():
-            if value is not None:
-                raise InputError(option, f"{value}: describes a line; leave the scenarios out, or set it by --set")
+        of_line |= {"call": call, "preset": preset, "link-layer": link_layer, "subscribers": count, "plan": plan}
+        of_line |= {"ecn": ecn or None, "varying": varying or None}
+        _refuse(of_line, "describes a line; leave the scenarios out, or set it by --set")
         given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
     else:
         rates = {name: _rate(name, text) for name, text in (("down", down), ("up", up), ("rate", rate))}
+        served = isp.subscribers(count, plan, rates["rate"])
+        if served:
+            others = {"down": down, "up": up, "flows": flows, "preset": preset, "shape": shape}
+            others |= {"varying": varying or None, "openwrt": openwrt or None, "check": check or None}
+            _refuse(others, "has no meaning with --subscribers, whose --plan says what each has")
+            rates = {"down": served.down, "up": served.up}
         described = LineSpec(
             **rates,
             rtt=option_value("rtt", rtt, "s") or 0.030,
@@ -95,12 +123,21 @@ def advise(
             ecn=ecn,
             varying=varying,
             preset=preset,
+            link_layer=link_layer,
+        )
+        one_way = {"shape": shape, "openwrt": openwrt or None} if described.rate else {}
+        _refuse(one_way, "shapes an access line; give --down and --up in place of --rate")
+        _refuse(
+            {"shape": shape} if varying or preset else {}, "is a share of a fixed rate, and that of this line varies"
         )
         values = assignments(settings or [])
         given, whole = conditions(described, values), conditions(described, values, whole=True)[0]
+    by_router = commands.writer(
+        for_openwrt=openwrt and not as_json, shape=commands.share(shape) if shape else commands.SHAPE
+    )
     with progress("Comparing candidates") as told:
         found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=told)
-    writer = commands.writer(for_openwrt=openwrt and not as_json, shape=share)
+    writer = isp.writer(served, dev_up) if served else by_router
     lines = commands.best(found, dev, writer, "SQM" if openwrt else "Linux")
     if not as_json:
         tables.advice(found, lines)
@@ -110,6 +147,13 @@ def advise(
     elif tried:
         tables.check(tried)
     exit_if_failed(found.failures)
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    """Raise InputError for an option that is given, and has no meaning here."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(option, f"{'' if value is True else f'{value}: '}{why}")
 
 
 def _check_possible(openwrt: bool) -> None:

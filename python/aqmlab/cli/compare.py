@@ -58,7 +58,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="a,b:k=v,a@up+b@down,... | seed-papers (default, or the study's own) | all; FILE.py[:Class]: your own",
+            help="a,b:k=v,a@up+b@down,... | deployed (default) | seed-papers (default in a paper's scenarios) | all; "
+            "FILE.py[:Class]: your own. A study has its own.",
         ),
     ] = None,
     seeds: Seeds = 1,
@@ -200,22 +201,22 @@ def _in_scenarios(
     wanted: CompareRequest,
 ) -> "Sequence[Failure | str]":
     from aqmlab import laws, own
+    from aqmlab.catalogue import usual
     from aqmlab.present.terminal import runs as tables
     from aqmlab.runs import simulate
     from aqmlab.runs.comparison import document
 
     changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *settings]
-    aqms = wanted.aqms or "seed-papers"
-    specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
+    given_aqms = None if wanted.aqms is None else own.select(wanted.aqms)  # first: a scenario may set their parameters
     values = assignments(changes)
     of_calls = _of_calls(names, values, wanted.call)
     scenarios = [laws.load_with(each, values | call, wanted.law) for each, call in zip(names, of_calls, strict=True)]
-    _tell_time(scenarios, specs, wanted)
+    _tell_time([(each, given_aqms or usual(each.name)) for each in scenarios], wanted)
     told = scenarios[0].name if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
     with progress(f"Comparing in {told}") as heard:
         found = simulate.compare_engines(
             scenarios,
-            aqms,
+            given_aqms,
             wanted.seeds,
             engines=wanted.engines,
             measures=measures,
@@ -266,16 +267,16 @@ def _of_calls(names: Sequence[str], values: Mapping[str, str], law: str | None) 
     return found
 
 
-def _tell_time(scenarios: "Sequence[Scenario]", specs: Sequence[str], wanted: CompareRequest) -> None:
+def _tell_time(grid: "Sequence[tuple[Scenario, Sequence[str]]]", wanted: CompareRequest) -> None:
     """Say how long Linux takes, once it is known that it can do what is asked for."""
     from aqmlab.runs.checks import check_engine, check_schemes
 
     if "linux" not in wanted.engines:
         return
-    for scenario in scenarios:
+    for scenario, specs in grid:
         check_schemes(scenario, specs)
         check_engine("linux", scenario, specs)
-    tell_time([(scenario, len(specs) * wanted.seeds) for scenario in scenarios], wanted.jobs)
+    tell_time([(scenario, len(specs) * wanted.seeds) for scenario, specs in grid], wanted.jobs)
 
 
 def _leave_report(

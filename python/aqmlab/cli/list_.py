@@ -20,12 +20,13 @@ class Kind(str, Enum):
     tcps = "tcps"
     scenarios = "scenarios"
     studies = "studies"
+    presets = "presets"
     measures = "measures"
 
 
 def list_(
     kind: Annotated[
-        Kind | None, typer.Argument(metavar="KIND", help="aqms, tcps, scenarios, studies or measures.")
+        Kind | None, typer.Argument(metavar="KIND", help="aqms, tcps, scenarios, studies, presets or measures.")
     ] = None,
     scenario: Annotated[
         str | None, typer.Argument(metavar="SCENARIO", help="Whose measures; a built-in name or a TOML file.")
@@ -35,7 +36,7 @@ def list_(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """List schemes, congestion-control laws, scenarios and studies, or what is measured in a scenario."""
+    """List schemes, congestion-control laws, scenarios, studies and presets, or what is measured in a scenario."""
     if cost:
         _costs(kind, as_json)
         return
@@ -103,7 +104,7 @@ def _costs(kind: Kind | None, as_json: bool) -> None:
 
 
 def _entries(kind: Kind) -> list[dict[str, Any]]:
-    from aqmlab import catalogue
+    from aqmlab import catalogue, presets
     from aqmlab.study import draft_cases, paper, suite
 
     if kind is Kind.aqms:
@@ -112,6 +113,8 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         return [asdict(law) for law in catalogue.laws()]
     if kind is Kind.scenarios:
         return [{"name": name, "title": scenarios.load(name).title} for name in scenarios.scenarios()]
+    if kind is Kind.presets:
+        return [{"name": each.name, "title": each.title} for each in presets.presets()]
     known = [paper.load_study(name) for name in paper.studies()] + [suite.load_suite(name) for name in paper.suites()]
     found = [{"name": each.name, "title": each.title, "source": each.source} for each in known]
     return [*found, {"name": draft_cases.NAME, "title": draft_cases.TITLE, "source": draft_cases.SOURCE}]

@@ -18,11 +18,11 @@ EPILOG = "Example: aqmlab show pi"
 def show(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A scheme, a scenario or a law (name or file), a study, or tcp."),
+        typer.Argument(metavar="NAME", help="A scheme, a scenario or a law (name or file), a study, a preset, or tcp."),
     ],
 ) -> None:
-    """Show a scheme, a congestion-control law, a scenario, a study, or the constants of TCP."""
-    from aqmlab import catalogue, laws, own
+    """Show a scheme, a congestion-control law, a scenario, a study, a preset of links, or the constants of TCP."""
+    from aqmlab import catalogue, laws, own, presets
     from aqmlab.names import unknown
     from aqmlab.present.terminal import catalogue as pages
     from aqmlab.study import paper
@@ -42,12 +42,15 @@ def show(
         pages.tcp_page()
     elif name in (*paper.studies(), *paper.suites(), *paper.DRAFTS):
         _study_page(name)
+    elif found := presets.kind(name).links:
+        pages.presets_page(found.values())
     elif name in scenarios.scenarios() or name.endswith(".toml") or Path(name).exists():
         pages.scenario_page(scenarios.load(name), scenarios.read(name)[1])
     else:
         schemes = [scheme.name for scheme in catalogue.schemes()]
         choices = [*schemes, *known, "tcp", *paper.studies(), *paper.suites(), *paper.DRAFTS, *scenarios.scenarios()]
-        raise unknown("name", "no scheme, law, scenario or study", name, choices)
+        choices += [each.name for each in presets.presets()]
+        raise unknown("name", "no scheme, law, scenario, study or preset", name, choices)
 
 
 def _study_page(name: str) -> None:

@@ -391,7 +391,7 @@ def _arms(aqms: Any, folder: Path) -> tuple[Arm, ...]:
     if isinstance(aqms, str):
         aqms = list(own.select(aqms))
     if not isinstance(aqms, list) or not aqms:
-        raise InputError("experiment.aqms", f"{aqms!r}: expected a list of schemes, or seed-papers, or all")
+        raise InputError("experiment.aqms", f"{aqms!r}: expected a list of schemes, or deployed, seed-papers or all")
     expanded = [arm for i, entry in enumerate(aqms) for arm in _expand(f"aqms.{i}", entry, folder)]
     return tuple({arm.aqm: arm for arm in expanded}.values())
 

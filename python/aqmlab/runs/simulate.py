@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import overload
 
-from aqmlab import laws, own
+from aqmlab import catalogue, laws, own
 from aqmlab._core import Scenario, SchemeError
 from aqmlab.problems import InputError
 from aqmlab.runs import check_seed, check_seeds, metrics
@@ -67,7 +67,7 @@ def run(
 @overload
 def compare(
     scenario: Source,
-    aqms: own.Scheme | Sequence[own.Scheme] = ...,
+    aqms: own.Scheme | Sequence[own.Scheme] | None = ...,
     seeds: int = ...,
     *,
     set: Values | None = ...,
@@ -83,7 +83,7 @@ def compare(
 @overload
 def compare(
     scenario: Source,
-    aqms: own.Scheme | Sequence[own.Scheme] = ...,
+    aqms: own.Scheme | Sequence[own.Scheme] | None = ...,
     seeds: int = ...,
     *,
     set: Values | None = ...,
@@ -98,7 +98,7 @@ def compare(
 
 def compare(
     scenario: Source,
-    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
+    aqms: own.Scheme | Sequence[own.Scheme] | None = None,
     seeds: int = 1,
     *,
     set: Values | None = None,
@@ -111,6 +111,7 @@ def compare(
 ) -> Comparison | EngineComparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
+    `aqms` are by default the deployed schemes, in a paper's scenario those of the papers (`catalogue.usual`).
     `set` replaces values of the scenario; `law` as of `run`; `measures` are shown instead of the usual ones: names,
     with globs ("flows.*.goodput"); `jobs` runs go on at the same time, by default one per core; `engine` as of `run`.
     `engines` (["sim", "linux"]) has it done by each of them, and gives their results side by side. A run that fails is
@@ -132,7 +133,7 @@ def compare(
 
 def compare_all(
     scenarios: Sequence[Source],
-    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
+    aqms: own.Scheme | Sequence[own.Scheme] | None = None,
     seeds: int = 1,
     *,
     set: Values | None = None,
@@ -154,7 +155,7 @@ def compare_all(
 
 def compare_engines(
     scenarios: Sequence[Source],
-    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
+    aqms: own.Scheme | Sequence[own.Scheme] | None = None,
     seeds: int = 1,
     *,
     engines: Sequence[str],
@@ -165,9 +166,10 @@ def compare_engines(
     progress: Progress | None = None,
 ) -> list[EngineComparison]:
     """Return the comparison of each scenario by one engine or several; arguments as of `compare_all`."""
-    specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
+    given = None if aqms is None else own.select(aqms)  # first, as a scenario may set parameters of a user's scheme
     loaded = [laws.load_with(scenario, set, law) for scenario in scenarios]
-    for each in loaded:
+    grid = [(each, given or catalogue.usual(each.name)) for each in loaded]
+    for each, specs in grid:
         check_set(each, specs)
         for engine in engines:
             check_engine(engine, each, specs)
@@ -175,7 +177,7 @@ def compare_engines(
     by_engine = {}
     for i, engine in enumerate(engines):
         told = _part(progress, i, len(engines))
-        found = compare_many([(each, specs) for each in loaded], seeds, jobs=jobs, engine=engine, progress=told)
+        found = compare_many(grid, seeds, jobs=jobs, engine=engine, progress=told)
         by_engine[engine] = [replace(each, asked=names) for each, names in zip(found, asked, strict=True)]
     return [EngineComparison(dict(zip(by_engine, each, strict=True))) for each in zip(*by_engine.values(), strict=True)]
 

@@ -364,7 +364,7 @@ def compare_suite(
 ) -> SuiteResult:
     """Simulate every experiment of a suite under each of `aqms` (see `own.select`), seeds 1 to `seeds`.
 
-    `aqms` are by default the suite's own, or those of the papers (`seed-papers`) if it has none. `rate` ("20 Mbit/s")
+    `aqms` are by default the suite's own, or the deployed ones if it has none. `rate` ("20 Mbit/s")
     and `rtt` ("50 ms", round-trip propagation) are those of the link, by default the suite's base case, which may be
     several links; `flows` is the number of long flows where the RFC has a few. Not for suites with claims: `buffer`
     ("1000 ms", "2 bdp") of all links instead of the bandwidth-delay product, `up`, the rate upwards where there are two
@@ -373,7 +373,7 @@ def compare_suite(
     """
     suite = load_suite(name).only(only).with_law(law)
     links = suite.links(rate, rtt, flows, buffer, up)
-    specs = own.select(aqms if aqms is not None else list(suite.schemes.values()) or "seed-papers")
+    specs = own.select(aqms if aqms is not None else list(suite.schemes.values()) or "deployed")
     placed = [(experiment, link, experiment.scenario_at(link)) for experiment in suite.experiments for link in links]
     grid = [(at, experiment.schemes or specs) for experiment, _, at in placed]
     sampled = {at.name for experiment, _, at in placed if any(each.window for each in experiment.measures.values())}

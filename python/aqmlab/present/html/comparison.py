@@ -57,8 +57,9 @@ def files(comparisons: Sequence[Comparison], command: str, told: Progress | None
     facts = provenance(comparisons, first.seeds, command)
     if first.scenario.overrides:
         facts = {"Set": ", ".join(f"{path} = {value}" for path, value in first.scenario.overrides), **facts}
-    title = parts[0].title if len(parts) == 1 else f"{len(first.schemes)} schemes in {len(parts)} scenarios"
-    if len(first.schemes) > 1 and len(parts) > 1:
+    schemes = {scheme for each in comparisons for scheme in each.schemes}
+    title = parts[0].title if len(parts) == 1 else f"{len(schemes)} schemes in {len(parts)} scenarios"
+    if len(schemes) > 1 and len(parts) > 1:
         parts.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
     subject = ", ".join(each.scenario.name for each in comparisons)
     return page.report(subject, title, parts, drawings, facts, told)

@@ -29,15 +29,16 @@ LEGEND = (
 
 
 def glance(comparisons: Sequence[Comparison]) -> HtmlTable:
-    """Return a row for each scenario and group of flows, a column for each scheme."""
+    """Return a row for each scenario and group of flows, a column for each scheme of any of them."""
     several = len(comparisons) > 1
+    schemes = list(dict.fromkeys(spec for each in comparisons for spec in each.schemes))
     rows = {
-        (f"{_short(each)}: " if several else "") + heading(measure): _cells(each.schemes, find(measure), means)
+        (f"{_short(each)}: " if several else "") + heading(measure): _cells(schemes, find(measure), means)
         for each in comparisons
         for measure, means in _measured(each)
     }
     corner = "Scenario and flows" if several else "Flows"
-    return HtmlTable(corner, [label(spec) for spec in comparisons[0].schemes], rows)
+    return HtmlTable(corner, [label(spec) for spec in schemes], rows)
 
 
 def sentences(comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from aqmlab.advise.advice import NOTABLE, Advice, Seen
 from aqmlab.advise.commands import Typed
+from aqmlab.advise.ties import WORTH
 from aqmlab.advise.tried import Check
 from aqmlab.advise.words import sentences
 from aqmlab.present.labels import label
@@ -16,6 +17,12 @@ SHOWN = 4
 """How many candidates stand side by side in the evidence, the baseline among them."""
 
 
+UNTESTED = (
+    "no kernel has been given such commands here. {scheme} is shown as no tested candidate comes within {better:.0f} % "
+    "of its score; try the commands before you rely on them (--check)."
+)
+
+
 def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
     """Print an advice, best candidate first, with the lines to type by scheme."""
     out = console()
@@ -23,7 +30,9 @@ def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
     _ranking(out, found)
     _evidence(out, found)
     for scheme, typed in lines.items():
-        out.print(title(f"To type for {label(scheme)}{', untested' if typed.commands and not typed.tested else ''}"))
+        out.print(title(f"Commands for {label(scheme)}"))
+        if typed.commands and not typed.tested:
+            out.print(note(UNTESTED.format(scheme=label(scheme), better=100 * WORTH - 100)))
         if typed.why_not:
             out.print(note(typed.why_not))
         for each in typed.notes:
@@ -31,7 +40,7 @@ def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
         for command in typed.commands:
             out.print(command, soft_wrap=True)
     if followed := next((typed.autorate for typed in lines.values() if typed.autorate), ()):
-        out.print(title("To follow the rate, where the queue is in a modem: CAKE and cake-autorate"))
+        out.print(title("Commands to follow the rate, where the queue is in a modem: CAKE and cake-autorate"))
         for line in followed:
             out.print(line, soft_wrap=True)
 

@@ -1,7 +1,7 @@
 """The catalogue in a terminal: lists of names, and pages of schemes, TCP constants, scenarios, studies and suites."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.markdown import Markdown
 from rich.table import Table
@@ -13,6 +13,7 @@ from aqmlab.catalogue import Cost, Law, Parameter, Scheme
 from aqmlab.present.labels import label, marked, standing
 from aqmlab.present.terminal.console import console, explained, table, title
 from aqmlab.present.text import some
+from aqmlab.presets import LinkPreset
 from aqmlab.study.paper import Study
 from aqmlab.study.suite import Suite
 
@@ -103,6 +104,15 @@ def scenario_page(scenario: Scenario, text: str) -> None:
     out.print(Text(f"\n{text.strip()}\n"))
     out.print(title("With every default filled in (seconds, bit/s, packets):"))
     out.print(Text(json.dumps(scenario.resolved(), indent=2)))
+
+
+def presets_page(found: Iterable[LinkPreset]) -> None:
+    """Print presets of links: their keys, and how a scenario and an advice have them."""
+    out = console()
+    for each in found:
+        out.print(title(f"{each.title} ({each.name})"))
+        out.print(Text(f"\n{each.text.strip()}\n"))
+        out.print(f'In [[links]] of a scenario: preset = "{each.name}"; every key of the link itself replaces its own.')
 
 
 def study_page(study: Study) -> None:

@@ -71,19 +71,18 @@ def _engine(engine: EngineResult) -> str:
 def comparisons(found: Sequence[Comparison]) -> None:
     """Print the schemes side by side, scenario by scenario, then what the columns are."""
     out = console()
-    names = [label(spec) for spec in found[0].schemes]
     for compared in found:
         out.print(title(titled(compared.scenario)))
         for version in compared.linux:
             out.print(aside(f"on Linux {version}"))
         for view in compared.views:
             shown = table(view.title, "Scheme", numbers=view.columns)
-            for name, spec in zip(names, compared.schemes, strict=True):
-                shown.add_row(name, *(compared.text(spec, measure) for measure in view.columns.values()))
+            for spec in compared.schemes:
+                shown.add_row(label(spec), *(compared.text(spec, measure) for measure in view.columns.values()))
             out.print(shown, *map(note, compared.warnings(view.link)), sep="\n")
         out.print(*map(note, compared.notes), sep="\n", end="\n" if compared.notes else "")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
-    out.print(*marks(names), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
+    out.print(*marks(_labels(found)), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
 
 
 def engines(found: Sequence[EngineComparison]) -> None:
@@ -99,8 +98,12 @@ def engines(found: Sequence[EngineComparison]) -> None:
                 shown.add_row(label(row.scheme), row.what, *row.texts, end_section=row.ends)
             out.print(shown, *map(note, compared.warnings[view.link]), sep="\n")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
-    names = [label(spec) for spec in found[0].schemes]
-    out.print(*marks(names), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
+    out.print(*marks(_labels(found)), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
+
+
+def _labels(found: Sequence[Comparison] | Sequence[EngineComparison]) -> list[str]:
+    """Return the labels of all schemes, each once."""
+    return [label(spec) for spec in dict.fromkeys(spec for compared in found for spec in compared.schemes)]
 
 
 def _flows(result: RunResult) -> Table:

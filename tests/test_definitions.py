@@ -32,7 +32,7 @@ def run(folder: Path, *parts: str, aqm: str | None = None) -> RunResult:
 
 
 def test_each_packet_has_its_own_way_back(tmp_path: Path) -> None:
-    """99 % of the packets take 10 ms; of those of two flows half take 20 ms and half 60 ms: 37.9 ms without the longest."""
+    """99 % of the packets take 10 ms; of two flows' packets half take 20 ms and half 60 ms."""
     found = run(tmp_path, LINK, NEAR, FAR)
     assert found.total.rpm == pytest.approx(60 / 0.0101, rel=0.01)
     assert found.total.qoo_gaming == 100
@@ -68,7 +68,8 @@ def test_long_transfers_are_compared_with_each_other_only(tmp_path: Path) -> Non
 def test_a_packet_is_received_as_its_frame_ends(tmp_path: Path, block_ack: str) -> None:
     """1 ms of propagation, at most a few slots, and a frame of less than 150 us; the block ACK comes after that."""
     cell = f'[wifi]\nblock_ack = "{block_ack}"\n[[stations]]\nname = "a"\nrate = "144.4 Mbit/s"\n'
-    flow = '[[flows]]\nname = "down"\nkind = "udp-cbr"\nstations = "a"\nrate = "120 kbit/s"\npacket = "1472 B"\nrtt = "2 ms"\n'
+    flow = '[[flows]]\nname = "down"\nkind = "udp-cbr"\nstations = "a"\nrate = "120 kbit/s"\n'
+    flow += 'packet = "1472 B"\nrtt = "2 ms"\n'
     delay = run(tmp_path, cell, flow).flows["down"].packet_delay_p50
     assert delay == pytest.approx(1.126e-3, abs=0.02e-3)
 
@@ -76,7 +77,8 @@ def test_a_packet_is_received_as_its_frame_ends(tmp_path: Path, block_ack: str) 
 def test_small_packets_do_not_lock_the_low_latency_queue_out(tmp_path: Path) -> None:
     """100 ms at 50 Mbit/s are 9,765 packets of 64 B: the preset's buffer is that of docsis-lld's two queues."""
     link = '[[links]]\nname = "up"\npreset = "docsis-up"\n'
-    flood = '[[flows]]\nname = "flood"\nkind = "udp-cbr"\nrate = "80 Mbit/s"\npacket = "36 B"\nheader = "28 B"\nrtt = "20 ms"\n'
+    flood = '[[flows]]\nname = "flood"\nkind = "udp-cbr"\nrate = "80 Mbit/s"\n'
+    flood += 'packet = "36 B"\nheader = "28 B"\nrtt = "20 ms"\n'
     game = FAR.replace("far", "game").replace("10 kbit/s", "200 kbit/s") + 'packet = "150 B"\ndscp = 45\n'
     found = run(tmp_path, link, flood, game)
     assert found.flows["game"].dropped == 0

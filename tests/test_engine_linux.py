@@ -398,3 +398,30 @@ def test_drops_are_those_of_the_flows(line: Path, aqm: str) -> None:
     assert theirs.flow_table["dropped"].sum() == theirs.total.dropped
     assert theirs.total.segment_delay_mean == pytest.approx(ours.total.segment_delay_mean, rel=0.1)
     assert theirs.total.segment_delay_mean > theirs.total.packet_delay_mean
+
+
+@kernel
+def test_losses_of_small_seeds_are_as_random_as_others() -> None:
+    # A SYN that is lost is sent again without ECN: with a seed of netem as small as 1 or 2 the first packet always was.
+    head, _, flow = LINE.replace("10 Mbit/s", "1 Mbit/s").replace("count = 2", "count = 1").partition("[[flows]]")
+    wire = f'{head}ecn = true\nloss = "1%"\n[[flows]]{flow}ecn = true\n'
+    scenario = _core.Scenario.parse(wire.replace("40 ms", "5 ms"), "wire")
+    assert all(aqmlab.run(scenario, "codel", seed=seed, engine="linux").links["line"].marked for seed in (1, 2))
+
+
+@kernel
+def test_a_flow_that_does_not_slow_down_waits_as_long_in_fq_pie() -> None:
+    flood = '[[flows]]\nname = "flood"\nkind = "udp-cbr"\nrate = "15 Mbit/s"\npacket = "1472 B"\nrtt = "40 ms"\n'
+    head = LINE.partition("[[flows]]")[0].replace("60 packets", "1000 packets")
+    scenario = _core.Scenario.parse(head + flood, "flood")
+    ours, theirs = (aqmlab.run(scenario, "fq-pie", engine=engine).links["line"] for engine in ("sim", "linux"))
+    assert ours.queue_delay_mean == pytest.approx(theirs.queue_delay_mean, rel=0.25, abs=0.001)
+
+
+@kernel
+def test_red_counts_the_bytes_of_small_packets() -> None:
+    small = '[[flows]]\nname = "small"\nkind = "udp-cbr"\nrate = "2 Mbit/s"\npacket = "72 B"\nrtt = "40 ms"\n'
+    scenario = _core.Scenario.parse(LINE.replace("60 packets", "1000 packets") + small, "mixed")
+    red = "red:flavour=linux,min_th=20packets,max_th=60packets,max_p=10%"
+    ours, theirs = (aqmlab.run(scenario, red, engine=engine).links["line"] for engine in ("sim", "linux"))
+    assert ours.queue_delay_mean == pytest.approx(theirs.queue_delay_mean, rel=0.25)

@@ -396,6 +396,12 @@ macro_rules! built_in {
             fn is_as_new(&self, now: Time) -> bool {
                 any_aqm!($($variant)*; self, aqm => aqm.is_as_new(now))
             }
+            fn limit(&self, limit: Limit, packet: f64) -> Limit {
+                any_aqm!($($variant)*; self, aqm => aqm.limit(limit, packet))
+            }
+            fn refuses_when_full(&self) -> bool {
+                any_aqm!($($variant)*; self, aqm => aqm.refuses_when_full())
+            }
             fn tick_every(&self) -> Option<Span> {
                 any_aqm!($($variant)*; self, aqm => aqm.tick_every())
             }

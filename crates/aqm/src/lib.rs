@@ -133,6 +133,8 @@ pub struct QueueView {
     pub limit: f64,
     /// Rate of the link at present.
     pub rate: Rate,
+    /// Mean size of the packets of the link over its flows, bytes: a packet where a scheme counts bytes.
+    pub packet: f64,
     /// Packets offered so far: accepted, marked or dropped, the one being judged included.
     pub arrived_packets: u64,
     /// Bytes offered so far.
@@ -140,9 +142,10 @@ pub struct QueueView {
 }
 
 impl QueueView {
-    /// A queue before the first packet.
+    /// A queue before the first packet, of packets of 1000 B.
     pub fn empty(rate: Rate, target: f64, limit: f64) -> Self {
-        Self { packets: 0, bytes: 0, others: 0, target, limit, rate, arrived_packets: 0, arrived_bytes: 0 }
+        let (arrived_packets, arrived_bytes) = (0, 0);
+        Self { packets: 0, bytes: 0, others: 0, target, limit, rate, packet: 1000.0, arrived_packets, arrived_bytes }
     }
 }
 
@@ -264,6 +267,14 @@ pub trait Aqm {
     /// as sent.
     #[inline]
     fn set_bulk_flows(&mut self, flows: u32) {}
+    /// The limit of its queue as it counts it, where packets have this mean size, bytes.
+    fn limit(&self, limit: Limit, packet: f64) -> Limit {
+        limit
+    }
+    /// In flow queueing a full buffer refuses the arriving packet ([`Aqm::on_overflow`]); else the longest queue loses packets.
+    fn refuses_when_full(&self) -> bool {
+        false
+    }
     /// Period of `on_tick`, the first at the start of the run; `None` means never. A parameter that is set may change it.
     fn tick_every(&self) -> Option<Span> {
         None

@@ -179,7 +179,7 @@ impl LinkSpec {
 
     /// The link's queue before the first packet.
     pub fn empty_queue(&self) -> QueueView {
-        QueueView::empty(self.rate, self.target, self.buffer_packets)
+        QueueView { packet: self.packet, ..QueueView::empty(self.rate, self.target, self.buffer_packets) }
     }
 
     /// The part of its rate that is left for packets of mean size as the queue counts them.

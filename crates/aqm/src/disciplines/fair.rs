@@ -100,6 +100,8 @@ pub struct Fair<A, P> {
     acts_on_enqueue: bool,
     acts_on_dequeue: bool,
     draws: bool,
+    /// A packet that meets a full buffer is refused.
+    refuses_when_full: bool,
     /// Flows of the packets that wait in each queue, for a scheme that draws them.
     flows: Vec<FlowTags>,
 }
@@ -112,6 +114,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             acts_on_enqueue: scheme.acts_on_enqueue() || scheme.draws_packets() || cfg!(debug_assertions),
             acts_on_dequeue: scheme.acts_on_dequeue() || cfg!(debug_assertions),
             draws: scheme.draws_packets() || cfg!(debug_assertions),
+            refuses_when_full: scheme.refuses_when_full(),
             scheme,
             buckets: SparseTable::new(params.flows as usize, Bucket { queue: NONE, flow: 0 }),
             queues: Vec::new(),
@@ -260,6 +263,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let index = self.claim(packet.flow_hash(), packet.host(), cx.now);
+        if self.refuses_when_full && self.shelf.is_full_for(packet.size()) {
+            return self.refuse(index, packet.size(), cx);
+        }
         let fate = self.judge_arrival(index, &mut packet, cx);
         if !matches!(fate, Fate::Dropped(_)) {
             self.join(index, packet, cx.now);

@@ -38,9 +38,9 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         Self {
             acts_on_dequeue: scheme.acts_on_dequeue(),
             draws: scheme.draws_packets(),
+            shelf: Shelf::new(view, scheme.limit(limit, view.packet), ecn),
             scheme,
             waiting: VecDeque::with_capacity(room + 1),
-            shelf: Shelf::new(view, limit, ecn),
             flows: FlowTags::default(),
         }
     }
@@ -112,7 +112,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         self.shelf.accounts.arrived += 1;
         self.shelf.view.arrived_packets += 1;
         self.shelf.view.arrived_bytes += u64::from(size);
-        if self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, size) {
+        if self.shelf.is_full_for(size) {
             self.scheme.on_overflow(&self.shelf.view, cx);
             return self.shelf.refuse(OVERFLOW);
         }
@@ -162,6 +162,11 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
 
     fn departures_known(&self) -> bool {
         !self.acts_on_dequeue && !self.draws
+    }
+
+    fn set_limit(&mut self, limit: Limit, packets: f64) {
+        self.shelf.limit = self.scheme.limit(limit, self.shelf.view.packet);
+        self.shelf.view.limit = packets;
     }
 
     fn tick_every(&self) -> Option<Span> {

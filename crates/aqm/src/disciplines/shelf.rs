@@ -32,6 +32,12 @@ impl<P: Carried> Shelf<P> {
         self.accounts.balance(packets.into()) && self.view.packets == packets && self.view.bytes == bytes
     }
 
+    /// True if a packet of this size finds no room.
+    #[inline(always)]
+    pub fn is_full_for(&self, size: u32) -> bool {
+        self.limit.is_reached(self.view.packets, self.view.bytes, size)
+    }
+
     /// Takes over what waits in one of its queues now: packets and bytes.
     #[inline(always)]
     pub fn follow(&mut self, before: (u32, u64), after: (u32, u64)) {

@@ -1,5 +1,5 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
+use crate::{Aqm, Ctx, Limit, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Ratio, Span, Time, params};
 
 params! {
@@ -121,6 +121,10 @@ impl Aqm for Ared {
 
     fn on_empty(&mut self, cx: &mut Ctx) {
         self.red.on_empty(cx);
+    }
+
+    fn limit(&self, limit: Limit, packet: f64) -> Limit {
+        self.red.counted_limit(limit, packet)
     }
 
     fn share(&self, p: f64, queue: &QueueView) -> f64 {

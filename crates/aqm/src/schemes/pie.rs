@@ -55,8 +55,13 @@ params! {
     /// update, d = d_old = 0:  p = 63/64*p, unless something waits
     /// update, p = 0, d and d_old < target/2:   burst_allowance = max_burst, the sum of p starts again
     /// arrival:                passes if d, not d_old, < target/2 and p < 0.2; if less than two mean packets wait
+    /// p:                      may be above 1, and is shown as 1 then; 256 becomes 1
     /// the sum of p:           starts again when a draw or a drop takes a packet, not at a mark from 8.5 on
     /// ```
+    ///
+    /// A flow that does not slow down lifts p above 1: while it comes back, the queue of the flow passes two packets only, and its delay stays
+    /// short. With p held at 1, as in RFC 8033, such a queue swings: `libreqos/flood` waits 300 ms instead of 12 ms. A full `fq_pie`
+    /// drops the packet that arrives, whichever queue is the longest.
     ///
     /// In flow queueing a flow with one packet in its queue at a time so has no delay, however long the packet waits for its turn.
     /// An update comes after whole milliseconds and one more (`calc_index`, kernel/time/timer.c): every 16 ms.
@@ -64,8 +69,8 @@ params! {
     /// ## Departures
     /// The queue is never switched inactive (RFC 8033, 5.3, optional). A packet that meets a full queue does not renew
     /// the allowance. The target is a delay of its own, not the link's. Of Linux (`net/sched/sch_pie.c` and `sch_fq_pie.c` of 7.3, read line by
-    /// line) the flavour leaves out: fixed-point numbers, in which p can rise above 1; `bytemode`; `dq_rate_estimator`; the first
-    /// half second, in which p is not updated. A full `fq_pie` drops the packet that arrives.
+    /// line) the flavour leaves out: fixed-point numbers; `bytemode`; `dq_rate_estimator`; the first half second, in which p is not
+    /// updated.
     pub struct PieParams for Pie {
         /// Queueing delay to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8033, 4.2 (QDELAY_REF)";
@@ -121,6 +126,9 @@ const LAST: f64 = 8.5;
 /// Linux: from this delay on p rises by `max_step` more at each update, s.
 const LONG: f64 = 0.250;
 
+/// Linux: p is a number of 64 bits of which 1 takes 56 (`MAX_PROB`); where it overflows, it is set to 1.
+const WRAPS: f64 = 256.0;
+
 /// A millisecond, in which Linux counts the time between updates.
 const JIFFY: Span = Span(1_000_000_000);
 
@@ -167,7 +175,11 @@ impl Pie {
                 PieFlavour::Linux => 63.0 / 64.0,
             };
         }
-        self.p = self.p.clamp(0.0, 1.0);
+        self.p = match flavour {
+            PieFlavour::Rfc8033 => self.p.clamp(0.0, 1.0),
+            PieFlavour::Linux if self.p >= WRAPS => 1.0,
+            PieFlavour::Linux => self.p.max(0.0),
+        };
     }
 
     /// The burst allowance falls.
@@ -279,6 +291,10 @@ impl Aqm for Pie {
         self.p_sum = 0.0;
     }
 
+    fn refuses_when_full(&self) -> bool {
+        self.params.flavour == PieFlavour::Linux
+    }
+
     /// Signals nothing; it is here for the time stamps.
     fn acts_on_dequeue(&self) -> bool {
         true
@@ -309,7 +325,7 @@ impl Aqm for Pie {
     }
 
     fn observe(&self, i: usize) -> f64 {
-        [self.p, self.delay_old, self.burst_allowance.seconds()][i]
+        [self.p.min(1.0), self.delay_old, self.burst_allowance.seconds()][i]
     }
 }
 
@@ -523,6 +539,25 @@ mod tests {
             pie.p_sum
         };
         assert_eq!([true, true, false].map(&mut meet), [8.5, 8.5625, 0.0]);
+    }
+
+    /// A flow that does not slow down: p goes on rising where every packet is dropped already, and has to come back.
+    #[test]
+    fn in_linux_p_rises_above_1_and_starts_again_at_1_where_64_bits_end() {
+        let mut pie = linux(&[("derandomize", "false"), ("max_burst", "0 s")]);
+        (pie.p, pie.delay, pie.delay_old) = (0.99, 0.035, 0.035);
+        for p in [0.9925, 0.995, 0.9975, 1.0, 1.0025] {
+            bench::tick(&mut pie, 50); // 0.125 * 0.020
+            close(pie.p, p);
+        }
+        assert_eq!(pie.observe(0), 1.0);
+        assert_eq!(arrive(&mut pie, 50), Verdict::Drop(EARLY));
+        pie.delay = 0.005;
+        bench::tick(&mut pie, 50); // 0.125 * (-0.010) + 1.25 * (-0.030)
+        close(pie.p, 0.96375);
+        (pie.p, pie.delay, pie.delay_old) = (255.9995, 0.035, 0.035);
+        bench::tick(&mut pie, 50);
+        assert_eq!(pie.p, 1.0);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use crate::linear::{LinearResponse, Network, OperatingPoint, lag, needs};
 use crate::{
-    Aqm, Ctx, EARLY, FORCED, LinearLaw, LinearLawOf, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc,
-    Verdict,
+    Aqm, Ctx, EARLY, FORCED, Limit, LinearLaw, LinearLawOf, Observable, PacketView, QueueView, Scheme, SchemeInfo,
+    Signal, Tc, Verdict,
 };
 use aqmlab_core::{Auto, Bytes, Packets, Quantity, Rate, Ratio, Time, choice, params};
 
@@ -65,7 +65,10 @@ params! {
     ///                  count = 0 at the first arrival within, which passes and draws r
     /// ```
     ///
-    /// so that gaps are uniform on [1, 1/p_b]. A packet that finds the buffer full has been judged before. `q_weight = "auto"`
+    /// so that gaps are uniform on [1, 1/p_b]. Lengths, thresholds and the limit are in bytes there: a packet of a threshold or of the
+    /// buffer is one of the mean size of the link's packets over its flows, as `aqmlab tc` and the engine `linux` say it to Linux. So a
+    /// flow of small packets hardly counts. The average moves at arrivals only: time in which the link idles does not count, as a shaper
+    /// (HTB, TBF) asks no empty queue for a packet, which is when `sch_red` starts to count it. A packet that finds the buffer full has been judged before. `q_weight = "auto"`
     /// is the rule of the flavour:
     ///
     /// ```text
@@ -79,10 +82,10 @@ params! {
     /// ## Departures
     /// From Linux (`include/net/red.h` at b18734e696ef, `net/sched/sch_red.c` at 2519003dd5fb, iproute2's `q_red.c` and
     /// `tc_red.c`, read line by line):
-    /// lengths count in packets; while the link idles the average decays exactly, not by a table of powers of two; no
-    /// `harddrop` and no `nodrop`.
+    /// RED on a device without a shaper is asked while it is empty: its average then falls with the time in which it idles, by a table that
+    /// `tc` computes for ticks of 64 ns and the kernel reads by microseconds; no `harddrop` and no `nodrop`.
     ///
-    /// No byte mode. "auto" thresholds are symmetric around the link's target (15 and 585 packets for a target of 300,
+    /// ns-2 has no byte mode here. "auto" thresholds are symmetric around the link's target (15 and 585 packets for a target of 300,
     /// the values of Li et al. 2014), not ns-2's 5 ms rule, so that schemes compared on one link aim at one queue.
     pub struct RedParams for Red {
         /// Average queue below which nothing is dropped; "auto" is target/20, at least 5 packets.
@@ -131,7 +134,7 @@ pub struct Red {
     /// Of the flavour linux: what count*p_b must reach.
     reach: f64,
     idle_since: Option<Time>,
-    /// Lengths are cut to whole packets where the average is used, as in Linux's CHOKe.
+    /// Lengths are whole packets where the average is used, as in Linux's CHOKe; else Linux counts bytes.
     pub(super) in_whole_packets: bool,
     /// The weight for a target and a rate.
     weight: Option<(f64, f64, Rate)>,
@@ -261,7 +264,23 @@ impl Red {
             let missed = (packets_per_second * cx.now.since(since).seconds()).floor();
             self.avg *= libm::pow(1.0 - w, missed);
         }
-        self.avg += w * (f64::from(queue.packets) - self.length(self.avg));
+        self.avg += w * (self.waiting(queue) - self.length(self.avg));
+    }
+
+    /// The present queue as it is counted, packets.
+    fn waiting(&self, queue: &QueueView) -> f64 {
+        match self.params.flavour {
+            RedFlavour::Linux if !self.in_whole_packets => queue.bytes as f64 / queue.packet,
+            _ => f64::from(queue.packets),
+        }
+    }
+
+    /// The limit of its queue: tc's RED has one in bytes.
+    pub(super) fn counted_limit(&self, limit: Limit, packet: f64) -> Limit {
+        match (limit, self.params.flavour) {
+            (Limit::Packets(packets), RedFlavour::Linux) => Limit::Bytes((f64::from(packets) * packet).round() as u64),
+            _ => limit,
+        }
     }
 
     /// A length as it is counted.
@@ -407,7 +426,13 @@ impl Aqm for Red {
     }
 
     fn on_empty(&mut self, cx: &mut Ctx) {
-        self.idle_since = Some(cx.now);
+        if matches!(self.params.flavour, RedFlavour::Ns2) {
+            self.idle_since = Some(cx.now);
+        }
+    }
+
+    fn limit(&self, limit: Limit, packet: f64) -> Limit {
+        self.counted_limit(limit, packet)
     }
 
     fn share(&self, p: f64, _: &QueueView) -> f64 {

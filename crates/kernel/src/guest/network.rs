@@ -378,7 +378,7 @@ fn access(flows: &FlowSpec, delay: Span) -> Netem {
 /// losses, which a change of the rate would end.
 fn stretches(i: usize, scenario: &Scenario, seed: u64) -> Vec<Netem> {
     let link = &scenario.links[i];
-    let seed = Some(seed.wrapping_add(i as u64));
+    let seed = Some(scattered(seed, &link.name));
     let loss = link.impairments.loss.map(netem_loss);
     let first = Netem {
         delay: nanoseconds(link.delay),
@@ -401,6 +401,12 @@ fn needs_two(i: usize, scenario: &Scenario) -> bool {
     let actions = scenario.changes.iter().filter_map(|change| change.action(scenario, &scenario.links).ok());
     let changes = actions.filter(|action| matches!(action, Action::Loss(at, loss) if *at == i && is_in_bursts(*loss)));
     link.impairments.jitter.is_some() || link.impairments.loss.is_some_and(is_in_bursts) || changes.count() > 0
+}
+
+/// A seed for the random numbers of a link's wire, of 52 bits: netem uses the first numbers that follow from its seed, and those of
+/// small seeds are small (`prandom_seed_state`), so that the first packet of a run would be lost.
+fn scattered(seed: u64, link: &str) -> u64 {
+    (Stream::new(seed, &format!("links.{link}.wire"), 0).uniform() * (1u64 << 52) as f64) as u64
 }
 
 /// Draws of a link's jitter, ns.

@@ -15,10 +15,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Fate of a packet that arrives at a queue.
     #[inline(always)]
     pub(super) fn judge_arrival(&mut self, index: u32, packet: &mut P, cx: &mut Ctx) -> Fate {
-        let queue = &mut self.queues[index as usize];
-        self.shelf.accounts.arrived += 1;
-        queue.arrived_packets += 1;
-        queue.arrived_bytes += u64::from(packet.size());
+        self.count_arrival(index, packet.size());
         if !self.acts_on_enqueue {
             return Fate::Kept; // its scheme lies in other cache lines
         }
@@ -31,6 +28,25 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let fate = Fate::of(verdict, can_mark(packet, self.shelf.ecn));
         self.shelf.joins(fate, packet);
         fate
+    }
+
+    /// A packet of this size asks to join a queue.
+    #[inline(always)]
+    fn count_arrival(&mut self, index: u32, size: u32) {
+        let queue = &mut self.queues[index as usize];
+        self.shelf.accounts.arrived += 1;
+        queue.arrived_packets += 1;
+        queue.arrived_bytes += u64::from(size);
+    }
+
+    /// Refuses a packet of this size for want of room.
+    #[inline(never)]
+    pub(super) fn refuse(&mut self, index: u32, size: u32, cx: &mut Ctx) -> Fate {
+        self.count_arrival(index, size);
+        let queue = &mut self.queues[index as usize];
+        let seen = queue.view(&self.shelf.view);
+        queue.scheme.on_overflow(&seen, cx);
+        self.shelf.refuse(OVERFLOW)
     }
 
     /// Draws packets of a queue at random beside an arriving one; whether one was of its flow.

@@ -144,3 +144,17 @@ fn a_queue_that_is_as_good_as_new_is_used_again_and_one_that_has_counted_is_not(
     assert_eq!([pass(0, 1, 1), pass(1000, 3, 1), pass(2000, 1, 1), pass(3000, 4, 200)], [1, 1, 1, 1]);
     assert_eq!([pass(5000, 5, 1), pass(6000, 6, 1)], [2, 2], "flow 4 keeps its own");
 }
+
+/// Two queues of Linux's PIE with room for four packets: the fifth is refused, though the other flow has three.
+#[test]
+fn a_full_buffer_refuses_the_arrival_where_the_scheme_says_so() {
+    use crate::schemes::pie::{Pie, PieParams};
+    let mut params = PieParams::defaults();
+    params.read("pie", [("flavour", "linux")], &mut Vec::new());
+    let pie = Pie::new(params, &bench::queue(0)).unwrap();
+    let mut fair = Fair::new(FairParams::defaults(), pie, bench::queue(0), Limit::Packets(4), false, 1);
+    let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
+    let fates = [1, 1, 1, 2, 2].map(|flow| fair.enqueue(Packet(flow, flow, 1000), cx));
+    assert_eq!(fates, [Fate::Kept, Fate::Kept, Fate::Kept, Fate::Kept, Fate::Dropped(crate::OVERFLOW)]);
+    assert!(fair.accounts_balance());
+}

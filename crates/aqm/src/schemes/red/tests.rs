@@ -171,3 +171,33 @@ fn the_share_of_linux_is_one_over_the_mean_gap() {
     assert!((red.share(0.1, &bench::queue(0)) - 1.0 / 5.5).abs() < 1e-12);
     assert_eq!(red.params.spacing(), 0.5);
 }
+
+/// Twenty packets of 250 B are five of 1000 B: below min_th in Linux, which counts bytes, and above it in ns-2.
+#[test]
+fn linux_counts_bytes() {
+    let queue = QueueView { bytes: 5000, ..bench::queue(20) };
+    let average = |flavour| {
+        let (mut red, mut rng) = (red(&[("flavour", flavour), ("q_weight", "1")]), bench::stream());
+        red.idle_since = None;
+        red.update_average(&queue, &Ctx { now: Time::ZERO, rng: &mut rng });
+        red.avg
+    };
+    assert_eq!(["linux", "ns2"].map(average), [5.0, 20.0]);
+}
+
+/// A second without a packet, of which a thousand could have been sent: only the next arrival moves the average.
+#[test]
+fn in_linux_the_average_rests_while_the_link_idles() {
+    let (mut red, mut rng) = (red(&[("flavour", "linux")]), bench::stream());
+    red.idle_since = None;
+    red.avg = 16.0;
+    red.on_empty(&mut Ctx { now: Time::ZERO, rng: &mut rng });
+    red.update_average(&bench::queue(0), &Ctx { now: Time::ZERO + Span::from_seconds(1.0), rng: &mut rng });
+    assert_eq!(red.avg, 8.0);
+}
+
+#[test]
+fn linux_has_a_limit_in_bytes() {
+    let limit = |flavour| red(&[("flavour", flavour)]).limit(Limit::Packets(40), 250.0);
+    assert_eq!(["linux", "ns2"].map(limit), [Limit::Bytes(10_000), Limit::Packets(40)]);
+}

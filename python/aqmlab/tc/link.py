@@ -16,12 +16,21 @@ Said = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Link:
-    """The link that a line is for: bit/s, "600 packets" or "100 kB", bytes of a full packet with its link header."""
+    """The link that a line is for: bit/s, "600 packets" or "100 kB", bytes of a full packet with its link header.
+
+    `frame`: those of the largest that its device takes, by which a discipline knows the MTU, if that is not `packet`.
+    """
 
     rate: float | None = None
     buffer: str | None = None
     ecn: bool = True
     packet: int = 1514
+    frame: int | None = None
+
+    @property
+    def full(self) -> int:
+        """Bytes of the largest frame of the device."""
+        return self.packet if self.frame is None else self.frame
 
     def packets(self, name: str) -> float:
         """Return how many packets may wait. InputError if that is not known."""

@@ -28,6 +28,7 @@ class Qdisc:
     Linux has where it has no option, "full" a full packet of the device; `defaults` what it does where an option is not
     given, if that is not our default. `unsaid` are parameters that mean nothing to it, refused where there is a reason.
     `lacking` are options that we refuse, `idle` those that change nothing here; `VALUED` says which have a value.
+    `differs` is what is otherwise here whatever the options.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Qdisc:
     unsaid: Mapping[str, str] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, str] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
 
     @property
     def is_cake(self) -> bool:
@@ -232,6 +234,10 @@ TABLE = (
             "memlimit": MEMORY,
             "min_qlen_step": "the low-latency queue marks whatever its length",
         },
+        differs=(
+            "ecn_mark: Linux counts a packet twice that its probability and its step both mark, up to 2 marks for each "
+            "packet that leaves; here once",
+        ),
     ),
 )
 """Every scheme that Linux has, in the order of its families."""

@@ -87,6 +87,25 @@ def test_times_are_microseconds_and_flags_are_numbers() -> None:
     assert numbers == {1: 7000, 2: 60, 3: 100_000, 4: 0}  # target, limit, interval, ECN
 
 
+def test_cake_is_told_the_target_that_tc_computes_of_rtt() -> None:
+    found = attributes(netlink.queue("cake:rtt=1s", 20e6, "100 packets", True, 1514).options)
+    assert [struct.unpack("=I", found[number])[0] for number in (7, 8)] == [1_000_000, 50_000]
+
+
+def test_cake_is_told_the_memory_of_as_many_full_packets_whatever_the_flows_send() -> None:
+    for buffer, memory in [("100 packets", 230_400), ("151400 B", 230_400)]:
+        for packet in (214, 1514):
+            found = attributes(netlink.queue("cake", 20e6, buffer, True, packet).options)
+            assert struct.unpack("=I", found[10]) == (memory,)
+
+
+@pytest.mark.parametrize("aqm", ["codel:flavour=linux,mtu=1514B", "pie:flavour=linux,mean_packet=1514B"])
+def test_a_discipline_knows_the_mtu_of_its_device_and_not_the_size_of_packets(aqm: str) -> None:
+    small = LINE.replace("[[flows]]", '[[flows]]\npacket = "500 B"', 1)
+    order = linux.order_of(_core.Scenario.parse(small, "small"), aqm, 1, series=False)
+    assert order["queues"][0]["kind"] == aqm.partition(":")[0]
+
+
 def test_red_is_told_what_tc_computes() -> None:
     # The weight nearest to 0.002 is 2^-9, and max_p / 20000 B = 5e-6 passes 1 at 2^18 times.
     queue = netlink.queue("red:min_th=10packets,max_th=30packets,max_p=0.1", 1e7, "60 packets", True, 1000)

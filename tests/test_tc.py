@@ -221,6 +221,12 @@ def test_round_trip_times_of_dualpi2_set_the_rest() -> None:
     )
 
 
+def test_marks_that_linux_counts_twice_are_said_where_dualpi2_is_read() -> None:
+    notes = tc.read("tc qdisc add dev wan root dualpi2").notes
+    assert any("counts a packet twice" in note for note in notes)
+    assert not any("counts a packet twice" in note for note in tc.read("tc qdisc add dev wan root codel").notes)
+
+
 def test_short_lines_mean_what_the_kernel_does() -> None:
     assert heard("fq_codel").link.ecn
     assert not heard("codel").link.ecn

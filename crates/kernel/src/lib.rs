@@ -16,4 +16,4 @@ mod check;
 mod order;
 
 pub use check::{UDP_HEADER, law_of_linux, problems};
-pub use order::{GuestOrder, Queue};
+pub use order::{ETHERNET_HEADER, GuestOrder, Queue, largest_frame};

@@ -4,6 +4,16 @@ use aqmlab_core::Problems;
 use aqmlab_scenario::{Scenario, parse};
 use serde::Deserialize;
 
+/// Bytes of Ethernet's header, which stands before a packet's own on every device.
+pub const ETHERNET_HEADER: u32 = 14;
+/// Largest frame of the devices, unless flows send larger ones.
+const FRAME: u32 = 1500 + ETHERNET_HEADER;
+
+/// Bytes of the largest frame of the devices: by it a discipline knows their MTU.
+pub fn largest_frame(scenario: &Scenario) -> u32 {
+    scenario.flows.iter().map(|flows| flows.wire_size()).fold(FRAME, u32::max)
+}
+
 /// The order for the program inside.
 #[derive(Clone, Debug, Deserialize)]
 pub struct GuestOrder {

@@ -16,8 +16,10 @@ pub struct LinkOnLinux {
     buffer: String,
     /// It marks what can be marked.
     ecn: bool,
-    /// Bytes of a packet.
+    /// Bytes of a packet, on average over the flows.
     packet: u32,
+    /// Bytes of the largest that the link's device takes.
+    frame: u32,
     /// The rate changes during the run.
     varies: bool,
 }
@@ -62,6 +64,7 @@ fn link_on_linux(of: &Spec, link: &LinkSpec, choice: &AqmChoice) -> Result<LinkO
         buffer,
         ecn: of.marks(link, choice)?,
         packet: link.packet.round() as u32,
+        frame: aqmlab_kernel::largest_frame(of),
         varies: varies(of, link),
     })
 }

@@ -37,6 +37,7 @@ class Link:
     """The link that a line is for: bit/s, "600 packets" or "100 kB", bytes of a full packet with its link header.
 
     `layer` is what packets take on it besides; a shaper counts it.
+    `frame`: those of the largest that its device takes, by which a discipline knows the MTU, if that is not `packet`.
     """
 
     rate: float | None = None
@@ -44,6 +45,12 @@ class Link:
     ecn: bool = True
     packet: int = 1514
     layer: Layer = PLAIN
+    frame: int | None = None
+
+    @property
+    def full(self) -> int:
+        """Bytes of the largest frame of the device."""
+        return self.packet if self.frame is None else self.frame
 
     def packets(self, name: str) -> float:
         """Return how many packets may wait. InputError if that is not known."""

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from aqmlab.problems import InputError
 from aqmlab.tc import Link, Setting, numbers
 from aqmlab.tc.averages import weight
-from aqmlab.tc.link import MEMORY_OF_PACKET
+from aqmlab.tc.link import MEMORY_OF_PACKET, size
 from aqmlab.tc.options import EXTRA, parse, say
 from aqmlab.tc.qdiscs import Qdisc, of_scheme
 from aqmlab.tc.syntax import MQ, prepared, write
 
+FRAME = 1514
+"""Bytes of a full packet."""
 TICKS = 15.625
 """Of traffic control in a microsecond: 64 ns each."""
 
@@ -118,7 +120,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, _Option]] = {
         "bandwidth": _Option(2, "=Q", count=lambda rate: int(rate / 8)),
         "overhead": _Option(6, "=i"),
         "rtt": _Option(7, scale=MICROSECONDS),
-        "memlimit": _Option(10, scale=MEMORY_OF_PACKET / 1514),
+        "memlimit": _Option(10),
         "mpu": _Option(14),
     },
 }
@@ -160,15 +162,25 @@ RED_ECN, RED_ADAPTIVE = 1, 4
 
 
 def queue(
-    scheme: str, rate: float, buffer: str, ecn: bool, packet: int, varies: bool = False, *, is_change: bool = False
+    scheme: str,
+    rate: float,
+    buffer: str,
+    ecn: bool,
+    packet: int,
+    varies: bool = False,
+    *,
+    frame: int | None = None,
+    is_change: bool = False,
 ) -> Queue:
     """Return a scheme on a link of a kernel, or what it is changed to while packets wait.
+
+    Packets take `packet` bytes on average; the device takes `frame` bytes at most, `packet` unless given.
 
     CAKE shapes by itself up to the link's rate; told of no bandwidth, it does so at that rate, unless it `varies`.
     InputError where Linux lacks the scheme, or cannot be told a parameter.
     """
     cannot_know = varies and of_scheme(scheme.partition(":")[0]).kind == "cake"
-    link = Link(None if cannot_know else rate, buffer, ecn, packet)
+    link = Link(None if cannot_know else rate, buffer, ecn, packet, frame=frame)
     write(Setting(scheme, link))  # refuses what cannot be said
     qdisc, values = prepared(Setting(scheme, link))
     groups = say(qdisc, values, link)
@@ -185,6 +197,8 @@ def queue(
     words = dict(parse(qdisc, groups[0]))
     if is_change:
         words.pop("flows", None)  # Linux refuses to be told their number again
+    if qdisc.kind == "cake":
+        words["memlimit"] = str(_memory(buffer))
     encode = ENCODERS.get(qdisc.kind, _attributes)
     return Queue(
         qdisc.kind,
@@ -194,6 +208,12 @@ def queue(
         shapes="bandwidth" in words and qdisc.kind == "cake" and _number(qdisc, words, "bandwidth") <= rate,
         hosts=qdisc.kind == "cake",
     )
+
+
+def _memory(buffer: str) -> int:
+    """Return what the full packets of a buffer take in memory, as our CAKE counts them."""
+    value, unit = size(buffer)
+    return round(value * MEMORY_OF_PACKET / (1 if unit == "packets" else FRAME))
 
 
 def _attribute(number: int, content: bytes) -> bytes:

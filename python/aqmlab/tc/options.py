@@ -185,7 +185,7 @@ def _texts(scheme: str) -> dict[str, str]:
 def _unsaid(qdisc: Qdisc, link: Link) -> Values:
     """Return what Linux fixes, and what it does unless told otherwise, where we need to say so."""
     found = {**qdisc.fixed, **qdisc.defaults}
-    return {name: float(link.packet) if text == "full" else number(text) for name, text in found.items()}
+    return {name: float(link.full) if text == "full" else number(text) for name, text in found.items()}
 
 
 def _unit(qdisc: Qdisc, name: str) -> str:

@@ -30,6 +30,7 @@ class Qdisc:
     given, if that is not our default. `unsaid` are parameters that mean nothing to it, refused where there is a reason.
     `lacking` are options that we refuse, `idle` those that change nothing here; `VALUED` says which have a value.
     `memory` is the option that bounds the memory of what waits, and the bytes without it; 0 follows from the limit.
+    `differs` is what is otherwise here whatever the options.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Qdisc:
     lacking: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, str] = field(default_factory=dict)
     memory: tuple[str, int] = ("", 0)
+    differs: tuple[str, ...] = ()
 
     @property
     def is_cake(self) -> bool:
@@ -248,6 +250,10 @@ TABLE = (
             "min_qlen_step": "the low-latency queue marks whatever its length",
         },
         memory=("memlimit", 0),
+        differs=(
+            "ecn_mark: Linux counts a packet twice that its probability and its step both mark, up to 2 marks for each "
+            "packet that leaves; here once",
+        ),
     ),
 )
 """Every scheme that Linux has, in the order of its families."""

@@ -209,7 +209,7 @@ def _reading(qdisc: Qdisc, heard: Heard, dev: str, rate: float | None, packet: i
     prepared(setting)  # refuses what is not legal here
     if qdisc.is_cake:
         return Reading(setting, _limit_of_cake(heard.values, packet), (*heard.notes, *_notes_of_cake(heard.values)))
-    return Reading(setting, qdisc.without, heard.notes)
+    return Reading(setting, qdisc.without, (*heard.notes, *qdisc.differs))
 
 
 def _limit_of_cake(values: Values, packet: int) -> str:

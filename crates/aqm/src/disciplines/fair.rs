@@ -90,6 +90,8 @@ pub struct Fair<A, P> {
     round_robin: RoundRobin,
     /// Queues with more than a quantum to send.
     bulk: u32,
+    /// Memory that what waits takes in Linux, bytes.
+    memory: u64,
     layer: LinkLayer,
     /// Bytes on the link of dropped packets not fetched yet, if drops count as sent, as in CAKE's ingress mode.
     dropped: Option<Vec<u32>>,
@@ -127,6 +129,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             decaying: VecDeque::new(),
             round_robin: RoundRobin::Rfc8290,
             bulk: 0,
+            memory: 0,
             layer: LinkLayer::PLAIN,
             dropped: None,
             shelf: Shelf::new(view, limit, ecn),
@@ -218,6 +221,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Bytes waiting.
     pub(super) fn bytes(&self) -> u64 {
         self.shelf.view.bytes
+    }
+
+    /// Memory that what waits takes in Linux.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// Bytes of the queue with most of them, and its bucket. Only listed queues hold packets.

@@ -10,6 +10,7 @@ mod dual;
 mod fair;
 mod fifo;
 mod htb;
+mod memory;
 mod mq;
 mod shelf;
 mod tins;

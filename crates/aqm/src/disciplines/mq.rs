@@ -81,7 +81,7 @@ impl<T: TinPolicy + Clone, P: Carried> Mq<T, P> {
     /// sent since it last looked. Without a rate there is nothing to share.
     fn check(&mut self, at: usize, now: Time) {
         let Instance { tins, checked, .. } = &self.instances[at];
-        let Some(all) = tins.policy().shaper() else { return };
+        let Some(all) = tins.shaper() else { return };
         if checked.is_some_and(|checked| now.since(checked) < self.params.sync_time) {
             return;
         }

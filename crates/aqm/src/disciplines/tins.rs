@@ -2,9 +2,9 @@
 
 use super::fair::RoundRobin;
 use super::shelf::Shelf;
-use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
+use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note, memory};
 use crate::link_layer::LinkLayer;
-use crate::{Aqm, Ctx, QueueView, Tune, class_of};
+use crate::{Aqm, Ctx, QueueView, Tune};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
@@ -12,16 +12,16 @@ use aqmlab_core::{Rate, Span, Time};
 pub trait TinPolicy: Tune {
     /// The scheme of the queues.
     type Aqm: Aqm + Tune + Clone;
-    /// Rate of the shaper, if there is one.
-    fn shaper(&self) -> Option<Rate>;
+    /// Rate of the shaper on a link of this rate, if there is one.
+    fn shaper(&self, link: Rate) -> Option<Rate>;
     /// Tins know of no rate: they take turns, and schemes see an infinite one.
     fn is_unlimited(&self) -> bool;
     /// Bytes that packets take on the link, which shaper, tins and rounds count.
     fn link_layer(&self) -> LinkLayer;
     /// True if drops count as sent.
     fn counts_drops(&self) -> bool;
-    /// The tin of a class selector.
-    fn tin_of(&self, class: u8) -> usize;
+    /// The tin of a DSCP.
+    fn tin_of(&self, dscp: u8) -> usize;
     /// Rates of the tins while others wait, least priority first, of this rate in all. Their number stays.
     fn tin_rates(&self, all: Rate) -> Vec<Rate>;
     /// The queues of a tin of this rate.
@@ -97,7 +97,7 @@ pub struct Tins<S: TinPolicy, P> {
 impl<S: TinPolicy, P: Carried> Tins<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, mark if `ecn`, and hash flows with `salt`.
     pub fn new(policy: S, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
-        let (layer, shaper) = (policy.link_layer(), policy.shaper());
+        let (layer, shaper) = (policy.link_layer(), policy.shaper(view.rate));
         let tin = |(rate, Rate(weight)): (Rate, Rate)| {
             let view = QueueView { rate, ..view };
             let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
@@ -112,9 +112,9 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         Self { tins, policy, shaper, layer, waiting: 0, turn: 0, shelf, next_at: Time::ZERO, failsafe_at: Time::ZERO }
     }
 
-    /// The policy.
-    pub(super) fn policy(&self) -> &S {
-        &self.policy
+    /// Rate of the policy's shaper, if there is one.
+    pub(super) fn shaper(&self) -> Option<Rate> {
+        self.policy.shaper(self.shelf.view.rate)
     }
 
     /// The shaper's rate from now on, of which tins have their parts and queues their quanta. Schemes keep what they have taken
@@ -133,7 +133,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
     /// The rates of the link, the shaper or the tins, or the link layer, may have changed: nothing that follows from them stays stale.
     fn follow_rates(&mut self) {
         let Self { tins, policy, shaper, layer, shelf, .. } = self;
-        (*layer, *shaper) = (policy.link_layer(), policy.shaper());
+        (*layer, *shaper) = (policy.link_layer(), policy.shaper(shelf.view.rate));
         for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(shared(policy, *shaper, &shelf.view))) {
             tin.set_rate(rate);
             *tin.queues.params_mut() = policy.fair(rate);
@@ -181,12 +181,17 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
     /// Does what lets a packet join its tin, once the tin is ready for it.
     #[inline(always)]
     fn join<R>(&mut self, packet: P, now: Time, act: impl FnOnce(&mut Fair<S::Aqm, P>, P) -> R) -> R {
-        self.at(self.policy.tin_of(class_of(packet.dscp())), |tin| {
+        self.at(self.policy.tin_of(packet.dscp()), |tin| {
             if tin.queues.is_empty() {
                 tin.next_at = tin.next_at.max(now);
             }
             act(&mut tin.queues, packet)
         })
+    }
+
+    /// Packets take more memory than the limit allows.
+    fn is_overfull(&self) -> bool {
+        self.tins.iter().map(|tin| tin.queues.memory()).sum::<u64>() > memory::allowed(self.shelf.limit)
     }
 
     /// The tin served next: the most important that has not had its rate, or else the one that had it longest ago; where they take
@@ -230,7 +235,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
             (self.next_at, self.failsafe_at) = (cx.now, cx.now);
         }
         let fate = self.join(packet, cx.now, |queues, packet| queues.enqueue(packet, cx));
-        while self.shelf.limit.is_exceeded(self.shelf.view.packets, self.shelf.view.bytes) {
+        while self.is_overfull() {
             let longest =
                 (0..self.tins.len()).max_by_key(|tin| self.tins[*tin].queues.longest()).expect("there is a tin");
             self.at(longest, |tin| tin.queues.make_room(cx));
@@ -275,8 +280,9 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn tick(&mut self, _: &mut Ctx) {}
 
     fn set_rate(&mut self, rate: Rate) {
+        let before = self.shaper();
         self.shelf.view.rate = rate;
-        if self.shaper.is_none() {
+        if before.is_none() || before != self.shaper() {
             self.follow_rates();
         }
     }

@@ -46,14 +46,31 @@ params! {
     /// none: n      atm: 53 * ceil(n / 48)      ptm: n + ceil(n / 64)
     /// ```
     ///
-    /// Tins of `diffserv4`: best effort (class 0) with r = bandwidth, bulk (1) with a sixteenth of it, video (2 to 4) with
-    /// a half, voice (5 to 7) with a quarter; of `diffserv3` the same without video, whose classes are best effort. The
-    /// last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had theirs,
+    /// Tins, by DSCP; r is the tin's share of the bandwidth:
+    ///
+    /// | tin | r | `diffserv3` | `diffserv4` |
+    /// | --- | --- | --- | --- |
+    /// | best effort | all | all others, CS5 and AF4x too | all others |
+    /// | bulk | 1/16 | LE (1), CS1 (8) | LE (1), CS1 (8) |
+    /// | video | 1/2 | | TOS4 (4), CS2 (16), AF2x, CS3 (24), AF3x, AF4x (34, 36, 38) |
+    /// | voice | 1/4 | TOS4 (4), VA (44), EF (46), CS6 (48), CS7 (56) | CS4 (32), CS5 (40), VA, EF, CS6, CS7 |
+    ///
+    /// The last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had theirs,
     /// the one that had it longest ago. What a tin gets beyond its rate is not held against it. If CAKE is `unlimited`, r
     /// is infinite (a quantum of 1514 bytes, the plain target and interval), and tins take turns by deficit round robin:
     /// 1024 bytes best effort, 64 bulk, 512 video, 256 voice. With `bandwidth`, a packet leaves no sooner than the one
-    /// before it takes at that rate. When the buffer is full, packets are dropped from the head of the longest queue of all
+    /// before it takes at that rate. Without it the link keeps its own rate; where `overhead`, `mpu`, `framing` or `ingress` let
+    /// packets count otherwise than the link sends them, the shaper has the link's rate. When the buffer is full, packets are dropped
+    /// from the head of the longest queue of all
     /// tins, one by one.
+    ///
+    /// The buffer counts memory, as Linux does: a buffer of N packets is that of N full ones, 2304 B each. A packet of 542 B takes
+    /// 1280 B, so that 1.8 N of them fit; one of 214 B takes 832 B. A frame of b bytes takes 256 B for its head and one piece:
+    ///
+    /// ```text
+    /// needed = 64 * ceil((b + 32) / 64) + 320
+    /// piece  = 576 if needed <= 576, else the next power of two
+    /// ```
     ///
     /// With `ingress`, for a shaper behind the bottleneck, what was dropped has crossed the bottleneck and counts as sent:
     ///
@@ -66,9 +83,8 @@ params! {
     /// so that what arrives, not what leaves, keeps the bandwidth, and two thirds of it leave whatever is dropped.
     ///
     /// ## Readings
-    /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address. Class
-    /// 4 holds both AF4x and CS4 and counts as video; class 5 holds CS5 and EF and counts as voice, though `diffserv3` of Linux
-    /// takes CS5 for best effort. `overhead` counts from the IP packet, as in Linux, which knows where that begins. Here
+    /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address. `class = 5` of a
+    /// flow is CS5, which is not EF: `dscp = 46` is. `overhead` counts from the IP packet, as in Linux, which knows where that begins. Here
     /// `link_header` says how much of a packet's size comes before: nothing with a header of 40 B, 14 B with `tcp = "linux"`.
     ///
     /// | link | tc's keyword | `overhead` | `mpu` | `framing` |
@@ -96,7 +112,7 @@ params! {
     /// - The host's share is an integer division; Linux adds a random fraction, so that none is lost by rounding.
     /// - Without `bandwidth` the tins go by the link's rate, unless it is `unlimited`, as in Linux.
     pub struct CakeParams for Cake {
-        /// Rate of the shaper; "auto" leaves it to the link.
+        /// Rate of the shaper; "auto" is the link's.
         bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", tc "bandwidth" in "rate", from "Linux sch_cake";
         /// Tins take turns and know of no rate, as in Linux without a bandwidth: below another shaper.
         unlimited: bool = "false", from "Linux sch_cake (true without a bandwidth)";
@@ -155,10 +171,12 @@ impl Cake {
 impl TinPolicy for Cake {
     type Aqm = Cobalt;
 
-    fn shaper(&self) -> Option<Rate> {
+    /// The link itself keeps its rate, unless a packet counts as more or less than it takes there, or drops count.
+    fn shaper(&self, link: Rate) -> Option<Rate> {
+        let counts_otherwise = self.link_layer() != LinkLayer::PLAIN || self.counts_drops();
         match self.params.bandwidth {
             Auto::Given(rate) => Some(rate),
-            Auto::Auto => None,
+            Auto::Auto => (counts_otherwise && !self.params.unlimited).then_some(link),
         }
     }
 
@@ -187,13 +205,18 @@ impl TinPolicy for Cake {
         }
     }
 
-    fn tin_of(&self, class: u8) -> usize {
-        match (self.params.diffserv, class) {
-            (Diffserv::Besteffort, _) | (_, 0) => 0,
-            (_, 1) => 1,
-            (Diffserv::Diffserv3, 2..5) => 0,
-            (Diffserv::Diffserv3, _) | (_, 2..5) => 2,
-            _ => 3,
+    fn tin_of(&self, dscp: u8) -> usize {
+        match (self.params.diffserv, dscp) {
+            (Diffserv::Besteffort, _) => 0,
+            // LE, CS1
+            (_, 1 | 8) => 1,
+            // TOS4, VA, EF, CS6, CS7
+            (Diffserv::Diffserv3, 4 | 44 | 46 | 48 | 56) => 2,
+            // TOS4, CS2, AF2x, CS3, AF3x, AF4x
+            (Diffserv::Diffserv4, 4 | 16 | 18 | 20 | 22 | 24 | 26 | 28 | 30 | 34 | 36 | 38) => 2,
+            // CS4, CS5, VA, EF, CS6, CS7
+            (Diffserv::Diffserv4, 32 | 40 | 44 | 46 | 48 | 56) => 3,
+            _ => 0,
         }
     }
 
@@ -249,11 +272,23 @@ mod tests {
     fn tins_share_the_bandwidth_by_class() {
         let four = cake(&[("diffserv", "diffserv4")]);
         assert_eq!(four.tin_rates(Rate(16e6)), [Rate(16e6), Rate(1e6), Rate(8e6), Rate(4e6)]);
-        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| four.tin_of(class)), [0, 1, 2, 2, 2, 3, 3, 3]);
+        // Default, LE, CS1, AF13; CS2, CS3, AF41, AF43; CS4, CS5, EF, CS6, CS7, NQB.
+        let dscps = [0, 1, 8, 14, 16, 24, 34, 38, 32, 40, 46, 48, 56, 45];
+        assert_eq!(dscps.map(|dscp| four.tin_of(dscp)), [0, 1, 1, 0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 0]);
         let three = cake(&[("diffserv", "diffserv3")]);
         assert_eq!(three.tin_rates(Rate(16e6)), [Rate(16e6), Rate(1e6), Rate(4e6)]);
-        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| three.tin_of(class)), [0, 1, 0, 0, 0, 2, 2, 2]);
+        assert_eq!(dscps.map(|dscp| three.tin_of(dscp)), [0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 0]);
         assert_eq!(cake(&[]).tin_rates(Rate(99e6)), [Rate(99e6)]);
+    }
+
+    #[test]
+    fn what_packets_count_for_has_a_shaper_at_the_rate_of_the_link() {
+        let shaper = |pairs: &[(&str, &str)]| cake(pairs).shaper(Rate(5e6)).map(|rate| rate.0);
+        assert_eq!([shaper(&[]), shaper(&[("link_header", "14 B")])], [None; 2]);
+        let counts = [("overhead", "18 B"), ("mpu", "64 B"), ("framing", "ptm"), ("ingress", "true")];
+        assert_eq!(counts.map(|pair| shaper(&[pair])), [Some(5e6); 4]);
+        assert_eq!(counts.map(|pair| shaper(&[pair, ("unlimited", "true")])), [None; 4]);
+        assert_eq!(counts.map(|pair| shaper(&[pair, ("bandwidth", "3 Mbit/s")])), [Some(3e6); 4]);
     }
 
     #[test]

@@ -14,7 +14,7 @@
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
 use aqmlab_core::{Rate, Span, Stream};
-use aqmlab_kernel::{GuestOrder, Queue, law_of_linux};
+use aqmlab_kernel::{ETHERNET_HEADER, GuestOrder, Queue, largest_frame, law_of_linux};
 use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, NetemLoss, Netlink, QdiscStats, ROOT, Shaper, VethEnd};
 use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, Loss, Scenario};
 use aqmlab_sim::kernel::{MemberDraft, OwnPropagation};
@@ -32,8 +32,6 @@ const SENDERS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const RECEIVERS: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 1);
 /// First routing table of a link.
 const TABLE: u32 = 1000;
-/// Largest packet behind the link header, unless flows send larger ones.
-const MTU: u32 = 1500;
 const SHAPER: Handle = Handle(1 << 16);
 const CLASS: Handle = Handle(1 << 16 | 1);
 const LEAF: Handle = Handle(10 << 16);
@@ -119,7 +117,7 @@ impl GuestNetwork {
         let places = [first, senders, receivers];
         let mut network = Self { hosts, host_of, gates: BTreeMap::new(), queues: Vec::new(), hub, places };
         network.set_up_kernel(scenario)?;
-        let mtu = scenario.flows.iter().map(|flows| flows.wire_size() - 14).fold(MTU, u32::max);
+        let mtu = largest_frame(scenario) - ETHERNET_HEADER;
         for i in 0..scenario.links.len() {
             network.add_link(i, scenario, &order.queues[i], mtu, order.seed)?;
         }

@@ -1,6 +1,7 @@
 //! Enqueueing, dequeueing and dropping of packets.
 
 use super::Fair;
+use crate::disciplines::memory::truesize;
 use crate::disciplines::{can_mark, view};
 use crate::{Aqm, Carried, Ctx, Fate, MATCH, OVERFLOW, Tune};
 use aqmlab_core::Time;
@@ -53,7 +54,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     #[inline(never)]
     fn draw(&mut self, index: u32, packet: &P, cx: &mut Ctx) -> bool {
         let shown = view(packet, cx.now, self.shelf.ecn);
-        let Self { queues, store, flows, shelf, .. } = self;
+        let Self { queues, store, flows, shelf, memory, .. } = self;
         let (queue, flows) = (&mut queues[index as usize], &mut flows[index as usize]);
         let seen = queue.view(&shelf.view);
         let draws = queue.scheme.draws(&shown, &seen, cx);
@@ -69,6 +70,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
                 return false;
             };
             queue.lose(packet.size(), &mut shelf.view);
+            *memory -= u64::from(truesize(packet.size()));
             shelf.drop(MATCH, &packet, since);
             true
         })
@@ -79,6 +81,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     pub(super) fn join(&mut self, index: u32, packet: P, since: Time) {
         let queue = &mut self.queues[index as usize];
         queue.gain(packet.size(), &mut self.shelf.view);
+        self.memory += u64::from(truesize(packet.size()));
         if self.draws {
             self.flows[index as usize].joins(packet.flow());
         }
@@ -93,6 +96,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let slot = self.store.unlink(&mut queue.line)?;
         let size = self.store.at(slot).0.size();
         queue.lose(size, &mut self.shelf.view);
+        self.memory -= u64::from(truesize(size));
         if self.draws {
             self.flows[index as usize].leaves(0);
         }

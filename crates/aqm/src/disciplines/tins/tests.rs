@@ -6,7 +6,7 @@ use aqmlab_core::ParamSet;
 
 const BEST_EFFORT: u8 = 0;
 const BULK: u8 = 1;
-const VIDEO: u8 = 4;
+const VIDEO: u8 = 3;
 
 /// A packet of 1000 B of this class and flow.
 #[derive(Clone)]
@@ -84,6 +84,22 @@ fn the_shaper_counts_what_a_packet_takes_on_its_link() {
     join(&mut tins, 0, BEST_EFFORT, 3);
     let left: Vec<u64> = (0..20).filter(|ms| at(*ms, |cx| tins.dequeue(cx)).is_some()).collect();
     assert_eq!(left, [0, 8, 16]);
+}
+
+/// The same on a link of 1.166 Mbit/s, and of twice as much: Linux is told the link's rate for a bandwidth.
+#[test]
+fn without_a_bandwidth_what_a_packet_takes_counts_at_the_rate_of_the_link() {
+    let mut tins = with(&[("overhead", "40 B"), ("framing", "atm")], Rate(1.166e6));
+    join(&mut tins, 0, BEST_EFFORT, 6);
+    let mut left = |times: std::ops::Range<u64>| -> Vec<u64> {
+        times.filter(|ms| at(*ms, |cx| tins.dequeue(cx)).is_some()).collect()
+    };
+    assert_eq!(left(0..20), [0, 8, 16]);
+    tins.set_rate(Rate(2.332e6));
+    let mut left = |times: std::ops::Range<u64>| -> Vec<u64> {
+        times.filter(|ms| at(*ms, |cx| tins.dequeue(cx)).is_some()).collect()
+    };
+    assert_eq!(left(20..40), [24, 28, 32]);
 }
 
 /// Departure times within 10 ms, in ms; a packet is asked for every half of one.

@@ -338,6 +338,13 @@ impl Scenario {
         (!notices.is_empty()).then(|| notices.join("; "))
     }
 
+    /// It has TCP, and all of it is Linux's: so are its hosts and queues.
+    pub fn is_of_linux(&self) -> bool {
+        let mut profiles =
+            self.flows.iter().filter(|flows| flows.traffic.is_tcp()).map(|flows| flows.profile).peekable();
+        profiles.peek().is_some() && profiles.all(|profile| profile == Profile::Linux)
+    }
+
     /// Classes that nobody can give the rates of all that are below them.
     fn overbooked(&self) -> impl Iterator<Item = String> {
         self.links.iter().flat_map(|link| {

@@ -26,6 +26,9 @@ pub const SETTINGS: &[(&str, &str)] = &[
 pub const CUBIC: &[(&str, &str)] = &[("flavour", "linux"), ("slow_start", "hystart")];
 /// Parameters that it sets of DCTCP.
 pub const DCTCP: &[(&str, &str)] = &[("flavour", "linux")];
+/// Parameters that it sets of Vegas and of Westwood+.
+pub const VEGAS: &[(&str, &str)] = &[("flavour", "linux")];
+pub const WESTWOOD: &[(&str, &str)] = &[("flavour", "linux")];
 
 /// Least wait for a reordering window or a probe beyond what they ask for (`TCP_TIMEOUT_MIN_US`).
 pub(crate) const TIMEOUT_MIN: Span = Span::from_millis(2);

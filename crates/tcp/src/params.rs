@@ -218,6 +218,8 @@ impl Profile {
         match self {
             Profile::Linux if law == "cubic" => linux::CUBIC,
             Profile::Linux if law == "dctcp" => linux::DCTCP,
+            Profile::Linux if law == "vegas" => linux::VEGAS,
+            Profile::Linux if law == "westwood" => linux::WESTWOOD,
             _ => &[],
         }
     }

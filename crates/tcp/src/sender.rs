@@ -453,6 +453,7 @@ impl Sender {
             rtt,
             hole: hole.max(ack.next),
             sent,
+            is_bare: ack.sack.is_empty() && ack.dsack.is_none() && !ack.ece,
             now,
             ..Facts::default()
         };
@@ -486,9 +487,12 @@ impl Sender {
     }
 
     /// Tells a law other than Reno's of a segment sent.
-    fn tell_sent(&mut self, seq: u32, is_first: bool, now: Time) {
-        let in_flight = self.in_network();
+    fn tell_sent(&mut self, seq: u32, is_first: bool, is_new: bool, now: Time) {
+        let (in_flight, sent_before) = (self.in_network(), self.sent - u32::from(is_new));
         if let Some(law) = self.cc.host() {
+            if law.needs_order() && in_flight == 1 {
+                law.law.on_transmit_start(sent_before);
+            }
             law.on_sent(seq, self.hole, is_first, in_flight, now);
         }
     }
@@ -528,7 +532,7 @@ impl Sender {
             is_push |= rack.writes.ends_with(seq, self.hole);
         }
         if matches!(self.cc.law, AnyLaw::Other(_)) {
-            self.tell_sent(seq, nothing_outstanding, now);
+            self.tell_sent(seq, nothing_outstanding, is_new, now);
         }
         net.send(&Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr, is_push });
         if self.deadline == Time::NEVER || nothing_outstanding {

@@ -22,7 +22,7 @@ use aqmlab_scenario::{Impairments, LinkSpec, Loss, RateChanges};
 pub enum DepartureMode {
     /// Computed when a packet is accepted. The scheme acts on arrivals only and the rate does not change, so the packet
     /// leaves after all that is before it. The departure is not an event; the link catches up with its departures
-    /// whenever it is looked at. At one instant an arrival comes before a departure.
+    /// whenever it is looked at. At one instant an arrival comes before a departure, unless the link [`Link::departs_first`].
     Foreseen,
     /// Computed when the transmission starts, with the same results. Until then a change of the link changes it.
     AtService,
@@ -82,6 +82,9 @@ pub struct Link<P = Packet> {
     pub is_host: bool,
     /// A radio sends its packets, when it may.
     pub is_on_air: bool,
+    /// At one instant a departure comes before an arrival, which finds the place of what has left: as in Linux, whose device takes
+    /// the next packet from the queue before the wire is free. Where ACKs clock a sender, both come at one instant again and again.
+    pub departs_first: bool,
     /// Packets that the radio has given up.
     given_up: u64,
     /// Packets that the queue of a host has dropped after they had joined; empty between two calls.
@@ -156,6 +159,7 @@ impl<P: WirePacket> Link<P> {
             has_removed: false,
             is_host: spec.host,
             is_on_air: false,
+            departs_first: false,
             given_up: 0,
             removed: Vec::new(),
         }
@@ -206,7 +210,7 @@ impl<P: WirePacket> Link<P> {
     /// A packet arrives at the queue, which may mark it.
     #[inline(always)]
     pub fn offer(&mut self, packet: &mut P, now: Time) -> Admission {
-        self.catch_up(now);
+        self.catch_up(Time(now.0 + u64::from(self.departs_first)));
         let before = self.meter.queue;
         let fate = self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng });
         self.meter.on_queue(self.queue.len(), now);
@@ -261,6 +265,12 @@ impl<P: WirePacket> Link<P> {
     #[inline]
     pub fn is_sending(&self, now: Time) -> bool {
         self.in_service.is_some_and(|end| end > now)
+    }
+
+    /// A transmission ends now, as an event that has not come yet, and before what arrives now.
+    #[inline(always)]
+    pub fn departs_now(&self, now: Time) -> bool {
+        self.in_service == Some(now) && self.departs_first && self.departures != DepartureMode::Foreseen
     }
 
     /// True if the wire has impairments.

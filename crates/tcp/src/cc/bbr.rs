@@ -58,9 +58,9 @@ params! {
     ///
     /// ## Departures
     /// Linux does not renew an expired min_rtt by what may be a delayed ACK, which it knows by a segment below full size; none
-    /// is here. Times are exact, where Linux rounds those of min_rtt to a jiffy. A spurious timeout does not begin the search
-    /// for the full bandwidth again, and a timeout does not end an interval of the search for a policer. A policer's rates are
-    /// the same within 4 kbit/s of packets of 1500 B too.
+    /// is here. Times are exact, where Linux rounds those of min_rtt to a jiffy; min_rtt itself is in whole microseconds, as in
+    /// Linux. A spurious timeout does not begin the search for the full bandwidth again, and a timeout does not end an interval of
+    /// the search for a policer. A policer's rates are the same within 4 kbit/s of packets of 1500 B too.
     pub struct BbrParams {}
 }
 
@@ -137,7 +137,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_established(&mut self, window: &Window, rtt: Span, now: Time) {
-        self.begin(window, rtt, LeastRtt { rtt, stamp: now }, now);
+        self.begin(window, rtt, LeastRtt::of(rtt, now), now);
     }
 
     fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
@@ -305,11 +305,7 @@ impl Bbr {
 
     fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
         let is_expired = self.min_rtt.is_older(MIN_RTT_WINDOW, now);
-        if let Some(rtt) = sample.rtt
-            && (rtt < self.min_rtt.rtt || is_expired)
-        {
-            self.min_rtt = LeastRtt { rtt, stamp: now };
-        }
+        self.min_rtt.take(sample.rtt, is_expired, now);
         if is_expired && !self.idle_restart && self.state != State::ProbeRtt {
             self.state = State::ProbeRtt;
             self.control.save_cwnd(self.control.cwnd, true);

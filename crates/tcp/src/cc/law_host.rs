@@ -110,6 +110,11 @@ impl LawHost {
         self.needs.owns_window
     }
 
+    /// The law is told whether all is in order, and when a segment is sent while none is in the network.
+    pub fn needs_order(&self) -> bool {
+        self.needs.order
+    }
+
     /// The handshake is done: the law may have a pace from now on.
     pub fn on_established(&mut self, window: &Window, rtt: Span, now: Time) {
         self.law.on_established(window, rtt, now);
@@ -121,8 +126,8 @@ impl LawHost {
         if !self.needs_feedback() {
             return self.law.on_ack(window, &facts);
         }
-        let Facts { marked, lost, sample, hole, sent, .. } = self.last_facts;
-        self.law.on_ack(window, &Facts { marked, lost, sample, hole, sent, ..facts });
+        let Facts { marked, lost, sample, hole, sent, is_bare, .. } = self.last_facts;
+        self.law.on_ack(window, &Facts { marked, lost, sample, hole, sent, is_bare, ..facts });
     }
 
     /// An ACK comes, of whose arrivals loss recovery does not tell. `hole`: the first segment

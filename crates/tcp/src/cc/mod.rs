@@ -111,6 +111,8 @@ pub struct Facts {
     pub sent: u32,
     /// Delivery rate and round-trip time, if the law asks for them and the ACK tells of an arrival.
     pub sample: Option<RateSample>,
+    /// It carries neither blocks of SACK nor an echo, as where nothing is lost or marked. Known as `hole` is.
+    pub is_bare: bool,
     /// Time of its arrival.
     pub now: Time,
     /// Time before which the pace allows no further segment, of a law that owns the window.
@@ -170,6 +172,8 @@ pub struct Needs {
     /// recovery has seen the ACK, [`CongestionControl::on_ack`] never. Only the handshake and a timeout set it besides. Such a
     /// law goes with loss recovery `rack`.
     pub owns_window: bool,
+    /// [`CongestionControl::on_order`] and [`CongestionControl::on_transmit_start`] are called.
+    pub order: bool,
     /// The receiver holds the queueing delay to this by the window that it advertises (RFC 9840).
     pub receiver_target: Option<Span>,
 }
@@ -185,6 +189,7 @@ impl Needs {
         answers_marks: false,
         l4s: false,
         owns_window: false,
+        order: false,
         receiver_target: None,
     };
 
@@ -195,7 +200,7 @@ impl Needs {
 
     /// The sender keeps nothing for the law: it hears of new data acknowledged and of losses, and sets no pace.
     fn is_plain(&self) -> bool {
-        !self.needs_feedback() && !self.pacing && !self.answers_marks && self.receiver_target.is_none()
+        !self.needs_feedback() && !self.pacing && !self.answers_marks && !self.order && self.receiver_target.is_none()
     }
 
     /// Some ACK must be looked into before loss recovery sees it.
@@ -247,6 +252,12 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn on_recovered(&mut self, window: &mut Window) {
         window.cwnd = window.ssthresh;
     }
+    /// Loss recovery has seen an ACK: `is_in_order` if nothing is being recovered, nor SACKed, nor sent again and still
+    /// outstanding; `sent` is the first segment never sent. Called only if [`Needs::order`] asks for it (variant `rack`).
+    fn on_order(&mut self, is_in_order: bool, sent: u32) {}
+    /// A segment is about to be sent while none is in the network, `sent` being the first never sent. Called only if
+    /// [`Needs::order`] asks for it.
+    fn on_transmit_start(&mut self, sent: u32) {}
     /// The handshake is done, and has measured the first round-trip time (variant `rack`).
     fn on_established(&mut self, window: &Window, rtt: Span, now: Time) {}
     /// A timeout has brought the window down to one segment.

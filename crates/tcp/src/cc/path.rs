@@ -83,9 +83,22 @@ impl LeastRtt {
     /// Before the first measurement.
     pub const NONE: Self = Self { rtt: Span(u64::MAX), stamp: Time::ZERO };
 
+    /// One measured now, in whole microseconds as Linux counts them (`tcp_stamp_us_delta`): what is shorter by less is no news.
+    pub fn of(rtt: Span, now: Time) -> Self {
+        Self { rtt: Span(rtt.0 - rtt.0 % Span::from_micros(1).0), stamp: now }
+    }
+
     /// The estimate at the first ACK of data.
     pub fn known(sample: &RateSample, now: Time) -> Self {
-        Self { rtt: if sample.min_rtt == Span::ZERO { Self::NONE.rtt } else { sample.min_rtt }, stamp: now }
+        if sample.min_rtt == Span::ZERO { Self { stamp: now, ..Self::NONE } } else { Self::of(sample.min_rtt, now) }
+    }
+
+    /// Takes in a measurement if it is shorter, or if the estimate `is_expired`.
+    pub fn take(&mut self, rtt: Option<Span>, is_expired: bool, now: Time) {
+        let measured = rtt.map(|rtt| Self::of(rtt, now));
+        if let Some(measured) = measured.filter(|measured| is_expired || measured.rtt < self.rtt) {
+            *self = measured;
+        }
     }
 
     pub fn is_older(&self, age: Span, now: Time) -> bool {
@@ -275,6 +288,21 @@ mod tests {
             most.update(10, round, value);
             assert_eq!(most.get(), expected, "round {round}");
         }
+    }
+
+    #[test]
+    fn a_round_trip_shorter_by_less_than_a_microsecond_is_no_news() {
+        let mut least = LeastRtt::of(Span::from_nanos(40_000_700), ms(0));
+        for (nanos, expired, expected) in
+            [(40_000_699, false, 0), (40_000_000, false, 0), (39_999_999, false, 3), (50_000_000, true, 4)]
+        {
+            let at = ms(if expired { 4 } else { 3 });
+            least.take(Some(Span::from_nanos(nanos)), expired, at);
+            assert_eq!(least.stamp, ms(expected), "{nanos} ns");
+        }
+        assert_eq!(least, LeastRtt { rtt: Span::from_millis(50), stamp: ms(4) });
+        least.take(None, true, ms(9));
+        assert_eq!(least.stamp, ms(4));
     }
 
     #[test]

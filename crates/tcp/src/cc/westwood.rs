@@ -1,7 +1,20 @@
+mod linux;
+
 use super::as_slow_start;
 use super::slow_start::{SlowStart, SlowStartChoice};
 use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Window};
-use aqmlab_core::{Span, Time, params};
+use aqmlab_core::{Span, Time, choice, params};
+use linux::BandwidthEstimate;
+
+choice! {
+    /// The implementation whose details apply.
+    pub enum WestwoodFlavour {
+        /// The papers, in real numbers.
+        Paper = "paper",
+        /// `tcp_westwood.c` of Linux, in its whole numbers.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// Westwood+: after a loss or mark the window is what the path has carried, not half.
@@ -26,15 +39,24 @@ params! {
     /// where losses are random, it keeps more and the link stays busy.
     ///
     /// ## Readings
-    /// What arrives is counted from acknowledgements and SACKs (`RateSample`), each segment once. Linux, without SACK's word,
-    /// counts one for a duplicate ACK and takes it off again. Until the first estimate half is kept.
+    /// What arrives is counted from acknowledgements and SACKs (`RateSample`), each segment once. Until the first estimate half
+    /// is kept. The filter of the paper, which follows the spacing of the ACKs, is that of Westwood, not of Westwood+.
+    ///
+    /// ## Linux
+    /// `flavour = "linux"`, which the profile `linux` sets, halves the window while recovery lasts, as Reno does, and sets
+    /// window and threshold to rate*rtt_min when it ends: that may be more than the window was at the loss, and then comes as one
+    /// burst. It counts bytes of acknowledgements: one segment for a duplicate ACK, which a later ACK takes off again only if that
+    /// carries blocks of SACK, too. So the ACK that ends a recovery counts what its duplicate ACKs have counted once more, and the
+    /// rate after losses is too high. Rates are whole bytes in a tick of 1 ms, round-trip times whole ticks, rounded up.
     ///
     /// ## Departures
-    /// Linux halves while recovery lasts and sets the window when it ends; here the threshold is set at once, as in the
-    /// paper. The filter of the paper, which follows the spacing of the ACKs, is that of Westwood, not of Westwood+.
+    /// Linux sets the window to rate*rtt_min also at the end of a recovery that is undone; here the window is restored. Where the
+    /// receiver's window changes, Linux takes off duplicates at an ACK without blocks, too; here that window is constant.
     pub struct WestwoodParams {
         /// Least time over which a rate is taken.
         min_interval: Span = "50 ms" in "1 us" ..= "10 s", from "Linux, tcp_westwood.c (TCP_WESTWOOD_RTT_MIN)";
+        /// The implementation whose details apply.
+        flavour: WestwoodFlavour = "paper", from "Grieco & Mascolo 2004";
         /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "Mascolo et al. 2001, section 3: as Reno";
     }
@@ -51,6 +73,8 @@ pub struct Westwood {
     since: Option<Time>,
     rtt: Span,
     rtt_min: Option<Span>,
+    /// Of the flavour linux: what takes the place of all these.
+    linux: Option<Box<BandwidthEstimate>>,
     slow_start: SlowStart,
 }
 
@@ -66,15 +90,26 @@ impl CongestionControlLaw for Westwood {
 
     fn new(params: WestwoodParams) -> Self {
         let slow_start = SlowStart::new(params.slow_start);
-        Self { params, rates: None, arrived: 0, since: None, rtt: Span::ZERO, rtt_min: None, slow_start }
+        let linux = (params.flavour == WestwoodFlavour::Linux).then(|| Box::new(BandwidthEstimate::new(Time::ZERO)));
+        Self { params, rates: None, arrived: 0, since: None, rtt: Span::ZERO, rtt_min: None, linux, slow_start }
     }
 }
 
 impl CongestionControl for Westwood {
-    as_slow_start!(on_ack, on_lost, on_congestion, on_recovered);
+    as_slow_start!(on_ack, on_lost);
+
+    fn on_established(&mut self, _: &Window, _: Span, now: Time) {
+        if let Some(linux) = &mut self.linux {
+            **linux = BandwidthEstimate::new(now);
+        }
+    }
 
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
         self.slow_start.on_feedback(window, ack);
+        if let Some(linux) = &mut self.linux {
+            let rtt = ack.rtt.or_else(|| ack.sample?.rtt);
+            return linux.on_ack(ack.hole, ack.is_bare, rtt, self.params.min_interval, ack.now);
+        }
         let Some(sample) = ack.sample else { return };
         let since = *self.since.get_or_insert(ack.now);
         let time = ack.now.since(since);
@@ -91,10 +126,28 @@ impl CongestionControl for Westwood {
 
     fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
         let of_slow_start = self.slow_start.threshold(event, self.kept(event), window);
-        of_slow_start.or_else(|| {
-            let ((_, rate), rtt_min) = (self.rates?, self.rtt_min?);
-            Some((rate * rtt_min.seconds()).min(window.cwnd))
+        of_slow_start.or_else(|| match &self.linux {
+            Some(linux) => (event == CongestionEvent::Timeout).then(|| linux.window()),
+            None => {
+                let ((_, rate), rtt_min) = (self.rates?, self.rtt_min?);
+                Some((rate * rtt_min.seconds()).min(window.cwnd))
+            }
         })
+    }
+
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
+        self.slow_start.on_congestion(event, self.kept(event), window);
+        if let (Some(linux), CongestionEvent::Timeout) = (&mut self.linux, event) {
+            linux.forget_min();
+        }
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        if let Some(linux) = &self.linux {
+            window.ssthresh = linux.window();
+        }
+        window.cwnd = window.ssthresh;
+        self.slow_start.on_recovered();
     }
 
     fn on_timeout(&mut self) {
@@ -170,5 +223,29 @@ mod tests {
         assert_eq!(threshold(&westwood, 50.0), None);
         feed(&mut westwood, 120, 2, 150);
         close(threshold(&westwood, 50.0), 30.0);
+    }
+
+    /// Of the flavour linux, which has seen two segments in 10 ms over 40 ms up to 60 ms: 193 bytes a tick, 5 segments.
+    fn linux() -> Westwood {
+        let mut westwood =
+            Westwood::new(WestwoodParams { flavour: WestwoodFlavour::Linux, ..WestwoodParams::defaults() });
+        let mut window = Window { cwnd: 50.0, ssthresh: 50.0 };
+        westwood.on_established(&window, Span::from_millis(40), Time::ZERO);
+        for i in 1..=6u32 {
+            let now = Time::ZERO + Span::from_millis(10 * u64::from(i));
+            let rtt = Some(Span::from_millis(40));
+            westwood.on_feedback(&mut window, &Facts { hole: 2 * i, is_bare: true, rtt, now, ..Facts::default() });
+        }
+        westwood
+    }
+
+    #[test]
+    fn linux_halves_and_sets_the_window_when_recovery_ends() {
+        let mut westwood = linux();
+        let mut window = Window { cwnd: 3.0, ssthresh: 3.0 };
+        assert_eq!(westwood.threshold(CongestionEvent::Loss, &window), None, "half");
+        westwood.on_recovered(&mut window);
+        assert_eq!((window.cwnd, window.ssthresh), (5.0, 5.0), "193*40/1448 = 5.3, more than it was");
+        assert_eq!(westwood.threshold(CongestionEvent::Timeout, &window), Some(5.0));
     }
 }

@@ -85,9 +85,23 @@ impl Sender {
         self.rack_set_timer(timeout, &news, now, params);
         self.validate_window(now, params);
         if !handshake_done {
+            self.rack_tell_order();
             self.rack_set_window(&news, now, params);
         }
         self.rack_send(now, params, net);
+    }
+
+    /// Tells a law that asks for it whether all is in order: `TCP_CA_Open` of Linux (`tcp_try_keep_open`).
+    fn rack_tell_order(&mut self) {
+        if self.cc.host().is_none_or(|law| !law.needs_order()) {
+            return;
+        }
+        let (is_open, sent) = (self.state == RecoveryState::Open, self.sent);
+        let board = &self.rack().board;
+        let is_settled = board.sacked() == 0 && !board.has_lost() && board.resent() == 0 && !board.was_first_resent();
+        if let Some(law) = self.cc.host() {
+            law.law.on_order(is_open && is_settled, sent);
+        }
     }
 
     /// The timer is over.

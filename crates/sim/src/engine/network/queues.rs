@@ -32,6 +32,9 @@ impl NetworkState {
         }
         self.events += 1;
         let Some(&hop) = hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
+        if self.links[hop.link].departs_now(now) {
+            self.depart_first(hop.link as u32);
+        }
         let link = &mut self.links[hop.link];
         if packet.is_resent() {
             link.recall(&mut packet, now);
@@ -45,6 +48,13 @@ impl NetworkState {
             (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
             (Admission::Joined, _) => self.join(hop.link),
         }
+    }
+
+    /// What a link has sent leaves it before what arrives at the same instant; its event finds nothing more to do.
+    #[cold]
+    #[inline(never)]
+    fn depart_first(&mut self, link: u32) {
+        self.sent(link);
     }
 
     /// A packet reaches a queue whose buffer other links share.
@@ -150,7 +160,7 @@ impl NetworkState {
     pub(super) fn sent(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         if link.is_sending(self.now) {
-            return; // it was to ask a queue again, which has let another packet go meanwhile
+            return; // another packet has gone meanwhile: it was to ask a queue again, or an arrival came first
         }
         let (packet, is_host) = (link.finish_service(), link.is_host);
         match (packet, link.is_impaired()) {

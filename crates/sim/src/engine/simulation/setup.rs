@@ -111,6 +111,7 @@ impl Simulation {
             if scenario.wifi.as_ref().is_some_and(|wifi| wifi.first() <= i) {
                 link = link.on_air(); // its links are the last
             }
+            link.departs_first = !spec.host && scenario.is_of_linux();
             let period = link.queue.tick_every();
             let mut new_lane = || self.network.agenda.calendar.lane();
             let events = match scenario.fabric {

@@ -150,6 +150,32 @@ fn so_they_do_where_arrivals_and_departures_coincide() {
     }
 }
 
+/// A window clocked by its ACKs: each segment comes at the instant at which the transmission of another one ends. Room for two.
+#[test]
+fn of_linux_what_leaves_makes_room_for_what_comes_at_the_same_instant() {
+    let text_of = |tcp: &str| {
+        format!(
+            "schema = 1\nduration = \"8 s\"\nwarmup = \"2 s\"\n[[links]]\nrate = \"10 Mbit/s\"\nbuffer = \"2 packets\"\n\
+             [[flows]]\nrtt = \"20 ms\"\ntcp = {{ {tcp} }}\n"
+        )
+    };
+    let goodput = |tcp: &str, aqm: &str, departures| {
+        let scenario = Arc::new(parse(&text_of(tcp), "clocked", &[]).unwrap());
+        let output = finished(&scenario, aqm, departures);
+        let goodput = output.result.flows[0].1.goodput;
+        (goodput, text(output))
+    };
+    let linux = "profile = \"linux\", congestion_control = \"cubic\"";
+    let [foreseen, at_service] = [Foreseen, AtService].map(|departures| goodput(linux, "droptail", departures));
+    assert!(foreseen.0 > 8e6, "Linux 7.3 has 8.4 Mbit/s: {}", foreseen.0);
+    assert_eq!(foreseen.1, at_service.1);
+    // The same queue with departures as events: CoDel's target is far longer than it.
+    let events = goodput(linux, "codel:flavour=linux,target=1s,mtu=1514B", Foreseen);
+    assert_eq!(events.0, foreseen.0);
+    let rfc = goodput("profile = \"rfc\", variant = \"sack\"", "droptail", Foreseen);
+    assert!(rfc.0 < 8e6, "arrivals come first: {}", rfc.0);
+}
+
 /// Every impairment at once, there and back: `back` has its ACKs on the second link.
 fn impaired(reorder: &str) -> Arc<Scenario> {
     let first = "loss = { p = \"0.5%\", r = \"40%\", bad = \"90%\", good = \"0.1%\" }\n\

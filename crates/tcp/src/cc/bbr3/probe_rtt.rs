@@ -4,17 +4,12 @@ use super::bounds::ShortTermBounds;
 use super::cycle::AckPhase;
 use super::{Bbr3, State};
 use crate::cc::RateSample;
-use crate::cc::path::LeastRtt;
 use aqmlab_core::Time;
 
 impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
         let is_expired = self.probe_rtt_min.is_older(self.params.probe_rtt_interval, now);
-        if let Some(rtt) = sample.rtt
-            && (rtt < self.probe_rtt_min.rtt || is_expired)
-        {
-            self.probe_rtt_min = LeastRtt { rtt, stamp: now };
-        }
+        self.probe_rtt_min.take(sample.rtt, is_expired, now);
         let old = self.probe_rtt_cwnd();
         if self.probe_rtt_min.rtt < self.min_rtt.rtt || self.min_rtt.is_older(self.params.min_rtt_filter, now) {
             self.min_rtt = self.probe_rtt_min;

@@ -36,6 +36,7 @@ TYPES = {
     "u32": "int",
     "u64": "int",
     "Vec<(f64, Option<f64>)>": "Sequence[tuple[float, float | None]]",
+    "Vec<(String, String)>": "Sequence[tuple[str, str]]",
     "BTreeMap<&'static str, u64>": "Mapping[str, int]",
     "RateTable": "Sequence[Sequence[float]]",
     "PhaseTable": "Sequence[Sequence[tuple[float, str]]]",

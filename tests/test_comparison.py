@@ -3,13 +3,16 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import aqmlab
+from aqmlab.runs import findings
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
 from aqmlab.study import measured, reproduction
+from conftest import SMALL
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +78,22 @@ def test_a_published_run_is_compared_with_its_state(run: RunResult, monkeypatch:
     assert "632 in 1" in str(queue.why)
     assert row["link_efficiency"].entry()["ours"] == pytest.approx(0.999 / 1.048576)
     assert again.rows("1")["PI"]["queue_mean"].verdict == "missing"
+
+
+def test_the_settling_time_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
+    """DropTail steers to no length, and its queue stays near the target of the link all the same."""
+    measure, target = "links.bottleneck.settling_time", {"links.bottleneck.target": "70 packets"}
+    compared = aqmlab.compare(SMALL, "droptail", set=target)
+    value = compared.runs["droptail", 1].links["bottleneck"].settling_time
+    assert value is not None
+    assert compared.text("droptail", measure) == f"{value:.1f}"
+    assert "Settling (s)" in compared.of_link("bottleneck").columns
+    assert compared.document()["runs"][0]["links"]["bottleneck"]["settling_time"] == value
+    swept = f'schema = 1\nscenarios = ["{SMALL.as_posix()}"]\naqms = ["droptail"]\nseeds = 1\n'
+    swept += '[set]\n"links.bottleneck.target" = "70 packets"\n'
+    (tmp_path / "e.toml").write_text(swept, encoding="utf-8")
+    aqmlab.sweep(tmp_path / "e.toml", tmp_path / "out")
+    found = findings.findings(tmp_path / "out")
+    assert found.rows[0][measure] == value
+    [runs] = found.measured.runs.values()
+    assert runs[1][measure] == value

@@ -78,6 +78,21 @@ def test_the_program_s_errors_are_those_of_the_input(beside: Path, monkeypatch: 
             aqmlab.run(beside, "pi")
 
 
+def test_a_program_gets_all_of_a_long_scenario_though_it_reads_late(
+    beside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a pipe holds, read after several looks at whether the run is cancelled."""
+    text = SCENARIO + "# a comment\n" * 30_000
+    beside.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("PATH", f"{beside.parent}:/usr/bin:/bin")
+    program = beside.parent / "aqmlab-quic"
+    count = 'sleep 0.5; echo "Error: seed: $(timeout 5 cat | wc -c) bytes" >&2; exit 2'
+    program.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{OURS}"; else {count}; fi\n', encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.raises(aqmlab.InputError, match=f"seed: {len(text)} bytes"):
+        aqmlab.run(beside, "pi")
+
+
 @pytest.mark.nightly
 def test_runs_and_comparisons_hand_over(beside: Path, aqmlab: Aqmlab, monkeypatch: pytest.MonkeyPatch) -> None:
     cargo("build", "--profile", "test", "--locked", "--quiet")  # so its tests compile the same

@@ -76,7 +76,6 @@ def test_schemes_without_a_target_get_none(name: str) -> None:
     assert catalogue.target(small, "bottleneck", name) is None
     run = aqmlab.run(small, name, series=True)
     assert figures.figures({name: run}, small, "bottleneck")["queue"].panels[0].target is None
-    assert aqmlab.compare(small, name).text(name, "links.bottleneck.settling_time") == "–"
 
 
 def test_the_target_of_thresholds_is_their_middle() -> None:
@@ -84,7 +83,7 @@ def test_the_target_of_thresholds_is_their_middle() -> None:
     assert catalogue.target(small, "bottleneck", "pi") == 30
     assert catalogue.target(small, "bottleneck", "ared") == 30
     assert catalogue.target(small, "bottleneck", "ared:min_th=20packets,max_th=60packets") == 40
-    assert not catalogue.settles(small, "bottleneck", "ared:min_th=20packets,max_th=60packets")
+    assert not catalogue.steers(small, "bottleneck", "ared:min_th=20packets,max_th=60packets")
 
 
 @pytest.mark.parametrize("name", [scheme.name for scheme in catalogue.schemes() if scheme.target is not None])

@@ -307,6 +307,9 @@ class Scenario:
     def law(self, aqm: str) -> Law:
         """Return the linear law of a scheme written `name` or `name:k=v,...`, with what the scenario sets for it."""
     def group(self, name: str) -> Group: ...
+    def check_scheme(self, aqm: str) -> None:
+        """Refuse a scheme that no link takes, or that some link cannot be built with: InputError."""
+
     def parameters(self, aqm: str) -> dict[str, str]:
         """Every parameter of a scheme as it will run here, as text with its unit."""
     def resolved(self) -> dict[str, Any]:

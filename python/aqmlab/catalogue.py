@@ -240,6 +240,12 @@ def title(spec: str) -> str:
     return find(name).title + (f" ({parameters})" if parameters else "")
 
 
+def course(schemes: Sequence[tuple[str, str]]) -> str:
+    """Return the schemes that a link had, with times as a result has them, in words: "DropTail, then CoDel at 30 s"."""
+    (_, first), *later = schemes
+    return ", then ".join([title(first), *(f"{title(scheme)} at {time}" for time, scheme in later)])
+
+
 _AT = re.compile(r"@([\w-]+)(?:\+|$)")
 
 
@@ -295,8 +301,8 @@ def target(scenario: Scenario, link: str, spec: str) -> float | None:
     return fmean(lengths) if lengths else scenario.link(link).target
 
 
-def settles(scenario: Scenario, link: str, spec: str) -> bool:
-    """Return whether a scheme steers to the target of a link, to which its settling time is measured."""
+def steers(scenario: Scenario, link: str, spec: str) -> bool:
+    """Return whether a scheme steers to the target of a link."""
     aim = target(scenario, link, spec)
     return aim is not None and isclose(aim, scenario.link(link).target, rel_tol=1e-3)
 

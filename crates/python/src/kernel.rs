@@ -2,7 +2,7 @@
 
 use crate::{Scenario, parse_choice, refused};
 use aqmlab_aqm::Limit;
-use aqmlab_core::Problems;
+use aqmlab_core::{Problems, Quantity, Span};
 use aqmlab_scenario::{Action, AqmChoice, LinkSpec, RateChanges, Scenario as Spec, SchemeAssignment};
 use pyo3::prelude::*;
 
@@ -30,6 +30,8 @@ pub struct OnLinux {
     /// The schemes, as a result names them.
     name: String,
     links: Vec<LinkOnLinux>,
+    /// The schemes of each link by its name, each with the time from which on.
+    schemes: Vec<(String, Vec<(String, String)>)>,
     /// A link after each change of a buffer or of a scheme's parameter, in order.
     changed: Vec<LinkOnLinux>,
 }
@@ -44,9 +46,13 @@ pub fn on_linux(scenario: &Scenario, aqm: Option<&str>) -> PyResult<OnLinux> {
     }
     let chosen = parse_choice(aqm)?;
     let of = &scenario.0;
+    let history = of.scheme_history(chosen.as_ref(), &of.changes);
+    let texts =
+        |of: &Vec<(Span, AqmChoice)>| of.iter().map(|(from, choice)| (from.text(), choice.to_string())).collect();
     let told = |link: &LinkSpec| link_on_linux(of, link, of.scheme_of(link, chosen.as_ref())).map_err(refused);
     Ok(OnLinux {
         name: chosen.as_ref().map_or_else(|| of.links[0].aqm.to_string(), SchemeAssignment::to_string),
+        schemes: of.links.iter().zip(&history).map(|(link, of)| (link.name.clone(), texts(of))).collect(),
         links: of.links.iter().map(told).collect::<PyResult<_>>()?,
         changed: changed(of, chosen.as_ref()).map_err(refused)?,
     })
@@ -82,9 +88,7 @@ fn changed(of: &Spec, chosen: Option<&SchemeAssignment>) -> Result<Vec<LinkOnLin
         let action = change.action(of, &links).map_err(|problem| Problems(vec![problem]))?;
         action.update(&mut links);
         if let Action::Parameter(link, name, value) = &action {
-            let params = &mut choices[*link].params;
-            params.retain(|(key, _)| key != name);
-            params.push((name.clone(), value.clone()));
+            choices[*link] = choices[*link].with(name, value);
         }
         if let Action::Parameter(link, ..) | Action::Buffer(link, ..) = action {
             found.push(link_on_linux(of, &links[link], &choices[link])?);

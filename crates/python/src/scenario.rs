@@ -145,6 +145,11 @@ impl Scenario {
         Ok(self.0.scheme_values(aqm).map_err(refused)?.into_iter().collect())
     }
 
+    /// Refuses a scheme that no link takes, and one that some link cannot be built with.
+    fn check_scheme(&self, aqm: &str) -> PyResult<()> {
+        self.0.check_schemes(crate::parse_choice(Some(aqm))?.as_ref()).map_err(refused)
+    }
+
     /// The scenario with every default filled in: quantities are texts with their units.
     fn resolved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         object(py, &self.0.resolved())

@@ -25,9 +25,10 @@ mod setup;
 
 use aqmlab_core::{Problem, Problems, Time};
 use aqmlab_scenario::{Scenario, Traffic};
-use aqmlab_sim::{ForeignPacket, Options, Output, PacketOutcome, RunError, Simulation};
-use connection::QuicConnection;
+use aqmlab_sim::{ForeignFlow, ForeignPacket, Options, Output, PacketOutcome, RunError, Simulation};
+use connection::{Progress, QuicConnection};
 use log::ConnectionLog;
+use quinn_proto::ConnectionError;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -41,6 +42,16 @@ pub enum QuicError {
     /// The run.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A connection that one of its ends has given up.
+    #[error("flows.{flows}: a QUIC connection ended at {at:.3} s: {reason}")]
+    Lost {
+        /// Name of its group.
+        flows: String,
+        /// Time, s.
+        at: f64,
+        /// The reason, as quinn words it.
+        reason: ConnectionError,
+    },
     /// A qlog that cannot be written.
     #[error("qlog: {0}")]
     Log(#[from] std::io::Error),
@@ -71,7 +82,7 @@ pub fn run(scenario: Scenario, options: Options, qlog: Option<&Path>) -> Result<
                     let index = host.of_flow[event.packet.flow as usize];
                     let (connection, now) = host.wake(event.time, index, at);
                     connection.receive(at, now, &data, event.packet.ecn);
-                    host.act(&mut simulation, index, at);
+                    host.act(&mut simulation, index, at)?;
                 }
             }
             None if due > end => break,
@@ -79,7 +90,7 @@ pub fn run(scenario: Scenario, options: Options, qlog: Option<&Path>) -> Result<
                 let (_, index, at) = host.timers.pop_first().expect("it is due");
                 let (connection, now) = host.wake(simulation.now(), index, at);
                 connection.timer(at, now);
-                host.act(&mut simulation, index, at);
+                host.act(&mut simulation, index, at)?;
             }
         }
     }
@@ -159,13 +170,13 @@ impl Host {
     }
 
     /// Lets an end of a connection send what it may, and notes when it is to act again.
-    fn act(&mut self, simulation: &mut Simulation, index: usize, at: usize) {
+    fn act(&mut self, simulation: &mut Simulation, index: usize, at: usize) -> Result<(), QuicError> {
         let now = self.at(simulation.now());
         let (connection, payloads) = (&mut self.connections[index], &mut self.payloads);
         let flow = connection.flow.flow;
         let stopped = simulation.now() >= connection.flow.stop;
-        let received = connection.run_application(at, stopped);
-        simulation.count_received(flow, received);
+        let progress = connection.run_application(at, stopped);
+        count(simulation, &connection.flow, connection.size, progress)?;
         connection.transmit(at, now, |data, ecn| {
             let size = (data.len() as u32 + setup::HEADERS) as u16;
             let number = payloads.put(data);
@@ -181,6 +192,32 @@ impl Host {
         }
         if let Some(due) = due {
             self.timers.insert((due, index, at));
+        }
+        Ok(())
+    }
+}
+
+/// Has a simulation count what has happened at an end of a connection. A network may keep a connection silent until it times out: that
+/// counts as failed. For any other reason an end has given up what it should carry: there is no result then.
+fn count(
+    simulation: &mut Simulation,
+    flow: &ForeignFlow,
+    size: Option<u64>,
+    progress: Progress,
+) -> Result<(), QuicError> {
+    simulation.count_received(flow.flow, progress.received);
+    if progress.is_complete {
+        simulation.count_transfer(flow, size.unwrap_or(0));
+    }
+    match progress.lost {
+        None => Ok(()),
+        Some(ConnectionError::TimedOut) => {
+            simulation.count_lost_connection(flow);
+            Ok(())
+        }
+        Some(reason) => {
+            let flows = simulation.scenario().flows[flow.group].name.clone();
+            Err(QuicError::Lost { flows, at: simulation.now().seconds(), reason })
         }
     }
 }
@@ -217,5 +254,24 @@ fn instant() -> Instant {
 impl From<Problem> for QuicError {
     fn from(problem: Problem) -> Self {
         Self::Input(problem.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_an_end_gives_up_ends_the_run_and_one_that_times_out_counts() {
+        let text = "schema = 1\nduration = '1 s'\n[[links]]\nrate = '10 Mbit/s'\nbuffer = '9 packets'\n\
+            [[flows]]\nname = 'quic'\nkind = 'quic'\nrtt = '9 ms'\n";
+        let scenario = aqmlab_scenario::parse(text, "lost", &[]).unwrap();
+        let mut simulation = Simulation::hosting(scenario, Options::default()).unwrap();
+        let flow = simulation.foreign_flows()[0];
+        let lost = |reason| Progress { lost: Some(reason), ..Progress::default() };
+        let error = count(&mut simulation, &flow, None, lost(ConnectionError::Reset)).unwrap_err();
+        assert_eq!(error.to_string(), "flows.quic: a QUIC connection ended at 0.000 s: reset by peer");
+        count(&mut simulation, &flow, None, lost(ConnectionError::TimedOut)).unwrap();
+        assert_eq!(simulation.finish().unwrap().result.flows[0].1.failed, 1);
     }
 }

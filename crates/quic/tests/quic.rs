@@ -54,6 +54,40 @@ fn a_transfer_of_a_size_ends() {
 }
 
 #[test]
+fn a_transfer_is_counted_with_its_completion_time() {
+    let found = result(&format!("{QUIC}size = '5 MB'\nstart = '2.5 s'\n"), "fq-codel", 1);
+    let quic = &found.flows[0].1;
+    // 5 MB at 10 Mbit/s take 4 s; a handshake, slow start and headers come on top.
+    assert_eq!((quic.transfers, quic.failed), (1, 0));
+    assert!(quic.fct_mean.is_some_and(|taken| (4.0..5.0).contains(&taken)), "{:?}", quic.fct_mean);
+}
+
+#[test]
+fn a_bulk_flow_outlives_the_losses_of_slow_start() {
+    // 100 Mbit/s, 150 ms: slow start loses more than a thousand packets of a window.
+    let text = "schema = 1\nduration = '5 s'\nwarmup = '3 s'\n[[links]]\nrate = '100 Mbit/s'\nbuffer = '1 bdp'\n\
+        [[flows]]\nkind = 'quic'\nrtt = '150 ms'\n";
+    let found = run(parse(text, "long", &[]).unwrap(), Options::default(), None).unwrap().result;
+    assert!(found.links[0].1.utilisation > 0.5, "{:?}", found.links[0].1);
+}
+
+#[test]
+fn a_flow_that_stops_sends_nothing_more() {
+    let found = result(&format!("{QUIC}stop = '2 s'\n"), "droptail", 1);
+    // After the stop, at the end of the warm-up, arrives what was under way: at most the buffer and a bandwidth-delay product.
+    let bytes = found.flows[0].1.goodput * 10.0 / 8.0;
+    assert!(bytes < 3.0 * 50_000.0 && found.links[0].1.utilisation < 0.02, "{bytes} B");
+}
+
+#[test]
+fn a_connection_that_times_out_has_failed() {
+    let silence = "[[changes]]\nat = '3 s'\npath = 'links.link.loss'\nvalue = '100 %'\n";
+    let text = format!("{LINK}{QUIC}{silence}").replace("12 s", "60 s");
+    let found = run(parse(&text, "silence", &[]).unwrap(), Options::default(), None).unwrap().result;
+    assert_eq!(found.flows[0].1.failed, 1);
+}
+
+#[test]
 fn it_shares_a_queue_with_tcp_and_its_datagrams_come_back_through_another() {
     let both = format!("{QUIC}count = 2\n[[flows]]\nname = 'tcp'\ncount = 2\nrtt = '40 ms'\ntcp = 'cubic'\n");
     let found = result(&both, "fq-codel", 1);

@@ -47,9 +47,12 @@ impl SchemeAssignment {
         }
     }
 
-    /// Refuses a link that is not there.
+    /// Refuses a link that is not there, and a scheme for every link where each link keeps its own.
     pub fn check(&self, links: &[LinkSpec]) -> Result<(), String> {
-        let Self::At(at) = self else { return Ok(()) };
+        let at = match self {
+            Self::At(at) => at,
+            Self::Everywhere(choice) => return takes_some(choice, links),
+        };
         let mut known: Vec<&str> = links.iter().flat_map(|link| [&*link.list, &*link.name]).collect();
         known.dedup();
         at.iter().try_for_each(|(name, _)| match known.contains(&name.as_str()) {
@@ -57,6 +60,19 @@ impl SchemeAssignment {
             false => Err(unknown("link", name, &known)),
         })
     }
+}
+
+/// Refuses a scheme for every link if each of them keeps its own.
+fn takes_some(choice: &AqmChoice, links: &[LinkSpec]) -> Result<(), String> {
+    if links.iter().any(|link| !link.fixed) {
+        return Ok(());
+    }
+    let mut names: Vec<&str> = links.iter().map(|link| &*link.list).collect();
+    names.dedup();
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{}\"", clip(name))).collect();
+    let are = if quoted.len() == 1 { "is" } else { "are" };
+    let (all, first) = (quoted.join(", "), clip(names[0]));
+    Err(format!("no link of this scenario takes a scheme: {all} {are} fixed; write {choice}@{first}"))
 }
 
 /// As it is read, and as results carry it.
@@ -91,6 +107,47 @@ mod tests {
         assert_eq!(two.to_string(), "codel:target=8ms,interval=50ms@up+pie@down");
         let exponent = SchemeAssignment::parse("pi:a=1e-5,b=9e-6@up").unwrap();
         assert_eq!(exponent, SchemeAssignment::At(vec![at("up", "pi:a=1e-5,b=9e-6")]));
+    }
+
+    #[test]
+    fn a_scheme_for_all_links_needs_one_that_takes_it() {
+        let links = |fixed: &[bool]| -> crate::Scenario {
+            let link =
+                |(i, fixed)| format!("[[links]]\nname='l{i}'\nrate='1 Mbit/s'\nbuffer='9 packets'\nfixed={fixed}\n");
+            let links: String = fixed.iter().enumerate().map(link).collect();
+            let text = format!("schema=1\nduration='1 s'\n{links}[[flows]]\nname='f'\nrtt='9 ms'\npath=['l0']\n");
+            crate::parse(&text, "takes", &[]).unwrap()
+        };
+        let refused = |fixed: &[bool], text| {
+            let chosen = SchemeAssignment::parse(text).unwrap();
+            links(fixed).check_schemes(Some(&chosen)).err().map(|problems| problems.to_string())
+        };
+        assert_eq!(
+            refused(&[true], "fq-codel:target=8ms").as_deref(),
+            Some("aqm: no link of this scenario takes a scheme: \"l0\" is fixed; write fq-codel:target=8ms@l0")
+        );
+        let both = refused(&[true, true], "pie").unwrap();
+        assert!(both.contains("\"l0\", \"l1\" are fixed; write pie@l0"), "{both}");
+        assert_eq!(refused(&[true, false], "pie"), None);
+        assert_eq!(refused(&[true, true], "pie@l1"), None);
+        assert!(links(&[true]).scheme_values("pie").is_ok(), "its parameters can be shown");
+    }
+
+    #[test]
+    fn the_history_of_a_link_has_each_scheme_with_its_time() {
+        let text = "schema=1\nduration='50 s'\n[[links]]\nname='l'\nrate='1 Mbit/s'\nbuffer='9 packets'\n\
+            [[flows]]\nname='f'\nrtt='9 ms'\n\
+            [[changes]]\nat='30 s'\npath='links.l.aqm'\nvalue='codel'\n\
+            [[changes]]\nat='40 s'\npath='links.l.aqm.target'\nvalue='8 ms'\n";
+        let scenario = crate::parse(text, "history", &[]).unwrap();
+        let texts = |chosen: Option<&SchemeAssignment>| -> Vec<(f64, String)> {
+            let history = scenario.scheme_history(chosen, &scenario.changes);
+            history[0].iter().map(|(from, choice)| (from.seconds(), choice.to_string())).collect()
+        };
+        let later = [(30.0, "codel".to_string()), (40.0, "codel:target=8 ms".to_string())];
+        assert_eq!(texts(None), [&[(0.0, "droptail".to_string())], &later[..]].concat());
+        let pie = SchemeAssignment::parse("pie").unwrap();
+        assert_eq!(texts(Some(&pie)), [&[(0.0, "pie".to_string())], &later[..]].concat());
     }
 
     #[test]

@@ -314,6 +314,14 @@ impl AqmChoice {
         let params = params.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         Ok(Self { name: name.to_string(), params })
     }
+
+    /// The same with another value of a parameter.
+    pub fn with(&self, name: &str, value: &str) -> Self {
+        let mut changed = self.clone();
+        changed.params.retain(|(key, _)| key != name);
+        changed.params.push((name.to_string(), value.to_string()));
+        changed
+    }
 }
 
 /// As it is read.
@@ -441,6 +449,26 @@ impl Scenario {
         chosen.and_then(|chosen| chosen.at(link)).unwrap_or(&link.aqm)
     }
 
+    /// The schemes of each link, each with the time from which it was there: those of the run, then the scheme after each of `changes`
+    /// that replaced one or set a parameter of it.
+    pub fn scheme_history(&self, chosen: Option<&SchemeAssignment>, changes: &[Change]) -> Vec<Vec<(Span, AqmChoice)>> {
+        let at_first = |link| vec![(Span::ZERO, self.scheme_of(link, chosen).clone())];
+        let mut history: Vec<Vec<(Span, AqmChoice)>> = self.links.iter().map(at_first).collect();
+        for change in changes.iter().filter(|change| change.path.contains(".aqm")) {
+            let (link, choice) = match change.action(self, &self.links) {
+                Ok(Action::Scheme(link, choice)) => (link, choice),
+                Ok(Action::Parameter(link, name, value)) => {
+                    let (_, before) = history[link].last().expect("it began with one");
+                    (link, before.with(&name, &value))
+                }
+                _ => continue,
+            };
+            history[link].retain(|(from, _)| *from < change.at);
+            history[link].push((change.at, choice));
+        }
+        history
+    }
+
     /// The scheme of `link`, with the parameters that the scenario and the choice set.
     pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<AnyScheme, Problems> {
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
@@ -461,9 +489,15 @@ impl Scenario {
         Ok(AnyScheme::Htb(plan))
     }
 
-    /// Refuses schemes and parameters that some link of the run could not be built with, and links that are not there.
+    /// Refuses schemes and parameters that some link of the run could not be built with, links that are not there, and a scheme that
+    /// no link takes.
     pub fn check_schemes(&self, chosen: Option<&SchemeAssignment>) -> Result<(), Problems> {
         chosen.map_or(Ok(()), |chosen| chosen.check(&self.links)).map_err(|why| Problems::one("aqm", why))?;
+        self.check_built(chosen)
+    }
+
+    /// Refuses schemes and parameters that some link of the run could not be built with.
+    fn check_built(&self, chosen: Option<&SchemeAssignment>) -> Result<(), Problems> {
         let mut problems: Vec<Problem> = Vec::new();
         for (_, link) in self.places() {
             let link = &self.links[link];
@@ -478,7 +512,7 @@ impl Scenario {
     /// The scheme `text` (as in `--aqm`), if every link of the run can be built with it.
     pub fn choice(&self, text: &str) -> Result<(AqmChoice, SchemeEntry), Problems> {
         let choice = AqmChoice::parse(text).map_err(|why| Problems::one("aqm", why))?;
-        self.check_schemes(Some(&SchemeAssignment::Everywhere(choice.clone())))?;
+        self.check_built(Some(&SchemeAssignment::Everywhere(choice.clone())))?;
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
         Ok((choice, entry))
     }
@@ -488,7 +522,10 @@ impl Scenario {
     pub fn scheme_values(&self, text: &str) -> Result<Vec<(String, String)>, Problems> {
         let refused = |why| Problems::one("aqm", why);
         let chosen = SchemeAssignment::parse(text).map_err(refused)?;
-        self.check_schemes(Some(&chosen))?;
+        if matches!(chosen, SchemeAssignment::At(_)) {
+            chosen.check(&self.links).map_err(refused)?;
+        }
+        self.check_built(Some(&chosen))?;
         let values = |choice: &AqmChoice, of: String| {
             let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
             let values = entry.values(&choice.name, &self.params(choice))?.into_iter();

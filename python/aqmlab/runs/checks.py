@@ -42,7 +42,7 @@ def check_schemes(scenario: Scenario, specs: Sequence[str]) -> None:
 
 def _problems(scenario: Scenario, spec: str) -> Sequence[Problem]:
     try:
-        scenario.parameters(spec)
+        scenario.check_scheme(spec)
     except InputError as error:
         return error.problems
     return ()

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aqmlab._core import Scenario
-from aqmlab.catalogue import settles, title
+from aqmlab.catalogue import course, title
 from aqmlab.names import Named, unknown
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import measures
@@ -76,9 +76,8 @@ class Comparison(Result):
         return [*map(self.of_link, self.scenario.links), *map(self.of_station, self.scenario.stations), self.of_flows]
 
     def of_link(self, link: str) -> View:
-        """Return the table of a link; it has the settling time if a scheme has a target."""
-        aims = any(settles(self.scenario, link, spec) for spec in self.schemes)
-        shown = columns((run.links[link] for run in self.runs.values()), target=aims)
+        """Return the table of a link; it has the settling time if a run has one."""
+        shown = columns(run.links[link] for run in self.runs.values())
         return View(f"Link {link}", {metric.heading: f"links.{link}.{metric.name}" for metric in shown}, link)
 
     def of_station(self, station: str) -> View:
@@ -109,6 +108,14 @@ class Comparison(Result):
             raise unknown("stations", "no station", name, self.scenario.stations)
         return self.measured.summary(self.scenario.name, spec, measure, state)
 
+    def row(self, spec: str, link: str) -> str:
+        """Return a word on the schemes that a link had under `spec` if they are others: its own, or changed later."""
+        there = {course(run.links[link].schemes) for (of, _), run in self.runs.items() if of == spec} - {title(spec)}
+        if not there:
+            return ""
+        text, then = " or ".join(sorted(there)), f"{title(spec)}, then"
+        return text.removeprefix(title(spec)) if text.startswith(then) else f" ({text} here)"
+
     def states(self, spec: str, link: str, told_apart: ToldApart = branches) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue of a link, or None."""
         return self.measured.states(self.scenario.name, spec, link, told_apart)
@@ -137,8 +144,6 @@ class Comparison(Result):
         """
         metric, (place, _) = find(measure), split(measure)
         link = place.removeprefix("links.") if place.startswith("links.") else self.scenario.links[0]
-        if metric.name == "settling_time" and not settles(self.scenario, link, spec):
-            return metric.show(None)
         summaries = [self.summary(spec, measure, state) for state in self.states(spec, link) or (None,)]
         if len(summaries) == 2:
             return " | ".join(metric.show(summary.mean if summary else None) for summary in summaries)
@@ -188,7 +193,10 @@ class Comparison(Result):
     def sheets(self) -> Iterator[Sheet]:
         """Return its views."""
         for view in self.views:
-            rows = [[title(spec), *(self.text(spec, name) for name in view.columns.values())] for spec in self.schemes]
+            rows = [
+                [title(spec) + self.row(spec, view.link), *(self.text(spec, name) for name in view.columns.values())]
+                for spec in self.schemes
+            ]
             yield Sheet(view.title, ["Scheme", *view.columns], rows)
 
     def _tabled(self, link: str, wanted: Sequence[str] | None) -> dict[str, str]:

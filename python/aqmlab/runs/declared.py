@@ -183,6 +183,8 @@ class FlowResult(Measured):
 class LinkResult(Measured):
     """A link after the warm-up. The packet in service does not wait."""
 
+    schemes: Sequence[tuple[str, str]]
+    """The schemes of the link, each with the time from which it was there, in order."""
     utilisation: float
     """Bits sent, headers included, over what the link could have carried."""
     capacity: float

@@ -181,13 +181,7 @@ class Findings:
             rows = found.setdefault((case, row["aqm"]), {})
             if row["state"] == "done":
                 rows[row["seed"]] = row
-        scenarios = {case: self.scenario(case) for case in self.cases}
-        runs = {
-            (case, scheme): {
-                seed: {**rows[seed], **_without(scenarios[case], case.link, scheme)} for seed in sorted(rows)
-            }
-            for (case, scheme), rows in found.items()
-        }
+        runs = {place: {seed: rows[seed] for seed in sorted(rows)} for place, rows in found.items()}
         return Table(runs, {case: case.link for case in self.cases})
 
     def _case(self, row: Mapping[str, Any]) -> Case:
@@ -198,14 +192,6 @@ class Findings:
         )
         shown = [f"{path}={value}" for path, value in overrides if f"set.{path}" in self.varied]
         return Case(row["scenario"], row["link"], overrides, ", ".join([row["scenario"], *shown]))
-
-
-def _without(scenario: _core.Scenario | None, link: str, scheme: str) -> dict[str, None]:
-    """Return no settling time for a scheme that steers elsewhere, however near its queue comes."""
-    with suppress(InputError):  # of a scheme that this version does not know
-        if scenario and not catalogue.settles(scenario, link, scheme):
-            return {f"links.{link}.settling_time": None}
-    return {}
 
 
 def findings(folder: str | os.PathLike[str]) -> Findings:

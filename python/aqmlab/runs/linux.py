@@ -69,11 +69,12 @@ def run(
     InputError where Linux cannot do it, or no kernel is built; StuckError if the guest fails.
     """
     image, order = newest(), order_of(scenario, aqm, seed, series=series, trace=trace)
+    schemes = dict(_core.on_linux(scenario, aqm)["schemes"])
     started = time.perf_counter()
     with TemporaryDirectory(prefix="aqmlab-kernel-", ignore_cleanup_errors=True) as folder:
         document, capture = _play(image, Path(folder), order, watch)
     wall = time.perf_counter() - started
-    return _result(document, image, wall, capture)
+    return _result(document, schemes, image, wall, capture)
 
 
 def check(scenario: Scenario, aqm: str | None) -> None:
@@ -182,11 +183,18 @@ def _lines(told: IO[str], kernel: "subprocess.Popen[bytes]", watch: Watch | None
         time.sleep(LOOK)
 
 
-def _result(document: dict[str, Any], image: Image, wall: float, capture: Capture | None) -> RunResult:
+def _result(
+    document: dict[str, Any],
+    schemes: dict[str, list[tuple[str, str]]],
+    image: Image,
+    wall: float,
+    capture: Capture | None,
+) -> RunResult:
     result = document["result"]
     for flows in (*result["flows"].values(), result["total"]):
         flows.update(dict.fromkeys(UNKNOWN))
-    for link in result["links"].values():
+    for name, link in result["links"].items():
         link.update(dict.fromkeys(UNKNOWN_OF_LINKS))
+        link["schemes"] = schemes[name]
     result["engine"] = {"name": "linux", "version": image.version, "events": None, "wall": wall}
     return RunResult.read(document, capture)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from contextlib import suppress
 from functools import lru_cache
+from tempfile import TemporaryFile
 
 from aqmlab import _core
 from aqmlab._core import Interrupted, Scenario, Watch
@@ -47,11 +48,15 @@ def run(
 
 
 def _printed(command: list[str], given: str, watch: Watch | None) -> str:
-    """The output of a program that is given a text."""
+    """The output of a program that is given a text: as a file, because a pipe would have to be fed meanwhile."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    with TemporaryFile() as text:
+        text.write(given.encode())
+        text.seek(0)
+        process = subprocess.Popen(command, stdin=text, stdout=pipe, stderr=pipe)
+    with process:
         try:
-            printed, errors = _outputs(process, given.encode(), watch)
+            printed, errors = _outputs(process, watch)
         except BaseException:
             process.kill()
             raise
@@ -63,12 +68,10 @@ def _printed(command: list[str], given: str, watch: Watch | None) -> str:
     raise RuntimeError(f"{PROGRAM} has ended with {process.returncode}: {why}")
 
 
-def _outputs(process: "subprocess.Popen[bytes]", given: bytes, watch: Watch | None) -> tuple[bytes, bytes]:
-    left: bytes | None = given
+def _outputs(process: "subprocess.Popen[bytes]", watch: Watch | None) -> tuple[bytes, bytes]:
     while not (watch and watch.is_cancelled()):
         with suppress(subprocess.TimeoutExpired):
-            return process.communicate(left, timeout=LOOK)
-        left = None  # it has been taken
+            return process.communicate(timeout=LOOK)
     raise Interrupted("the run was cancelled")
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Run, Trace
+from aqmlab.catalogue import course
 from aqmlab.names import Named
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.columns import measures
@@ -35,16 +36,13 @@ if TYPE_CHECKING:
     """A table as arrays of equal length, by column."""
 
 
-def columns(links: Iterable[LinkResult], *, target: bool) -> list[Metric]:
-    """Return the metrics worth a column: marks, losses and settling where there are any, and of the tails p99 only.
-
-    Without a `target` nothing settles.
-    """
+def columns(links: Iterable[LinkResult]) -> list[Metric]:
+    """Return the metrics worth a column: marks, losses and settling where there are any, and of the tails p99 only."""
     shown = list(links)
     present = {
         "mark_ratio": any(link.marked for link in shown),
         "lost": any(link.lost for link in shown),
-        "settling_time": target and any(link.settling_time is not None for link in shown),
+        "settling_time": any(link.settling_time is not None for link in shown),
     }
     unwanted = {"queue_p95", *(name for name, is_there in present.items() if not is_there)}
     return [metric for metric in LINK_METRICS if metric.name not in unwanted]
@@ -69,7 +67,7 @@ OF_FLOWS = ("goodput", "jain", "packet_delay_mean", "packet_delay_p99", "retrans
 
 def of_links(links: Mapping[str, LinkResult]) -> Sheet:
     """Return the metrics of links as a table."""
-    shown = columns(links.values(), target=True)
+    shown = columns(links.values())
     rows = [[name, *(metric.show(getattr(link, metric.name)) for metric in shown)] for name, link in links.items()]
     return Sheet("", ["Link", *(metric.heading for metric in shown)], rows)
 
@@ -179,6 +177,14 @@ class RunResult(Result):
     def aqm(self) -> str:
         """The scheme with its parameters."""
         return self.measured["aqm"]  # type: ignore[no-any-return]
+
+    @property
+    def schemes(self) -> str:
+        """The schemes that the links had, in words: "DropTail, then CoDel at 30 s", or "up: CAKE, down: CoDel"."""
+        courses = {name: course(link.schemes) for name, link in self.links.items()}
+        if len({*courses.values()}) == 1:
+            return next(iter(courses.values()))
+        return ", ".join(f"{name}: {there}" for name, there in courses.items())
 
     @property
     def seed(self) -> int:

@@ -53,7 +53,7 @@ def run(
     if scheme is not None:
         if set:
             check_set(loaded, [scheme])
-        loaded.parameters(scheme)
+        loaded.check_scheme(scheme)
     check_engine(engine, loaded, [scheme])
     task = Task(loaded, scheme, seed, series, trace, threads or os.cpu_count() or 1, engine)
     [outcome] = run_many([task], on_progress=progress)

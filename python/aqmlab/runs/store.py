@@ -314,7 +314,8 @@ def load_series(folder: str | os.PathLike[str], link: str | None = None) -> "pd.
 
     Columns: key (as in `load_experiment`), link, time (s), queue (packets waiting), utilisation (share of what
     it could have carried since the last point) and what the schemes show, NaN where one does not show it; runs in their
-    order, no row without series. Raises InputError for a folder without a sweep and an unknown link, StoreError for a file that is damaged.
+    order, no row without series. Raises InputError for a folder without a sweep and an unknown link, StoreError for a
+    file that is damaged.
     """
     return _load(folder, SERIES, link)
 

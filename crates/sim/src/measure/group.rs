@@ -120,7 +120,7 @@ measures! {
         ecn_reductions: u64, "ECN reductions" in COUNT = group.counters.ecn_reductions;
         /// Transfers that began after the warm-up and are complete.
         transfers: u64, "Transfers" in COUNT = group.meter.completion.count();
-        /// Connections given up because no SYN was answered.
+        /// Connections given up because no SYN was answered, and QUIC connections that timed out.
         ///
         /// After the warm-up: a bulk flow, or a transfer of a client, which may have begun before. In profile `ns2` there
         /// are none.
@@ -414,7 +414,7 @@ pub struct SenderCounters {
     pub timeouts: u64,
     /// Windows reduced for a congestion mark.
     pub ecn_reductions: u64,
-    /// Connections given up because no SYN was answered.
+    /// Connections given up because no SYN was answered, and QUIC connections that timed out.
     pub failed: u64,
 }
 

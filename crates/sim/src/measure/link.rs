@@ -4,12 +4,18 @@ use super::declared::{Field, Measure, PACKETS, measures};
 use super::settling::{BIN, Stage, settling, transient};
 use super::spans::Spans;
 use aqmlab_aqm::{Accounts, Limit};
-use aqmlab_core::{Span, Time};
+use aqmlab_core::{Quantity, Span, Time};
+use aqmlab_scenario::AqmChoice;
 use std::collections::BTreeMap;
 
 measures! {
     /// A link after the warm-up. The packet in service does not wait.
     pub struct LinkResult from link: LinkFacts<'_> {
+        /// The schemes of the link, each with the time from which it was there, in order.
+        ///
+        /// The first is there from `0 s` on. Each scripted change, or one by hand, that replaces the scheme or sets a parameter of it
+        /// adds one. What a controller sets is not among them.
+        schemes: Vec<(String, String)> = link.schemes.clone();
         /// Bits sent, headers included, over what the link could have carried.
         ///
         /// At one rate that is the share of the time in which the transmitter was busy. Where the rate varies, a second at a
@@ -48,7 +54,8 @@ measures! {
         queue_delay_p99: Option<f64>, "Delay p99" in DELAY, less = link.meter.sojourn.quantile(0.99);
         /// From then on the mean queue over 1 s stays within 10 % of the buffer around the target.
         ///
-        /// Until the first scripted change, or the end of the run; null if it never does.
+        /// Until the first scripted change, or the end of the run; null if it never does. The target is that of the link, which a
+        /// scenario sets (by default a third of the buffer), whether the scheme steers to it or not.
         settling_time: Option<f64>, "Settling" in TIME, less = link.settling[0];
         /// For the start and each scripted change: its time, and how long the queue takes to settle.
         ///
@@ -141,6 +148,8 @@ pub struct LinkFacts<'a> {
     /// Of each stage.
     settling: Vec<Option<f64>>,
     transient: Option<(f64, f64)>,
+    /// Times and schemes.
+    schemes: Vec<(String, String)>,
 }
 
 impl<'a> LinkFacts<'a> {
@@ -164,7 +173,13 @@ impl<'a> LinkFacts<'a> {
             policed: 0,
             synchronisation: None,
             stages,
+            schemes: Vec::new(),
         }
+    }
+
+    /// With the schemes that the link has had, each with the time from which on.
+    pub fn under(self, schemes: &[(Span, AqmChoice)]) -> Self {
+        Self { schemes: schemes.iter().map(|(from, choice)| (from.text(), choice.to_string())).collect(), ..self }
     }
 
     /// With the share of the long flows that lose together, and the packets that did not conform to a policer.

@@ -15,7 +15,7 @@ use crate::net::stream_of;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Limit, Reason};
 use aqmlab_core::{Rate, Span, Stream, Time};
-use aqmlab_scenario::{Impairments, LinkSpec, Loss, RateChanges};
+use aqmlab_scenario::{AqmChoice, Impairments, LinkSpec, Loss, RateChanges};
 
 /// The way in which departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -486,7 +486,7 @@ impl<P: WirePacket> Link<P> {
     ///
     /// # Panics
     /// If there are none.
-    pub fn result_of_all(links: &[&Self], stage: Stage, now: Time) -> LinkResult {
+    pub fn result_of_all(links: &[&Self], stage: Stage, schemes: &[(Span, AqmChoice)], now: Time) -> LinkResult {
         let [first, others @ ..] = links else { panic!("there are links") };
         let (mut meter, mut accounts) = (first.meter.clone(), first.queue.accounts());
         for link in others {
@@ -496,7 +496,7 @@ impl<P: WirePacket> Link<P> {
         let (lost, policed) = links.iter().map(|link| link.lost()).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         let used = CapacityUse::mean(links.iter().map(|link| link.capacity_use(now)));
         let facts = LinkFacts::new(&meter, &accounts, used, lost, std::slice::from_ref(&stage));
-        LinkResult::of(&facts.with(None, policed))
+        LinkResult::of(&facts.with(None, policed).under(schemes))
     }
 
     /// Share of what it could have carried since the warm-up that it has.
@@ -511,13 +511,13 @@ impl<P: WirePacket> Link<P> {
     }
 
     /// Result after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
-    pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
+    pub fn result(&self, stages: &[Stage], schemes: &[(Span, AqmChoice)], now: Time) -> LinkResult {
         let (lost, policed) = self.lost();
         let used = self.capacity_use(now);
         let synchronisation = self.losses.as_ref().and_then(|losses| losses.synchronisation());
         let accounts = self.queue.accounts();
         let facts = LinkFacts::new(&self.meter, &accounts, used, lost, stages);
-        LinkResult::of(&facts.with(synchronisation, policed))
+        LinkResult::of(&facts.with(synchronisation, policed).under(schemes))
     }
 
     /// Transmission time of a packet of `size` bytes that begins now.

@@ -8,7 +8,7 @@ from typing import Any
 
 from aqmlab import _core, catalogue
 from aqmlab._core import Scenario
-from aqmlab.catalogue import Parameter, settles
+from aqmlab.catalogue import Parameter, steers
 from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.html.topology import kind, topology
 from aqmlab.present.labels import label
@@ -52,7 +52,7 @@ def setup(scenario: Scenario | None, specs: Sequence[str]) -> Setup:
         used,
         {name: fact for name, fact in facts.items() if fact},
         topology(resolved, under),
-        [_links(texts, target=_any_settles(scenario, specs)), _flows(resolved)],
+        [_links(texts, target=_any_steers(scenario, specs)), _flows(resolved)],
         scenario.text,
     )
 
@@ -82,10 +82,10 @@ def _rate(scenario: Scenario, link: Mapping[str, Any]) -> str:
     return ", by ".join([text, *laws])
 
 
-def _any_settles(scenario: Scenario, specs: Sequence[str]) -> bool:
+def _any_steers(scenario: Scenario, specs: Sequence[str]) -> bool:
     for spec in specs:
         with suppress(InputError):  # of a scheme that this version does not know
-            if any(settles(scenario, link, spec) for link in scenario.links):
+            if any(steers(scenario, link, spec) for link in scenario.links):
                 return True
     return False
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from rich.table import Table
 
-from aqmlab import catalogue
 from aqmlab._core import Scenario
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
@@ -22,9 +21,8 @@ SLOWDOWN = find("total.slowdown.p99")
 def run(result: RunResult, scenario: Scenario) -> None:
     """Print one run: each link's metrics and each flow group's."""
     out = console()
-    out.print(title(f"{titled(scenario)}\n{catalogue.title(result.aqm)}, seed {result.seed}"))
-    aims = any(catalogue.settles(scenario, name, result.aqm) for name in result.links)
-    metrics = columns(result.links.values(), target=aims)
+    out.print(title(f"{titled(scenario)}\n{result.schemes}, seed {result.seed}"))
+    metrics = columns(result.links.values())
     links = table("", "Link", numbers=[metric.heading for metric in metrics])
     for name, link in result.links.items():
         links.add_row(name, *(metric.show(getattr(link, metric.name)) for metric in metrics))
@@ -78,7 +76,8 @@ def comparisons(found: Sequence[Comparison]) -> None:
         for view in compared.views:
             shown = table(view.title, "Scheme", numbers=view.columns)
             for spec in compared.schemes:
-                shown.add_row(label(spec), *(compared.text(spec, measure) for measure in view.columns.values()))
+                there = label(spec) + compared.row(spec, view.link)
+                shown.add_row(there, *(compared.text(spec, measure) for measure in view.columns.values()))
             out.print(shown, *map(note, compared.warnings(view.link)), sep="\n")
         out.print(*map(note, compared.notes), sep="\n", end="\n" if compared.notes else "")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]

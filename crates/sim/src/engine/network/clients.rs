@@ -101,6 +101,23 @@ impl NetworkState {
         }
     }
 
+    /// A transfer of a group, so many segments, is complete at the present; it counts if its request does.
+    pub fn note_transfer(&mut self, group: usize, asked_at: Time, size: u32) {
+        let meter = &mut self.group_meters[group];
+        meter.ever_completed += 1;
+        if asked_at < self.measured.start {
+            return;
+        }
+        let taken = self.now.since(asked_at);
+        meter.completion.add(taken);
+        if let Some(table) = &mut self.transfer_table {
+            table.group.push(group as f64);
+            table.start.push(asked_at.seconds());
+            table.size.push(f64::from(size));
+            table.completion_time.push(taken.seconds());
+        }
+    }
+
     /// The last ACK of a transfer has come.
     #[inline(never)]
     pub(super) fn end_transfer(&mut self, index: u32, connection: u32) {
@@ -113,23 +130,13 @@ impl NetworkState {
         if !self.groups[group].keeps_connection {
             meter.ended.add(&flow.sender);
         }
-        meter.ever_completed += 1;
-        if asked_at >= self.measured.start {
-            let taken = self.now.since(asked_at);
-            meter.completion.add(taken);
-            if self.ecmp.is_some() {
-                let (way, of) = (&self.routes.ways[flow.way as usize], &self.groups[group]);
-                let ideal = way.ideal(flow.route(), &self.specs, of.sizes(), size);
-                let bytes = f64::from(size) * f64::from(self.scenario.flows[group].payload);
-                meter.slowdowns.add(bytes, taken.seconds() / ideal.seconds());
-            }
-            if let Some(table) = &mut self.transfer_table {
-                table.group.push(group as f64);
-                table.start.push(asked_at.seconds());
-                table.size.push(f64::from(size));
-                table.completion_time.push(taken.seconds());
-            }
+        if asked_at >= self.measured.start && self.ecmp.is_some() {
+            let (way, of) = (&self.routes.ways[flow.way as usize], &self.groups[group]);
+            let ideal = way.ideal(flow.route(), &self.specs, of.sizes(), size);
+            let bytes = f64::from(size) * f64::from(self.scenario.flows[group].payload);
+            meter.slowdowns.add(bytes, self.now.since(asked_at).seconds() / ideal.seconds());
         }
+        self.note_transfer(group, asked_at, size);
         let asking = &mut self.clients[client as usize];
         if asking.ends.is_none() || self.groups[group].keeps_connection {
             asking.idle.push(index); // else the next has another way

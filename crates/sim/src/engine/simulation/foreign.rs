@@ -216,6 +216,17 @@ impl Simulation {
         }
     }
 
+    /// A foreign flow has got the last acknowledgement of all its data, `bytes` of payload, at the present.
+    pub fn count_transfer(&mut self, flow: &ForeignFlow, bytes: u64) {
+        let payload = u64::from(self.scenario.flows[flow.group].payload);
+        self.network.note_transfer(flow.group, flow.start, bytes.div_ceil(payload) as u32);
+    }
+
+    /// The connection of a foreign flow is lost at the present.
+    pub fn count_lost_connection(&mut self, flow: &ForeignFlow) {
+        self.network.group_meters[flow.group].ended.failed += 1;
+    }
+
     /// Bytes that a foreign flow has received since metrics began to count.
     pub(super) fn foreign_bytes(&self, flow: u32) -> u64 {
         self.foreign.received.get(&flow).copied().unwrap_or(0)

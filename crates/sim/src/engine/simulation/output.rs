@@ -19,7 +19,7 @@ use crate::traffic::media::MediaStream;
 use crate::traffic::media::receiver::MediaStats;
 use crate::traffic::member::{Member, MemberKind};
 use aqmlab_core::Span;
-use aqmlab_scenario::{AlikeLinks, SchemeAssignment};
+use aqmlab_scenario::{AlikeLinks, AqmChoice, SchemeAssignment};
 
 impl Simulation {
     /// Output of the run.
@@ -109,11 +109,12 @@ impl Simulation {
 
     /// What results have of links; those of a tree or a fabric that are alike are taken together.
     fn link_results(&self, changes: &[Span]) -> Vec<(String, LinkResult)> {
+        let history = self.scenario.scheme_history(self.options.aqm.as_ref(), &self.applied);
         let result = |(name, link): (&str, usize)| match self.alike(name) {
-            None => (name.to_string(), self.link_result(link, changes)),
+            None => (name.to_string(), self.link_result(link, changes, &history[link])),
             Some(alike) => {
                 let (links, stage) = (self.links_of(&alike.links), self.stage(link, Span::ZERO));
-                (name.to_string(), Link::result_of_all(&links, stage, self.network.now))
+                (name.to_string(), Link::result_of_all(&links, stage, &history[link], self.network.now))
             }
         };
         self.scenario.places().into_iter().map(result).collect()
@@ -151,9 +152,9 @@ impl Simulation {
         lists.collect()
     }
 
-    fn link_result(&self, index: usize, changes: &[Span]) -> LinkResult {
+    fn link_result(&self, index: usize, changes: &[Span], schemes: &[(Span, AqmChoice)]) -> LinkResult {
         let stages: Vec<Stage> = changes.iter().map(|from| self.stage(index, *from)).collect();
-        self.network.links[index].result(&stages, self.network.now)
+        self.network.links[index].result(&stages, schemes, self.network.now)
     }
 
     /// Times at which the load or a link changed, as scripted or by hand, in order.

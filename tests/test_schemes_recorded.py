@@ -1,0 +1,81 @@
+"""A result says which scheme each link had, and a scheme that no link takes is refused."""
+
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+import aqmlab
+from conftest import Aqmlab
+
+SCENARIO = """schema = 1
+duration = "4 s"
+[[links]]
+name = "l"
+rate = "2 Mbit/s"
+buffer = "20 packets"
+fixed = true
+[[flows]]
+name = "f"
+rtt = "20 ms"
+"""
+REFUSED = 'no link of this scenario takes a scheme: "l" is fixed; write fq-codel@l'
+
+
+@pytest.fixture
+def fixed(tmp_path: Path) -> Path:
+    (tmp_path / "fixed.toml").write_text(SCENARIO, encoding="utf-8")
+    return tmp_path / "fixed.toml"
+
+
+@pytest.fixture
+def changing(tmp_path: Path) -> Path:
+    change = '[[changes]]\nat = "2 s"\npath = "links.l.aqm"\nvalue = "codel"\n'
+    (tmp_path / "changing.toml").write_text(SCENARIO.replace("fixed = true", "") + change, encoding="utf-8")
+    return tmp_path / "changing.toml"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "fixed.toml", "--aqm", "fq-codel"),
+        ("compare", "fixed.toml", "--aqms", "fq-codel"),
+        ("sweep", "fixed.toml", "--aqms", "fq-codel", "--out", "out"),
+        ("tune", "fq-codel", "--scenario", "fixed.toml", "--objective", "min link.queue_mean", "--out", "tuned"),
+    ],
+)
+def test_a_scheme_that_no_link_takes_is_refused(fixed: Path, aqmlab: Aqmlab, command: tuple[str, ...]) -> None:
+    done = aqmlab(*command)
+    assert (done.returncode, REFUSED in " ".join(done.stderr.split())) == (2, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_python_refuses_it_too(fixed: Path) -> None:
+    for ask in (aqmlab.run, aqmlab.compare):
+        with pytest.raises(aqmlab.InputError, match="no link of this scenario takes a scheme"):
+            ask(fixed, "fq-codel")
+    with pytest.raises(aqmlab.InputError, match="no link of this scenario takes a scheme"):
+        aqmlab.Simulation(fixed, "fq-codel")
+
+
+def test_a_scheme_that_names_the_link_is_used(fixed: Path) -> None:
+    run = aqmlab.run(fixed, "fq-codel@l")
+    assert [*map(tuple, run.links["l"].schemes)] == [("0 s", "fq-codel")]
+    assert [*map(tuple, aqmlab.run(fixed).links["l"].schemes)] == [("0 s", "droptail")]
+
+
+def test_every_result_has_the_schemes_of_its_links_and_their_changes(changing: Path, aqmlab: Aqmlab) -> None:
+    for command in (("run", "--aqm", "pie"), ("compare", "--aqms", "pie")):
+        shown = aqmlab(command[0], "changing.toml", *command[1:])
+        assert "PIE, then CoDel at 2 s" in " ".join(shown.stdout.split()), shown.stdout + shown.stderr
+    swept = aqmlab("sweep", "changing.toml", "--aqms", "pie,droptail", "--out", "out")
+    assert swept.returncode == 0, swept.stderr
+    rows = parquet.read_table(changing.parent / "out" / "runs.parquet").to_pylist()
+    assert [row["links.l.schemes"] for row in rows] == [
+        [["0 s", name], ["2 s", "codel"]] for name in (row["aqm"] for row in rows)
+    ]
+
+
+def test_rows_of_a_link_that_keeps_its_own_say_so(fixed: Path) -> None:
+    compared = aqmlab.compare(fixed, ["fq-codel@l", "droptail@l"])
+    assert compared.row("fq-codel@l", "l") == " (FQ-CoDel here)"

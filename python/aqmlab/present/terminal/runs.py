@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from aqmlab import catalogue
 from aqmlab._core import Scenario
@@ -68,8 +69,8 @@ def _engine(engine: EngineResult) -> str:
     return f"{engine.events:,} events in {engine.wall:.3f} s"
 
 
-def comparisons(found: Sequence[Comparison]) -> None:
-    """Print the schemes side by side, scenario by scenario, then what the columns are."""
+def comparisons(found: Sequence[Comparison], *, explain: bool = False) -> None:
+    """Print the schemes side by side, scenario by scenario; `explain` adds what the columns are."""
     out = console()
     names = [label(spec) for spec in found[0].schemes]
     for compared in found:
@@ -83,11 +84,11 @@ def comparisons(found: Sequence[Comparison]) -> None:
             out.print(shown, *map(note, compared.warnings(view.link)), sep="\n")
         out.print(*map(note, compared.notes), sep="\n", end="\n" if compared.notes else "")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
-    out.print(*marks(names), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
+    out.print(*marks(names), _explained(measures, explain), sep="\n")
 
 
-def engines(found: Sequence[EngineComparison]) -> None:
-    """Print the schemes by each engine, with the differences, scenario by scenario, then what the columns are."""
+def engines(found: Sequence[EngineComparison], *, explain: bool = False) -> None:
+    """Print the schemes by each engine, with the differences, scenario by scenario; `explain` adds what the columns are."""
     out = console()
     for compared in found:
         out.print(title(titled(compared.scenario)))
@@ -100,7 +101,12 @@ def engines(found: Sequence[EngineComparison]) -> None:
             out.print(shown, *map(note, compared.warnings[view.link]), sep="\n")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
     names = [label(spec) for spec in found[0].schemes]
-    out.print(*marks(names), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
+    out.print(*marks(names), _explained(measures, explain), sep="\n")
+
+
+def _explained(measures: Sequence[str], explain: bool) -> Text:
+    """Return what the columns are, or how to read it."""
+    return aside(definitions(dict.fromkeys(map(find, measures))) if explain else "--explain says what each column is.")
 
 
 def _flows(result: RunResult) -> Table:

@@ -206,8 +206,8 @@ def tcp() -> str:
         ),
         "## Files of 0.1",
         "Until version 0.1 the default profile was `rfc`. A group of flows that names neither a profile nor one of\n"
-        "the loss recoveries above has other results since 0.2, and aqmlab says so in one line. Name a profile and\n"
-        "the line goes away. These give the numbers of 0.1:",
+        "the loss recoveries above has other results since 0.2. If it sets constants of TCP, aqmlab says so\n"
+        "in one line. Name a profile and the line goes away. These give the numbers of 0.1:",
         table(
             ("0.1", "since 0.2"),
             (

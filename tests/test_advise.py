@@ -333,7 +333,7 @@ def test_a_preset_of_the_line(aqmlab: Aqmlab) -> None:
     assert "interruptions" in mobile.link("down").impairments
     assert mobile.link("up").rate == 10e6
     line = ("advise", "--down", "43Mbit/s", "--up", "10Mbit/s", "--preset")
-    for preset, reason in (("lto", 'did you mean "lte"?'), ("starlink", "known: 5g, lte")):
+    for preset, reason in (("let", 'did you mean "lte"?'), ("starlink", "known: 5g, lte")):
         refused = aqmlab(*line, preset)
         assert refused.returncode == 2
         assert f'"{preset}"' in refused.stderr

@@ -163,7 +163,7 @@ def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: b
 
 
 def runs_in_words(found: Findings, chosen: Sequence[str] = ()) -> str:
-    """Return what a figure's caption says of the runs: the scheme if there is one, how many runs each value has, the seeds."""
+    """Return what a figure's caption says: the scheme if there is one, how many runs each value has, the seeds."""
     schemes = list(chosen or found.schemes)
     alone = [f"{label(schemes[0])}."] if len(schemes) == 1 else []
     counts = sorted({len(found.runs(case, scheme)) for case in found.cases for scheme in schemes} - {0})

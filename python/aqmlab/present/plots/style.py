@@ -193,8 +193,8 @@ def page(
     if columns == 1:
         height = min(max(height, 2.6 if rows == 1 else 1.9), 0.75 * width / how.scale)
     with mpl.rc_context(how.rc):
-        layout = ConstrainedLayoutEngine(w_pad=0.05 * how.scale, h_pad=0.04 * how.scale)
-        high = 0.45 + height * rows + 0.15 * _legend_rows(names)
+        layout = ConstrainedLayoutEngine(w_pad=0.1 * how.scale, h_pad=0.08 * how.scale)
+        high = 0.5 + height * rows + 0.15 * _legend_rows(names)
         figure = Figure(figsize=(width, min(how.scale * high, how.size.highest)), layout=layout)
         grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         for axes in grid.flat[count:]:

@@ -53,7 +53,8 @@ class Plain(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """Print; off a terminal no line ends in blanks, which a comparison of two outputs would show."""
         if self.is_terminal:
-            return super().print(*objects, **options)
+            super().print(*objects, **options)
+            return
         with self.capture() as printed:
             super().print(*objects, **options)
         self.file.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))

@@ -35,6 +35,8 @@ def run(result: RunResult, scenario: Scenario) -> None:
     if result.stations:
         out.print(_stations(result))
     out.print(_flows(result))
+    for text in result.notes:
+        out.print(note(text))
     out.print(aside(_engine(result.engine)))
 
 
@@ -88,7 +90,7 @@ def comparisons(found: Sequence[Comparison], *, explain: bool = False) -> None:
 
 
 def engines(found: Sequence[EngineComparison], *, explain: bool = False) -> None:
-    """Print the schemes by each engine, with the differences, scenario by scenario; `explain` adds what the columns are."""
+    """Print the schemes by each engine, with the differences, scenario by scenario; `explain` adds what columns are."""
     out = console()
     for compared in found:
         out.print(title(titled(compared.scenario)))

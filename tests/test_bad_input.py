@@ -219,12 +219,12 @@ def test_run_and_sweep_say_the_same_of_a_scenario(
 
 
 def test_no_list_of_schemes_is_not_the_default_list(aqmlab: Aqmlab) -> None:
-    refused(aqmlab("compare", "small.toml", "--aqms", ""), "aqms", "no scheme", "such as pi,codel")
+    refused(aqmlab("compare", str(SMALL), "--aqms", ""), "aqms", "no scheme", "such as pi,codel")
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc, in which no folder can be made")
 def test_a_folder_that_cannot_be_made_is_refused_in_words(aqmlab: Aqmlab) -> None:
-    refused(aqmlab("run", "small.toml", "--out", "/proc/x"), "out: /proc/x: /proc cannot be written to")
+    refused(aqmlab("run", str(SMALL), "--out", "/proc/x"), "out: /proc/x: /proc cannot be written to")
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_folder_that_cannot_be_made_is_refused_in_words(aqmlab: Aqmlab) -> Non
 def test_what_is_suggested_has_the_meaning_of_what_was_given(
     aqmlab: Aqmlab, option: str, value: str, told: str, not_told: str
 ) -> None:
-    answer = aqmlab("run", "small.toml", option, value)
+    answer = aqmlab("run", str(SMALL), option, value)
     refused(answer, told)
     assert not_told not in answer.stderr
 

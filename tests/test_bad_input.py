@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_made_is_refused_in_words(aqmlab: Aqmlab) -> Non
     ("option", "value", "told", "not_told"),
     [
         ("--aqm", "sfq", "expected one of", "did you mean"),
-        ("--aqm", "pfifo", 'as tc calls it; did you mean "droptail"?', "known"),
+        ("--aqm", "pfifo", 'as tc calls it; did you mean "droptail"?', "known:"),
         ("--set", "links.bottleneck.rate=45MB/s", 'did you mean "360 Mbit/s"?', '"Mbit/s"'),
         ("--set", "links.bottleneck.rate=45Mbps", 'did you mean "Mbit/s"?', "360"),
         ("--set", "links.bottleneck.buffer=5m", "expected packets, bytes", "did you mean"),

@@ -206,8 +206,8 @@ def tcp() -> str:
         ),
         "## Files of 0.1",
         "Until version 0.1 the default profile was `rfc`. A group of flows that names neither a profile nor one of\n"
-        "the loss recoveries above has other results since 0.2, and aqmlab says so in one line. Name a profile and\n"
-        "the line goes away. These give the numbers of 0.1:",
+        "the loss recoveries above has other results since 0.2. If it sets constants of TCP, aqmlab says so\n"
+        "in one line. Name a profile and the line goes away. These give the numbers of 0.1:",
         table(
             ("0.1", "since 0.2"),
             (
@@ -299,18 +299,26 @@ def lesson_page(lesson: Lesson) -> str:
         f"# Lesson {number}: {lesson.title}",
         LESSON,
         lesson.text,
-        f"![{lesson.pictured.title}: what is to be watched, against time](pictures/{lesson.id}.png)",
-        f"*{lesson.pictured.title}, seed 1. Dotted: {told(lesson.pictured)}.*"
-        if lesson.pictured.steps
-        else f"*{lesson.pictured.title}, seed 1.*",
         queue(f"lessons/{lesson.id}", lesson.aqms, lesson.speed),
         f"```toml\n# {lesson.id}.toml\n{lesson.scenario}```",
         *(part for i, each in enumerate(lesson.tries, 1) for part in try_parts(lesson, i, each)),
         "## Question",
         lesson.question,
-        f"<details>\n<summary>Answer</summary>\n\n{lesson.answer}\n\n</details>",
+        folded("Answer", lesson.answer),
         neighbours(number),
     )
+
+
+def folded(summary: str, content: str) -> str:
+    """Markdown that a reader opens when there is an answer to compare it with."""
+    return f'<details markdown="1">\n<summary>{summary}</summary>\n\n{content}\n\n</details>'
+
+
+def picture(lesson: Lesson) -> str:
+    """The picture of a lesson, with what it shows."""
+    shown = lesson.pictured
+    caption = f"{shown.title}, seed 1." + (f" Dotted: {told(shown)}." if shown.steps else "")
+    return f"![{shown.title}: what is to be watched, against time](pictures/{lesson.id}.png)\n\n*{caption}*"
 
 
 def neighbours(number: int) -> str:
@@ -321,12 +329,14 @@ def neighbours(number: int) -> str:
 
 
 def try_parts(lesson: Lesson, number: int, each: Try) -> Iterator[str]:
-    """A thing to try: what to do, what will be seen, and the commands."""
+    """A thing to try: what to do; the commands; and folded, until the reader has predicted it, what will be seen."""
     yield f"## Try {number}: {each.title}"
     schemes = ", ".join(f"`{aqm}`" for aqm in each.aqms)
     yield f"Under {schemes}. {told(each)[0].upper()}{told(each)[1:]}."
-    yield each.text
+    yield "What will happen? Predict it before you look."
     yield "```console\n" + "\n".join(f"$ {line}" for line in commands(lesson, each)) + "\n```"
+    seen = [each.text, *([picture(lesson)] if each == lesson.pictured else [])]
+    yield folded("What is seen", "\n\n".join(seen))
 
 
 def told(each: Try) -> str:

@@ -492,7 +492,7 @@ def test_a_preset_of_the_line(aqmlab: Aqmlab) -> None:
     assert mobile.link("up").rate == 10e6
     line = ("advise", "--down", "43Mbit/s", "--up", "10Mbit/s", "--preset")
     for preset, reason in (
-        ("lto", 'did you mean "lte"?'),
+        ("let", 'did you mean "lte"?'),
         ("lte-down", "lte-down: is of one direction; give --preset lte"),
     ):
         refused = aqmlab(*line, preset)

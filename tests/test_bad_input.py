@@ -216,3 +216,38 @@ def test_run_and_sweep_say_the_same_of_a_scenario(
     (tmp_path / "my.toml").write_text('schema = 1\nscenarios = ["wrong.toml"]\naqms = ["pi"]\nseeds = 1\n')
     refused(aqmlab("run", tmp_path / "wrong.toml"), said)
     refused(aqmlab("sweep", tmp_path / "my.toml", "--out", tmp_path / "out"), said)
+
+
+def test_no_list_of_schemes_is_not_the_default_list(aqmlab: Aqmlab) -> None:
+    refused(aqmlab("compare", str(SMALL), "--aqms", ""), "aqms", "no scheme", "such as pi,codel")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc, in which no folder can be made")
+def test_a_folder_that_cannot_be_made_is_refused_in_words(aqmlab: Aqmlab) -> None:
+    refused(aqmlab("run", str(SMALL), "--out", "/proc/x"), "out: /proc/x: /proc cannot be written to")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told", "not_told"),
+    [
+        ("--aqm", "sfq", "expected one of", "did you mean"),
+        ("--aqm", "pfifo", 'as tc calls it; did you mean "droptail"?', "known:"),
+        ("--set", "links.bottleneck.rate=45MB/s", 'did you mean "360 Mbit/s"?', '"Mbit/s"'),
+        ("--set", "links.bottleneck.rate=45Mbps", 'did you mean "Mbit/s"?', "360"),
+        ("--set", "links.bottleneck.buffer=5m", "expected packets, bytes", "did you mean"),
+        ("--set", "duration=5sec", 'did you mean "s"?', "expected"),
+    ],
+)
+def test_what_is_suggested_has_the_meaning_of_what_was_given(
+    aqmlab: Aqmlab, option: str, value: str, told: str, not_told: str
+) -> None:
+    answer = aqmlab("run", str(SMALL), option, value)
+    refused(answer, told)
+    assert not_told not in answer.stderr
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "line.csv").write_bytes(b"\xef\xbb\xbftime (s),rate (Mbit/s)\n0,5\n")
+    scenario = SMALL.read_text("utf-8").replace('rate = "10 Mbit/s"', 'rate = { trace = "line.csv" }')
+    (tmp_path / "marked.toml").write_bytes(b"\xef\xbb\xbf" + scenario.encode())
+    assert aqmlab("run", "marked.toml").returncode == 0

@@ -398,7 +398,7 @@ def test_the_scenario_of_a_lesson_goes_by_name(aqmlab: Aqmlab) -> None:
 def test_an_unknown_name_without_a_near_one_lists_few(aqmlab: Aqmlab) -> None:
     refused = aqmlab("show", "foo")
     assert refused.returncode == 2
-    assert re.search(r"nearest of \d+: [\w/-]+, [\w/-]+, [\w/-]+$", refused.stderr.strip())
+    assert re.search(r"expected one of \d+, such as [\w/-]+, [\w/-]+, [\w/-]+$", refused.stderr.strip())
 
 
 def test_a_mistake_in_toml_names_the_file_and_the_place(aqmlab: Aqmlab, tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
 """Congestion controls and adaptive video, from the command line and from Python."""
 
 import json
+import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import aqmlab
 from aqmlab import catalogue, scenario
-from aqmlab.scenario import ScenarioNotice
+from aqmlab.problems import InputError
+from aqmlab.scenario import OldFileNotice
 from aqmlab.studio.lessons import lessons
 from aqmlab.study import paper as study
 
@@ -134,21 +137,34 @@ def test_the_parameters_of_a_law_are_set_with_its_name(tmp_path: Path) -> None:
     assert 'write congestion_control = "ledbat:target=5 ms"' in old.stderr
 
 
-def test_who_names_no_profile_is_told_once_that_the_default_has_changed(tmp_path: Path) -> None:
-    told = 'Note: link: flows.player: no profile of TCP is named, so it is "linux" (it was "rfc" in aqmlab 0.1)'
-    for flow in ("", 'tcp = "cubic"\n'):
-        done = run(tmp_path, flow)
-        assert done.stderr.count("\n") == done.stderr.count(told) == 1
-        assert "retransmits" in json.loads(done.stdout)["flows"]["player"]
-        with pytest.warns(ScenarioNotice, match="no profile of TCP"):
-            assert aqmlab.run(tmp_path / "link.toml").links
-    assert not run(tmp_path, 'tcp = "rfc"\n').stderr
+def test_who_sets_constants_of_no_profile_is_told_once_that_the_default_has_changed(tmp_path: Path) -> None:
+    told = 'Note: link: flows.player: constants of TCP without a profile, which is then "linux" (it was "rfc" in aqmlab'
+    done = run(tmp_path, 'tcp = { min_rto = "1 s" }\n')
+    assert done.stderr.count("\n") == done.stderr.count(told) == 1
+    with pytest.warns(OldFileNotice, match="constants of TCP"):
+        assert aqmlab.run(tmp_path / "link.toml").links
+    (tmp_path / "other.toml").write_text((tmp_path / "link.toml").read_text("utf-8"), encoding="utf-8")
+    both = command("compare", str(tmp_path / "link.toml"), str(tmp_path / "other.toml"), "--aqms", "droptail")
+    assert both.stderr.count("aqmlab 0.1") == 1, "of two files of 0.1 one is named"
+    for flow in ("", 'tcp = "cubic"\n', 'tcp = "rfc"\n', 'tcp = { profile = "linux", min_rto = "1 s" }\n'):
+        assert not run(tmp_path, flow).stderr
 
 
-def test_no_built_in_scenario_leaves_the_profile_to_the_default() -> None:
-    noticed = [name for name in scenario.scenarios() if scenario.load(name).notice]
+def test_no_scenario_of_aqmlab_is_told_of_version_0_1() -> None:
+    noticed = [name for name in scenario.scenarios() if scenario.load(name).profile_notice]
     assert noticed == []
-    assert [lesson.id for lesson in lessons() if lesson.load().notice] == []
+    assert [lesson.id for lesson in lessons() if lesson.load().profile_notice] == []
+    root = Path(__file__).parent.parent
+    pages = [*root.glob("docs/*.md"), root / "README.md"]
+    fence = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    blocks = [block for page in pages for block in fence.findall(page.read_text("utf-8"))]
+    blocks.append((root / "examples" / "my-link.toml").read_text("utf-8"))
+    whole = []
+    for block in blocks:
+        with suppress(InputError):  # parts of scenarios, and other files
+            whole.append(aqmlab.Scenario.parse(block, "page"))
+    assert len(whole) > 3
+    assert [each.text for each in whole if each.profile_notice] == []
 
 
 @pytest.mark.parametrize(

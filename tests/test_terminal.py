@@ -2,13 +2,15 @@
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 from rich.table import Table
 
 import aqmlab as lab
-from aqmlab.present.terminal import catalogue, console, progress, runs
+from aqmlab import own
+from aqmlab.present.terminal import catalogue, console, lines, progress, runs
 from aqmlab.present.terminal.console import table
 
 HEADS = [f"Measure{i} (ms)" for i in range(8)]
@@ -126,3 +128,75 @@ def test_what_was_done_before_says_nothing_of_the_time_left(
 ) -> None:
     lines = told(monkeypatch, capsys, (0.2, 60), (11, 61), (20, 70), (40, 100))
     assert lines == ["70 of 100 runs done, 0.5 runs/s, about 1 min 0 s left"]
+
+
+def test_what_is_piped_obeys_columns_and_ends_no_line_in_blanks(
+    small: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    compared = lab.compare(small, ["pi", "red"], 1)
+    runs.comparisons([compared])
+    shown = capsys.readouterr().out.splitlines()
+    assert max(map(len, shown)) <= 60
+    assert [line for line in shown if line != line.rstrip()] == []
+
+
+def test_definitions_are_printed_when_asked_for(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    compared = lab.compare(small, ["pi"], 1)
+    for explain in (False, True):
+        runs.comparisons([compared], explain=explain)
+        assert ("time-weighted mean" in capsys.readouterr().out) is explain
+
+
+def test_off_a_terminal_a_long_work_says_now_and_then_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 1.0, 11.0, 12.0, 25.0, 40.0])
+    monkeypatch.setattr(lines.time, "monotonic", lambda: next(clock))
+    told = lines.Lines("Comparing")
+    for done in (1, 20, 30, 50, 100):
+        told(done, 100)
+    assert capsys.readouterr().err.splitlines() == [
+        "Comparing: 20 % done, about 44 s left",
+        "Comparing: 50 % done, about 25 s left",
+    ]
+
+
+def test_an_own_scheme_has_no_year_and_no_publication(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "shown.py"
+    file.write_text('import aqmlab\nclass ShownAqm(aqmlab.Aqm):\n    """Do nothing."""\n', encoding="utf-8")
+    scheme = lab.catalogue.find(own.spec(str(file)))
+    catalogue.scheme_page(scheme)
+    text = capsys.readouterr().out
+    assert text.startswith("ShownAqm (shown-aqm), own\n")
+    assert "published" not in text
+    assert "study" not in text
+    assert repr(scheme) == "<Scheme shown-aqm: ShownAqm, own>"
+
+
+BLOCKED = """schema = 1
+duration = "20 s"
+warmup = "10 s"
+[[links]]
+name = "l"
+rate = "256 kbit/s"
+buffer = "60 packets"
+aqm = "red:flavour=linux,min=5packets,max=15packets,probability=10%"
+[[flows]]
+name = "a"
+rtt = "40 ms"
+count = 4
+tcp = { profile = "linux", congestion_control = "cubic" }
+"""
+"""RED's thresholds are so low for this link that its mean never falls after the first burst."""
+
+
+def test_a_link_that_delivers_nothing_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "blocked.toml").write_text(BLOCKED, encoding="utf-8")
+    scenario = lab.load(tmp_path / "blocked.toml")
+    result = lab.run(scenario)
+    assert (result.links["l"].arrived > 0, result.links["l"].departed) == (True, 0)
+    runs.run(result, scenario)
+    assert "Link l delivers nothing" in capsys.readouterr().out
+    compared = lab.compare(scenario, [result.aqm, "droptail"])
+    assert len([note for note in compared.notes if "delivers nothing" in note and "RED" in note]) == 1

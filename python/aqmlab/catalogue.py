@@ -86,6 +86,9 @@ class Tc:
         return f"{self.kind} ({self.note})" if self.note else self.kind
 
 
+OWN = "own"
+"""The family of users' schemes."""
+
 SIGNALS = {
     "never": "it never signals",
     "tail": "it signals arriving packets",
@@ -124,7 +127,17 @@ class Scheme:
     tc: Tc | None
 
     def __repr__(self) -> str:
-        return f"<Scheme {self.name}: {self.title}, {self.family}, {self.year}>"
+        return f"<Scheme {self.name}: {', '.join(self.about)}>"
+
+    @property
+    def about(self) -> list[str]:
+        """Its title, its family and the year of its source; a user's own scheme has no year."""
+        return [self.title, self.family, *([] if self.is_own else [str(self.year)])]
+
+    @property
+    def is_own(self) -> bool:
+        """It is a user's, which no source publishes and no study measures."""
+        return self.family == OWN
 
     def facts(self) -> list[tuple[str, str]]:
         """Return what is known of the scheme besides its law, in words: fluid model, linear law, contract, Linux."""
@@ -349,6 +362,8 @@ def split(text: str) -> list[str]:
                 f"{item}: a parameter needs its scheme before it; write {scheme}:{item}; "
                 "a scheme for one link is written cake@up",
             )
+    if not text.strip():
+        raise InputError("aqms", f"{text!r}: no scheme; expected names separated by commas, such as pi,codel, or 'all'")
     if "" in specs:
         raise InputError("aqms", f"{text!r}: an empty name; write names separated by commas without spaces, or 'all'")
     return specs

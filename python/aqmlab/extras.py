@@ -1,9 +1,11 @@
-"""The extras: packages that `pip install aqmlab` leaves out, such as those of `pip install 'aqmlab[reports]'`.
+"""The extras: packages that `pip install aqmlab` leaves out, such as those of the extra `reports`.
 
 The package's own metadata has the list, so it is written in pyproject.toml only.
 """
 
 import re
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -11,7 +13,7 @@ from importlib.util import find_spec
 FOR_DEVELOPERS = ("dev",)
 """Extras that no user needs."""
 
-_REQUIREMENT = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
+_REQUIREMENT = re.compile(r"""(([\w.-]+)[^;]*);.*\bextra == ["']([\w-]+)["']""")
 
 
 class MissingExtraError(ModuleNotFoundError):
@@ -43,13 +45,18 @@ def check(*packages: str) -> None:
 
 def extras() -> dict[str, list[str]]:
     """Return the packages of each extra; they are imported by the names under which they are installed."""
+    return {extra: list(wanted) for extra, wanted in _requirements().items()}
+
+
+def _requirements() -> dict[str, dict[str, str]]:
+    """Return of each extra its packages with what pip is told of them, such as "jinja2>=3.1"."""
     from importlib.metadata import requires
 
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for line in requires("aqmlab") or ():
         wanted = _REQUIREMENT.match(line)
-        if wanted and wanted[2] not in FOR_DEVELOPERS:
-            found.setdefault(wanted[2], []).append(wanted[1].lower())
+        if wanted and wanted[3] not in FOR_DEVELOPERS:
+            found.setdefault(wanted[3], {})[wanted[2].lower()] = wanted[1].replace(" ", "")
     return found
 
 
@@ -60,8 +67,12 @@ def absent() -> dict[str, list[str]]:
 
 
 def install(*names: str) -> str:
-    """Return the line that installs extras."""
-    return f"pip install 'aqmlab[{','.join(names)}]'"
+    """Return the line that installs the packages of extras where this Python looks for them.
+
+    It names the packages, as an index need not have aqmlab, and a wheel may be gone from where it was installed from.
+    """
+    wanted = [text for name in names for text in _requirements()[name].values()]
+    return shlex.join([sys.executable, "-m", "pip", "install", *wanted])
 
 
 def advice(error: ModuleNotFoundError) -> str | None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from aqmlab.problems import InputError
 
@@ -32,8 +33,17 @@ def is_within(folder: Path, path: Path) -> bool:
 def _check_writable(option: str, path: Path, parent: Path) -> None:
     while not parent.exists():
         parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK) or not _takes_files(parent):
         raise InputError(option, f"{path}: {parent} cannot be written to; choose another folder")
+
+
+def _takes_files(folder: Path) -> bool:
+    """Say whether a file can be made in a folder; where the rights say so, as in /proc, a file system may refuse."""
+    try:
+        with TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def write_all(folder: Path, contents: Mapping[str, bytes | str]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import extract_tb
 from types import CodeType
 from typing import Any, ClassVar
 
@@ -333,19 +334,17 @@ def _defined(file: tuple[Path, int], field: str) -> dict[str, type]:
         with redirect_stdout(sys.stderr):
             found.loader.exec_module(module)
     except Exception as error:
-        raise InputError(field, f"{path.name}: {_cause(error)}") from error
+        raise InputError(field, f"{path.name}: {_cause(error, path)}") from error
     return {
         name: item for name, item in vars(module).items() if isinstance(item, type) and item.__module__ == found.name
     }
 
 
-def _cause(error: Exception) -> str:
+def _cause(error: Exception, path: Path) -> str:
     """Return the fault in a user's file, in one line."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
-    trace, line = error.__traceback__, None
-    while trace:
-        line, trace = trace.tb_lineno, trace.tb_next
-    return f"{type(error).__name__}: {error} (line {line})"
+    lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
+    return f"{type(error).__name__}: {error} (line {lines[-1]})"

@@ -27,7 +27,11 @@ LARGEST_FILE = 16_000_000
 
 
 class ScenarioNotice(UserWarning):
-    """A scenario has another meaning than it had in an earlier version."""
+    """A scenario may have another meaning than whoever wrote it believes."""
+
+
+class OldFileNotice(ScenarioNotice):
+    """A scenario has another meaning than it had in version 0.1."""
 
 
 Values = Mapping[str, str | float]
@@ -54,9 +58,11 @@ def load(source: str | os.PathLike[str] | Scenario, set: Values | None = None) -
 
 
 def told(scenario: Scenario) -> Scenario:
-    """Return the scenario; what has another meaning in it than in an earlier version is told as a ScenarioNotice."""
+    """Return the scenario; what whoever wrote it may not have meant is told as a ScenarioNotice."""
     if scenario.notice:
         warnings.warn(scenario.notice, ScenarioNotice, stacklevel=3)
+    if scenario.profile_notice:
+        warnings.warn(scenario.profile_notice, OldFileNotice, stacklevel=3)
     return scenario
 
 
@@ -206,7 +212,7 @@ def read_file(path: Path, kind: str = "scenario") -> str:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
             raise InputError(kind, f"{path}: larger than 16 MB; {expected}")
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")  # a spreadsheet or an editor may begin with a byte-order mark
     except OSError as error:
         raise InputError(kind, f"{path}: cannot be read ({error.strerror}); {expected}") from error
     except UnicodeDecodeError as error:

@@ -112,7 +112,8 @@ export class Lessons {
       h("li", {}, `at ${step.at} s set `, h("code", {}, step.path), " to ", h("code", {}, step.value), under(this.model, step)),
     );
     const steps = byHand.length ? h("details", {}, h("summary", {}, "By hand"), h("ul", {}, ...byHand)) : null;
-    const item = h("li", {}, go, h("div", {}, h("b", {}, each.title), markup(each.html), steps, told));
+    const seen = h("details", { className: "seen" }, h("summary", {}, "What will happen? Predict it, then look"), markup(each.html));
+    const item = h("li", {}, go, h("div", {}, h("b", {}, each.title), steps, told, seen));
     go.onclick = () => void announce(() => this.guide(each, go, told, item));
     return item;
   }
@@ -126,7 +127,7 @@ export class Lessons {
     if (needsStart(model, each)) await this.start(each.open);
     const done = await follow(model, each, (text) => setText(told, text), () => turn === this.turn);
     if (!done) return this.broken(told, turn);
-    setText(told, "Done. Compare the curves with what is written above.");
+    setText(told, "Done. Compare the curves with your prediction, and with what is written below.");
     item.classList.add("done");
     setText(go, "Again");
   }

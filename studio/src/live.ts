@@ -12,9 +12,9 @@ export class Live {
   private following: { path: string; set: (text: string) => void }[] = [];
   private knobs = h("div", {});
   private made = h("ol", { className: "made soft" });
-  private path = h("input", { type: "text", placeholder: "links.bottleneck.loss", "aria-label": "Path", spellcheck: false });
+  private path = h("input", { type: "text", "aria-label": "Path", spellcheck: false });
   private paths = h("datalist", { id: "paths" });
-  private value = h("input", { type: "text", placeholder: "1%", "aria-label": "Value", spellcheck: false });
+  private value = h("input", { type: "text", "aria-label": "Value", spellcheck: false });
 
   constructor(private model: Model) {
     this.path.setAttribute("list", "paths");
@@ -42,6 +42,8 @@ export class Live {
       ...run.groups.flatMap(({ name }) => ["count", "rtt", "stop"].map((key) => `flows.${name}.${key}`)),
     ];
     this.paths.replaceChildren(...paths.map((path) => h("option", { value: path })));
+    this.path.placeholder = `links.${run.links[0]!.name}.loss`;
+    this.value.placeholder = "1%";
     this.list();
   }
 

@@ -128,7 +128,13 @@ pub fn entry(name: &str) -> Result<SchemeEntry, String> {
     let all = all();
     let known = all.iter().filter(|entry| entry.is_listed || entry.info.family == OWN);
     let names: Vec<&str> = known.map(|entry| entry.info.name).collect();
-    all.iter().find(|entry| entry.info.name == name).copied().ok_or_else(|| unknown("scheme", name, &names))
+    all.iter().find(|entry| entry.info.name == name).copied().ok_or_else(|| {
+        let in_linux = all.iter().find(|entry| entry.tc.is_some_and(|tc| tc.kind == name)).map(|entry| entry.info.name);
+        in_linux.map_or_else(
+            || unknown("scheme", name, &names),
+            |meant| format!("unknown scheme \"{name}\", as tc calls it; did you mean \"{meant}\"?"),
+        )
+    })
 }
 
 fn all() -> Vec<SchemeEntry> {

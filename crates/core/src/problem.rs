@@ -104,40 +104,57 @@ impl From<Problem> for Problems {
     }
 }
 
-/// The known name that `given` is a slip of the finger from; or else one that begins with it or contains it, the shortest; or
-/// else one of which it has little more than the name.
+/// The known name that `given` is a slip of the finger from; or else one that begins with it or has it as a part, the shortest;
+/// or else one that is most of it.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.is_empty() {
         return None;
     }
+    let given: String = comparable(given).chars().take(LONGEST).collect();
     let known: Vec<&str> = known.into_iter().collect();
-    let (distance, closest) = by_distance(given, &known).next()?;
-    if distance <= 1 {
-        return Some(closest);
+    let slips = known.iter().filter_map(|name| slip(&given, &comparable(name)).map(|distance| (distance, *name)));
+    let closest = slips.min();
+    match closest {
+        Some((0 | 1, name)) => Some(name),
+        _ => related(&given, &known).or(closest.map(|(_, name)| name)),
     }
-    let is_slip = distance <= 1 + given.len().min(closest.len()) / 4;
-    related(&comparable(given), &known).or(is_slip.then_some(closest))
 }
 
-/// A name that begins with `given`, contains it, or is most of it.
+/// How many slips of the finger make `given` of `name`, if so few that no other name was meant: two, of a short name one. Of
+/// three letters or fewer none is replaced, because that makes another name: SFQ is not SFB.
+fn slip(given: &str, name: &str) -> Option<usize> {
+    let distance = strsim::damerau_levenshtein(given, name);
+    let (long, short) = (given.chars().count(), name.chars().count());
+    let most = if long.min(short) < SHORT { 1 } else { 2 };
+    let is_replaced = distance == 1 && long == short && letters(given) != letters(name);
+    (distance <= most && !(is_replaced && short <= LEAST_PART)).then_some(distance)
+}
+
+fn letters(name: &str) -> Vec<char> {
+    let mut letters: Vec<char> = name.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
+/// A name that begins with `given`, has it as a part, or is most of it.
 fn related<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let shortest = |fits: &dyn Fn(&str) -> bool| {
         let names = known.iter().filter(|name| fits(&comparable(name)));
         names.min_by_key(|name| (name.len(), **name)).copied()
     };
-    let is_most = |name: &str| name.len() >= LEAST_PART && 2 * name.len() >= given.len() && given.contains(name);
+    let is_most = |name: &str| 2 * name.len() >= given.len() && is_part(name, given);
     shortest(&|name| given.len() > 1 && name.starts_with(given))
-        .or_else(|| shortest(&|name| given.len() >= LEAST_PART && name.contains(given)))
+        .or_else(|| shortest(&|name| is_part(given, name)))
         .or_else(|| shortest(&is_most))
 }
 
-/// Known names and how far each is from `given`, the closest first.
-fn by_distance<'a>(given: &str, known: &[&'a str]) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
-    let given: String = comparable(given).chars().take(LONGEST).collect();
-    let mut all: Vec<_> =
-        known.iter().map(|name| (strsim::damerau_levenshtein(&given, &comparable(name)), *name)).collect();
-    all.sort_unstable();
-    all.into_iter()
+/// Whether `whole` has `part` as one of its parts, or several: `table-3` in `li2014/table-3`, not `red` in `shared`.
+fn is_part(part: &str, whole: &str) -> bool {
+    let is_end = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
+    part.len() >= LEAST_PART
+        && whole
+            .match_indices(part)
+            .any(|(at, _)| is_end(whole[..at].chars().next_back()) && is_end(whole[at + part.len()..].chars().next()))
 }
 
 fn comparable(name: &str) -> String {
@@ -146,8 +163,10 @@ fn comparable(name: &str) -> String {
 
 /// Characters of a given name that are compared, so that a stranger's takes no time.
 const LONGEST: usize = 200;
-/// Least length of a part by which a name is found.
+/// Least length of a part by which a name is found, and most of a name of which no letter is replaced.
 const LEAST_PART: usize = 3;
+/// Letters of a name of which two may be wrong.
+const SHORT: usize = 6;
 
 /// Most names that are listed.
 const FEW: usize = 16;
@@ -157,16 +176,14 @@ pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     format!("unknown {what} \"{}\"; {}", clip(given), hint(given, known))
 }
 
-/// A hint where an unknown name is given: the nearest one, and all if they are few; without one that is near, those that are
-/// least far.
+/// A hint where an unknown name is given: the nearest one, and all if they are few.
 pub fn hint(given: &str, known: &[&str]) -> String {
     let all = || if known.is_empty() { "none".to_string() } else { known.join(", ") };
     match nearest(given, known.iter().copied()) {
         Some(name) if known.len() > FEW => format!("did you mean \"{name}\"?"),
         Some(name) => format!("did you mean \"{name}\"? known: {}", all()),
         None if known.len() > FEW => {
-            let few: Vec<&str> = by_distance(given, known).take(3).map(|(_, name)| name).collect();
-            format!("nearest of {}: {}", known.len(), few.join(", "))
+            format!("expected one of {}, such as {}", known.len(), known[..3].join(", "))
         }
         None => format!("known: {}", all()),
     }
@@ -192,6 +209,27 @@ mod tests {
         assert_eq!(nearest("", ["rate"]), None);
         assert_eq!(nearest("fq-cake", ["pie", "cake", "codel"]), Some("cake"));
         assert_eq!(nearest("foo", ["flc", "pi"]), None);
+    }
+
+    #[test]
+    fn another_name_is_no_slip_of_the_finger() {
+        for (given, known) in [
+            ("sfq", "sfb"),
+            ("rem", "red"),
+            ("cbr", "cbq"),
+            ("shared", "red"),
+            ("mean", "max"),
+            ("queue_deviation", "queue_duration"),
+            ("congestion", "convergence"),
+        ] {
+            assert_eq!(nearest(given, [known]), None, "{given} is not {known}");
+        }
+        for (given, known) in [("rde", "red"), ("rd", "red"), ("pio", "pi"), ("W", "w"), ("bottelnek", "bottleneck")] {
+            assert_eq!(nearest(given, [known]), Some(known));
+        }
+        let many: Vec<String> = (0..40).map(|i| format!("name-{i}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(hint("zzz", &many), "expected one of 40, such as name-0, name-1, name-2");
     }
 
     #[test]

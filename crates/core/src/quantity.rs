@@ -62,8 +62,51 @@ fn parse_unit(text: &str, units: Units, dimension: &str, example: &str) -> Resul
         return Err(format!("\"{}\" has no unit; write e.g. \"{example}\"", clip(text)));
     }
     let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-    let guess = nearest(unit, names.iter().copied()).map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default();
+    let of_bytes = names.contains(&"bit/s").then(|| bytes_in_bits(value, unit)).flatten();
+    let guess = of_bytes.or_else(|| nearest_unit(unit, &names).map(str::to_string));
+    let guess = guess.map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
     Err(format!("\"{}\" is not a {dimension}: units are {}{guess}", clip(text), names.join(", ")))
+}
+
+/// Units as others write them, in small letters, and ours of the same meaning.
+const SAME: [(&str, &str); 20] = [
+    ("bps", "bit/s"),
+    ("b/s", "bit/s"),
+    ("kbps", "kbit/s"),
+    ("kb/s", "kbit/s"),
+    ("mbps", "Mbit/s"),
+    ("mb/s", "Mbit/s"),
+    ("gbps", "Gbit/s"),
+    ("gb/s", "Gbit/s"),
+    ("tbps", "Tbit/s"),
+    ("sec", "s"),
+    ("seconds", "s"),
+    ("msec", "ms"),
+    ("milliseconds", "ms"),
+    ("usec", "us"),
+    ("\u{b5}s", "us"),
+    ("minutes", "min"),
+    ("pkts", "packets"),
+    ("bytes", "B"),
+    ("byte", "B"),
+    ("percent", "%"),
+];
+
+/// The unit of these that is meant by an unknown one: the same in other words, or a slip of the finger away. Bits are never meant
+/// by bytes (B), and one letter says nothing.
+pub fn nearest_unit<'a>(unit: &str, names: &[&'a str]) -> Option<&'a str> {
+    let known: Vec<&str> = names.iter().copied().filter(|name| name.contains('B') || !unit.contains('B')).collect();
+    let small = unit.to_lowercase();
+    let same = SAME.iter().find(|(other, _)| *other == small).map(|(_, ours)| *ours);
+    let same = known.iter().copied().find(|name| same == Some(name) || name.to_lowercase() == small);
+    same.or_else(|| if unit.chars().count() > 1 { nearest(unit, known) } else { None })
+}
+
+/// A rate that is given in bytes, in bits.
+fn bytes_in_bits(value: f64, unit: &str) -> Option<String> {
+    let bytes = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps"))?;
+    let (_, scale) = BYTES.iter().find(|(name, _)| *name == bytes)?;
+    Some(in_unit(8.0 * scale * value, RATE))
 }
 
 /// `value` in the largest unit that leaves a number of at least one.

@@ -222,10 +222,11 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Address of the project's home, which `Cargo.toml` of the workspace has.
+/// Address of the project's home, which `Cargo.toml` of the workspace has; none while that is a name that cannot exist (RFC 2606).
 #[pyfunction]
-fn home() -> &'static str {
-    env!("CARGO_PKG_REPOSITORY")
+fn home() -> Option<&'static str> {
+    let home = env!("CARGO_PKG_REPOSITORY");
+    (!home.ends_with(".invalid")).then_some(home)
 }
 
 /// Hash of the Rust sources that the extension was compiled from: 16 hexadecimal digits, the same for every build of them.

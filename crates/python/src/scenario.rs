@@ -72,10 +72,16 @@ impl Scenario {
         &self.0.title
     }
 
-    /// One line on what has another meaning than in version 0.1, if anything.
+    /// One line on what whoever wrote it may not have meant, if anything.
     #[getter]
     fn notice(&self) -> Option<String> {
         self.0.notice()
+    }
+
+    /// One line on what has another meaning than in version 0.1, if anything.
+    #[getter]
+    fn profile_notice(&self) -> Option<String> {
+        self.0.profile_notice()
     }
 
     /// The overrides, as (path, value).

@@ -235,8 +235,8 @@ pub struct FlowSpec {
     pub phases: bool,
     /// TCP profile.
     pub profile: Profile,
-    /// The scenario leaves the profile to the default.
-    pub has_default_profile: bool,
+    /// The scenario sets constants of TCP and leaves their profile to the default.
+    pub is_of_default_profile: bool,
     /// Loss recovery.
     pub variant: TcpVariant,
     /// TCP constants.
@@ -342,7 +342,7 @@ impl Scenario {
     /// A warning of what whoever wrote the scenario may not have meant, in one line.
     pub fn notice(&self) -> Option<String> {
         let of_tree = self.tree.iter().flat_map(Tree::notices).map(|notice| format!("{}: {notice}", self.name));
-        let notices: Vec<String> = self.profile_notice().into_iter().chain(self.overbooked()).chain(of_tree).collect();
+        let notices: Vec<String> = self.overbooked().chain(of_tree).collect();
         (!notices.is_empty()).then(|| notices.join("; "))
     }
 
@@ -364,16 +364,16 @@ impl Scenario {
         })
     }
 
-    /// For whoever wrote the scenario for version 0.1, in which the default profile was another; `None` if no group of flows leaves
-    /// the profile to the default.
-    fn profile_notice(&self) -> Option<String> {
-        let groups = self.flows.iter().filter(|flows| flows.has_default_profile);
+    /// For whoever wrote the scenario for version 0.1, in which the default profile was another; `None` if no group of flows sets
+    /// constants of TCP and leaves the profile that they belong to to the default.
+    pub fn profile_notice(&self) -> Option<String> {
+        let groups = self.flows.iter().filter(|flows| flows.is_of_default_profile);
         let groups: Vec<String> = groups.map(|flows| format!("flows.{}", flows.name)).collect();
         (!groups.is_empty()).then(|| {
             let (groups, name) = (groups.join(", "), &self.name);
             format!(
-                "{name}: {groups}: no profile of TCP is named, so it is \"linux\" (it was \"rfc\" in aqmlab 0.1); write profile = \
-                 \"linux\" or \"rfc\" under tcp (docs/tcp.md, \"Files of 0.1\")"
+                "{name}: {groups}: constants of TCP without a profile, which is then \"linux\" (it was \"rfc\" in aqmlab 0.1); \
+                 write profile = \"linux\" or \"rfc\" under tcp (docs/tcp.md, \"Files of 0.1\")"
             )
         })
     }

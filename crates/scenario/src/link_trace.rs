@@ -16,8 +16,10 @@ pub enum LinkTrace {
 }
 
 impl LinkTrace {
-    /// A table has a line with the names of its columns first.
+    /// A table has a line with the names of its columns first. A byte-order mark, with which a spreadsheet begins a file, is no part
+    /// of the text.
     fn read(name: &str, text: &str) -> Result<Self, String> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let is_table = text.lines().next().is_some_and(|line| line.contains(|c: char| c.is_ascii_alphabetic()));
         if is_table {
             return ConditionTrace::read(text).map(LinkTrace::Conditions);
@@ -51,4 +53,16 @@ pub fn read_traces(top: &mut TableReader) -> LinkTraces {
         }
     }
     traces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_trace() {
+        for text in ["time (s),rate (Mbit/s)\n0,5\n", "1\n2\n"] {
+            assert!(LinkTrace::read("t", &format!("\u{feff}{text}")).is_ok(), "{text}");
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use crate::FlowSpec;
 use aqmlab_aqm::Limit;
-use aqmlab_core::problem::{clip, nearest};
+use aqmlab_core::problem::clip;
+use aqmlab_core::quantity::nearest_unit;
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
 
 /// The packet size and round-trip time by which a link's buffer and target are sized.
@@ -53,7 +54,7 @@ fn expected(text: &str, why: String) -> String {
     if unit.is_empty() || unit.len() == text.trim().len() || UNITS.contains(&unit) {
         return why;
     }
-    let guess = nearest(unit, UNITS).map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default();
+    let guess = nearest_unit(unit, &UNITS).map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default();
     format!(
         "\"{}\" has an unknown unit: expected packets, bytes (B, kB, MB, KiB, MiB), a time (s, ms, us) or bdp{guess}",
         clip(text)

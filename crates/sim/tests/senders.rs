@@ -124,17 +124,19 @@ fn a_law_sets_constants_over_the_profile_and_the_scenario_over_the_law() {
 }
 
 #[test]
-fn who_leaves_the_profile_to_the_default_is_told_that_it_has_changed() {
+fn who_sets_constants_of_no_profile_is_told_that_the_default_has_changed() {
     let link = "rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"";
-    for tcp in ["{}", "\"cubic\"", "\"reno\"", "\"rack\"", "{ min_rto = \"1 s\" }"] {
-        let notice = scenario(link, &bulk("a", "9 ms", tcp)).notice().unwrap();
-        assert!(notice.contains("flows.a: no profile of TCP is named, so it is \"linux\""), "{notice}");
+    for tcp in ["{ min_rto = \"1 s\" }", "{ congestion_control = \"cubic\", initial_window = \"2 packets\" }"] {
+        let notice = scenario(link, &bulk("a", "9 ms", tcp)).profile_notice().unwrap();
+        assert!(notice.contains("flows.a: constants of TCP without a profile, which is then \"linux\""), "{notice}");
     }
-    for tcp in ["\"linux\"", "\"rfc\"", "\"ns2\"", "\"sack\"", "{ variant = \"reno\" }", "{ profile = \"linux\" }"] {
-        assert_eq!(scenario(link, &bulk("a", "9 ms", tcp)).notice(), None, "{tcp}");
+    let without = ["{}", "\"cubic\"", "\"reno\"", "\"rack\"", "\"linux\"", "\"rfc\"", "\"ns2\"", "\"sack\""];
+    let named = ["{ profile = \"linux\", min_rto = \"1 s\" }", "{ variant = \"reno\", min_rto = \"1 s\" }"];
+    for tcp in without.into_iter().chain(named) {
+        assert_eq!(scenario(link, &bulk("a", "9 ms", tcp)).profile_notice(), None, "{tcp}");
     }
     let udp = "[[flows]]\nname = \"a\"\nkind = \"udp-cbr\"\nrate = \"1 Mbit/s\"\nrtt = \"9 ms\"\n";
-    assert_eq!(scenario(link, udp).notice(), None);
+    assert_eq!(scenario(link, udp).profile_notice(), None);
 }
 
 #[test]

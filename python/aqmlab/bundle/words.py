@@ -12,7 +12,7 @@ _SCRIPT = """\
 #!/bin/sh
 # Does the runs again and compares every number. Needs Python 3.10 or later and one of:
 #   sh reproduce.sh                    aqmlab {version} on PATH
-#   sh reproduce.sh FILE.whl [SHA256]  its wheel from {home}, and the digest that is stated there
+#   sh reproduce.sh FILE.whl [SHA256]  its wheel{home}, and the digest that is stated there
 # aqmlab itself is never fetched by its name: a package of somebody else's could have the same.
 set -eu
 case ${{1:-/}} in /*) ;; *) set -- "$PWD/$1" "${{2:-}}" ;; esac
@@ -48,7 +48,10 @@ def files(found: Artefact) -> dict[str, str]:
     return {
         README: "\n".join(_readme(found)) + "\n",
         SCRIPT: _SCRIPT.format(
-            version=made["aqmlab"], wheel=made.get("wheel") or "", home=_core.home(), code=run_code(found)
+            version=made["aqmlab"],
+            wheel=made.get("wheel") or "",
+            home=f" from {home}" if (home := _core.home()) else "",
+            code=run_code(found),
         ),
         REFERENCES: "\n".join(references(known)),
     }
@@ -75,8 +78,9 @@ def _readme(found: Artefact) -> Iterator[str]:
     yield ""
     yield f"`sh reproduce.sh`, or with aqmlab installed `aqmlab verify .{run_code(found)}`. It checks the SHA-256 of"
     yield "every file, does every run again, and says which numbers are the same to the bit, which lie within the 95 %"
-    yield "interval of those stored here, and which do neither. It needs Python and the wheel of aqmlab, no compiler:"
-    yield f"{_core.home()} has it."
+    yield "interval of those stored here, and which do neither. It needs Python and the wheel of aqmlab, no compiler."
+    if home := _core.home():
+        yield f"The wheel is at {home}."
     yield "The runs use one core each; any machine will do."
     if found.code:
         yield ""

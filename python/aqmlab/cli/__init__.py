@@ -15,6 +15,7 @@ from aqmlab._core import SchemeError
 from aqmlab.extras import MissingExtraError, required
 from aqmlab.names import plain
 from aqmlab.problems import InputError
+from aqmlab.scenario import OldFileNotice
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -47,6 +48,11 @@ COMMANDS = (
 """The modules of the commands, in the order of `aqmlab --help`. Each has a function or `Typer` of
 its name, and an example, `EPILOG`."""
 
+
+def _home() -> list[str]:
+    return [f"Home: {home}"] if (home := _core.home()) else []
+
+
 app = typer.Typer(
     name="aqmlab",
     no_args_is_help=True,
@@ -54,7 +60,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="A laboratory for Active Queue Management: simulate, compare and reproduce schemes.",
-    epilog=f"Begin with: aqmlab compare li2014/table-1 --aqms red,pi\n\nHome: {_core.home()}",
+    epilog="\n\n".join(["Begin with: aqmlab compare li2014/table-1 --aqms red,pi", *_home()]),
 )
 
 
@@ -64,7 +70,7 @@ def main() -> None:
         sys.stdout = _patient(sys.stdout.fileno(), sys.stdout.encoding)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    warnings.showwarning = _note
+    warnings.showwarning = _Notes()
     try:
         with required():
             app()
@@ -78,9 +84,20 @@ def main() -> None:
         sys.exit(130)
 
 
-def _note(message: Warning | str, *_: object, **__: object) -> None:
-    """Show a warning as one line: a user of the command line does not know the place in the code."""
-    print(plain(f"Note: {message}"), file=sys.stderr)
+class _Notes:
+    """Shows a warning as one line: a user of the command line does not know the place in the code.
+
+    Of what is known after the first file, that a default has changed, only one is shown.
+    """
+
+    def __init__(self) -> None:
+        self._is_known = False
+
+    def __call__(self, message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        is_of_old = issubclass(category, OldFileNotice)
+        if not (is_of_old and self._is_known):
+            print(plain(f"Note: {message}"), file=sys.stderr)
+        self._is_known |= is_of_old
 
 
 class _Patient(FileIO):

@@ -75,14 +75,16 @@ HEAD = 2000
 
 
 @contextmanager
-def progress(title: str) -> Iterator["Progress | None"]:
-    """Yield what shows a progress bar; where stderr is not a terminal nothing is shown and nothing loaded.
+def progress(title: str) -> Iterator["Progress"]:
+    """Yield what shows a progress bar, or now and then a line where stderr is not a terminal.
 
     What a user's scheme prints meanwhile goes to stderr, so that stdout has the answer only.
     """
     with redirect_stdout(sys.stderr):
         if not sys.stderr.isatty():
-            yield None
+            from aqmlab.present.terminal.lines import Lines
+
+            yield Lines(title)
             return
         from aqmlab.present.terminal import progress
 
@@ -92,7 +94,7 @@ def progress(title: str) -> Iterator["Progress | None"]:
 
 def tell_time(runs: "Sequence[tuple[Scenario, int]]", jobs: int | None) -> None:
     """Say on stderr about how long runs on Linux take: so many of each scenario."""
-    from aqmlab.present.terminal.progress import clock
+    from aqmlab.present.terminal.lines import clock
     from aqmlab.runs import linux
 
     count = sum(n for _, n in runs)

@@ -90,6 +90,7 @@ def compare(
     ] = None,
     engine: Engine = "sim",
     engines: Engines = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say below the tables what each column is.")] = False,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
@@ -112,6 +113,7 @@ def compare(
         files.check_folder(out)
     if name in DRAFTS:
         others: dict[str, Any] = {
+            "explain": explain or None,
             "aqms": aqms,
             "down": down,
             "up": up,
@@ -124,7 +126,7 @@ def compare(
         _refuse(_given(others), f"has no meaning with --study {name}, whose cases say everything but --rate and --rtt")
         _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
         return
-    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call)
+    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -138,7 +140,12 @@ def compare(
         )
     else:
         of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
-        of_scenarios |= {"call": call, "engine": engine if engine != "sim" else None, "engines": engines}
+        of_scenarios |= {
+            "explain": explain or None,
+            "call": call,
+            "engine": engine if engine != "sim" else None,
+            "engines": engines,
+        }
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         if out:
             check_report(out / "report.html", name or "")
@@ -181,6 +188,7 @@ class CompareRequest:
     out: Path | None
     law: str | None
     call: str | None
+    explain: bool
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
@@ -232,9 +240,9 @@ def _in_scenarios(
     if wanted.as_json:
         print(document(alone or found))
     elif alone:
-        tables.comparisons(alone)
+        tables.comparisons(alone, explain=wanted.explain)
     else:
-        tables.engines(found)
+        tables.engines(found, explain=wanted.explain)
     return [failure for each in alone or found for failure in each.failures]
 
 

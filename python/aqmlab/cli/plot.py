@@ -69,7 +69,11 @@ def plot(
     x: Annotated[str | None, typer.Option("--x-label", metavar="TEXT", help="Label instead of the usual.")] = None,
     y: Annotated[str | None, typer.Option("--y-label", metavar="TEXT", help="Label instead of the usual.")] = None,
     footnotes: Annotated[
-        bool, typer.Option("--footnotes/--no-footnotes", help="Say below the figure what marks of schemes mean.")
+        bool,
+        typer.Option(
+            "--footnotes/--no-footnotes",
+            help="Say below the figure how many runs it has, and what marks of schemes mean.",
+        ),
     ] = True,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; .pdf, .svg or .png.")] = None,
 ) -> None:
@@ -96,10 +100,12 @@ def plot(
     files.check_file("out", out)
     from aqmlab.present.plots.files import draw, encode
     from aqmlab.present.plots.style import SIZES, Print
+    from aqmlab.present.tables import runs_in_words
 
     chosen = own.select(aqms) if aqms else ()
     axes = log.value if log else ""
     drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against, by, chosen, ellipse.value, axes))
     usual = Print()
-    how = Print(SIZES[size.value] if size else usual.size, axes, x, y, footnotes)
+    about = runs_in_words(found, chosen)
+    how = Print(SIZES[size.value] if size else usual.size, axes, x, y, footnotes, about)
     leave_file(out, encode(draw(drawn, how), out.suffix.removeprefix(".")))

@@ -128,7 +128,12 @@ class Comparison(Result):
 
     @property
     def notes(self) -> list[str]:
-        """Remarks on the seeds that hold for every link."""
+        """Remarks on runs in which a link delivers nothing, and on the seeds."""
+        of_runs = (f"{title(spec)}: {note}" for (spec, _), run in self.runs.items() for note in run.notes)
+        return [*dict.fromkeys(of_runs), *self._on_seeds()]
+
+    def _on_seeds(self) -> list[str]:
+        """Return what there is to say of the seeds, for every link."""
         if not self.repeated:
             return []
         names = "every scheme" if self.repeated == self.schemes else ", ".join(map(title, self.repeated))

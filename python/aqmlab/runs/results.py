@@ -163,6 +163,15 @@ class RunResult(Result):
         rows = [[name, *(metric.show(getattr(of, metric.name)) for metric in shown)] for name, of in groups.items()]
         yield Sheet("", ["Flows", *(metric.heading for metric in shown)], rows)
 
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on links that deliver nothing, whose measures are then of an empty queue."""
+        return [
+            f"Link {name} delivers nothing: all {link.arrived:,} packets that arrived after the warm-up are dropped."
+            for name, link in self.links.items()
+            if link.arrived and not link.departed and link.dropped == link.arrived
+        ]
+
     @cached_property
     def measured(self) -> Mapping[str, Any]:
         """The content of its JSON."""

@@ -366,7 +366,7 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         ("window = ", "windwo = ", "flows.ftp.tcp.windwo: unknown key \"windwo\"; did you mean \"window\"?"),
         ("\"reno\"", "\"remo\"", "flows.ftp.tcp.variant: unknown choice \"remo\"; did you mean \"reno\"?"),
         ("\"ns2\"", "\"ns3\"", "flows.ftp.tcp.profile: unknown choice \"ns3\"; did you mean \"ns2\"?"),
-        ("tcp = \"newreno\"", "tcp = \"illinois\"", "flows.late.tcp: unknown choice \"illinois\"; nearest of"),
+        ("tcp = \"newreno\"", "tcp = \"illinois\"", "flows.late.tcp: unknown choice \"illinois\"; expected one of"),
         (
             "\"droptail\"",
             "\"drop_tial\"",

@@ -43,11 +43,12 @@ impl Deliveries {
         self.at
     }
 
-    /// Bytes delivered by now, and those that the opportunities would have carried. Of a packet in transmission what has
-    /// been delivered counts.
+    /// Bytes delivered before now, and those that the opportunities would have carried. Of a packet in transmission what has
+    /// been delivered counts. An opportunity at this very instant may be taken yet, so it is not one of them.
     pub fn usage(&self, now: Time) -> LinkUsage {
-        let whole = now.0 / self.period.0;
-        let within = (now.0 % self.period.0) / Span::from_millis(1).0;
+        let Some(before) = now.0.checked_sub(1) else { return LinkUsage { sent: 0, capacity: 0 } };
+        let whole = before / self.period.0;
+        let within = (before % self.period.0) / Span::from_millis(1).0;
         let passed = self.times.partition_point(|time| u64::from(*time) <= within) as u64;
         let capacity = self.bytes(whole, passed);
         let taken = self.bytes(self.began.0 / self.period.0, self.next as u64) - u64::from(self.left);
@@ -139,11 +140,22 @@ mod tests {
         };
         assert_eq!(link.deliver(4000, ms(0.0)), ms(4.0));
         assert_eq!(carried(&link, 0.9), (0, 0));
-        assert_eq!(carried(&link, 1.0), (3000, 3000), "1000 B are still to come");
-        assert_eq!(carried(&link, 4.0), (4000, 4500));
+        assert_eq!(carried(&link, 1.1), (3000, 3000), "1000 B are still to come");
+        assert_eq!(carried(&link, 4.1), (4000, 4500));
         // The two at 5 ms pass in vain; that of 8 ms is used, and one of 9 ms.
         assert_eq!(link.deliver(3000, ms(6.0)), ms(9.0));
         assert_eq!(carried(&link, 8.5), (5500, 9000));
-        assert_eq!(carried(&link, 9.0), (7000, 12000), "the other one of 9 ms is not used");
+        assert_eq!(carried(&link, 9.1), (7000, 12000), "the other one of 9 ms is not used");
+    }
+
+    #[test]
+    fn a_busy_link_never_carries_more_than_it_could() {
+        let mut link = deliveries();
+        link.deliver(1500, ms(0.0));
+        let mark = link.usage(ms(1.0)); // between two packets, the second of which takes the other opportunity of 1 ms
+        link.deliver(1500, ms(1.0));
+        link.deliver(1500, ms(1.0));
+        let share = link.usage(ms(4.5)).share_since(mark);
+        assert!((share - 1.0).abs() < 1e-12, "{share}");
     }
 }

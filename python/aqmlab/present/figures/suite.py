@@ -1,6 +1,7 @@
 """The figures of a suite: delay against goodput, and distributions, a panel each experiment (RFC 7928, section 2)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -34,8 +35,12 @@ LABELS = {"delay": ("Queueing delay (ms)", 1e3), "goodput": ("Goodput (Mbit/s)",
 
 
 def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
-    """Return goodput against queueing delay in some of the experiments, a panel for each class of their flows."""
+    """Return goodput against queueing delay in some of the experiments, a panel for each class of their flows.
+
+    All panels of a class are on the same axes, so that a scheme's points can be compared from experiment to experiment.
+    """
     panels = [_clouds(trial, result, name) for trial in trials for name in trial.experiment.graphs]
+    panels = _on_shared_axes(panels, [name for trial in trials for name in trial.experiment.graphs])
     names = [label(spec) for spec in result.schemes]
     return Scatter(LABELS["delay"][0], LABELS["goodput"][0], names, panels, centre="median")
 
@@ -87,7 +92,20 @@ def _clouds(trial: Trial, result: SuiteResult, name: str) -> ScatterPanel:
             points = np.array([(1e3 * delay[seed], 1e-6 * goodput[seed]) for seed in seeds])
             centre = np.median(points, axis=0) if len(points) >= FEWEST_FOR_SPREAD else None
             clouds[label(spec)] = Cloud(points, seeds, centre, of_spread(points))
-    shown = [each for cloud in clouds.values() for each in (cloud.points, cloud.ellipse) if each is not None]
-    across, up = (extent([each[:, axis] for each in shown], 0.12, LEAST) for axis in (0, 1))
     title = f"{trial.experiment.name}\n{name}" if name else trial.experiment.name
-    return ScatterPanel(title, clouds, across, up)
+    return ScatterPanel(title, clouds)
+
+
+def _on_shared_axes(panels: Sequence[ScatterPanel], classes: Sequence[str]) -> list[ScatterPanel]:
+    """Return the panels, each with the axes that those of its class have together."""
+    ranges = {}
+    for name in dict.fromkeys(classes):
+        clouds = [
+            cloud for panel, of in zip(panels, classes, strict=True) if of == name for cloud in panel.clouds.values()
+        ]
+        shown = [each for cloud in clouds for each in (cloud.points, cloud.ellipse) if each is not None]
+        ranges[name] = [extent([each[:, axis] for each in shown], 0.12, LEAST) for axis in (0, 1)]
+    return [
+        replace(panel, x_range=ranges[name][0], y_range=ranges[name][1])
+        for panel, name in zip(panels, classes, strict=True)
+    ]

@@ -121,7 +121,7 @@ class ScatterPanel:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Panels of clouds, each on its own axes; `names` are the schemes, in their order; `centre` says what it is."""
+    """Panels of clouds, each on the axes that it says; `names` are the schemes in order, `centre` what it is."""
 
     x: str
     y: str

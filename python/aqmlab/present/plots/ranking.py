@@ -27,7 +27,8 @@ def critical_difference(drawn: CriticalDifference) -> Figure:
     how = wanted()
     width = how.size.width / how.scale  # lengths are those of the page of a journal
     below = 0.16 + BAR * len(drawn.cliques)  # inches from the axis to the first name
-    marks = textwrap.wrap(footnote(drawn.names.values()), int(width / 0.045))
+    told = " ".join(part for part in (how.about, footnote(drawn.names.values())) if part) if how.footnotes else ""
+    marks = textwrap.wrap(told, int(width / 0.045))
     foot = 0.03 + 0.12 * len(marks) if marks else 0.0
     height = 0.75 + below + ROW * ((len(order) + 1) // 2) + foot
     margin = 0.15 + LETTER * max(len(drawn.names[scheme]) for scheme in order)

@@ -56,7 +56,7 @@ SIZES = {
 class Print:
     """The print of a picture: its size, which axes are logarithmic ("x", "y", "xy"), labels instead of the usual.
 
-    `footnotes` say what marks behind the names of schemes mean.
+    `footnotes` say what marks behind the names of schemes mean, and what `about` says of the runs.
     """
 
     size: Size = PAGE
@@ -64,6 +64,7 @@ class Print:
     x: str | None = None
     y: str | None = None
     footnotes: bool = True
+    about: str = ""
 
     @property
     def scale(self) -> float:
@@ -192,8 +193,8 @@ def page(
     if columns == 1:
         height = min(max(height, 2.6 if rows == 1 else 1.9), 0.75 * width / how.scale)
     with mpl.rc_context(how.rc):
-        layout = ConstrainedLayoutEngine(w_pad=0.05 * how.scale, h_pad=0.04 * how.scale)
-        high = 0.45 + height * rows + 0.15 * _legend_rows(names)
+        layout = ConstrainedLayoutEngine(w_pad=0.1 * how.scale, h_pad=0.08 * how.scale)
+        high = 0.5 + height * rows + 0.15 * _legend_rows(names)
         figure = Figure(figsize=(width, min(how.scale * high, how.size.highest)), layout=layout)
         grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         for axes in grid.flat[count:]:
@@ -204,14 +205,15 @@ def page(
         yield figure, grid
         adapt(figure, how)
         if how.footnotes:
-            explain_marks(figure)
+            explain_marks(figure, how.about)
         layout.execute(figure)
         figure.set_layout_engine("none")
 
 
-def explain_marks(figure: Figure) -> None:
-    """Write below what the marks of schemes mean that are somewhere in the figure."""
-    meaning = footnote(text.get_text() for text in figure.findobj(Text))
+def explain_marks(figure: Figure, about: str = "") -> None:
+    """Write below what the figure is about, and what the marks of schemes mean that are somewhere in it."""
+    marks = footnote(text.get_text() for text in [*figure.findobj(Text), Text(text=about)])
+    meaning = " ".join(part for part in (about, marks) if part)
     if meaning:
         scale = wanted().scale
         lines = textwrap.wrap(meaning, int(figure.get_figwidth() / scale / 0.045))
@@ -278,8 +280,8 @@ def label(grid: Any, x: str, ys: Sequence[str]) -> None:
 
 
 def legend(figure: Figure, entries: dict[str, Artist]) -> None:
-    """Draw one legend for all panels, above them."""
-    if entries:
+    """Draw one legend for all panels, above them; a single curve needs none."""
+    if len(entries) > 1:
         columns = _legend_columns(list(entries))
         figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=columns)
 
@@ -296,4 +298,4 @@ def _legend_columns(names: Sequence[str]) -> int:
 
 
 def _legend_rows(names: Sequence[str]) -> int:
-    return -(-len(names) // _legend_columns(names)) if names else 0
+    return -(-len(names) // _legend_columns(names)) if len(names) > 1 else 0

@@ -56,15 +56,16 @@ def _number(value: float | None, scale: float = 1.0) -> str:
 def scheme_page(scheme: Scheme) -> None:
     """Print a scheme's page: idea, parameters, state shown, and the studies that measure it."""
     out = console()
-    out.print(title(f"{label(scheme.name)} ({scheme.name}), {scheme.family}, {scheme.year}"))
+    out.print(title(", ".join([f"{label(scheme.name)} ({scheme.name})", *scheme.about[1:]])))
     out.print(Text(f"{scheme.summary}\nSource: {scheme.source}\nConfidence: {scheme.confidence}"))
-    out.print(Text(f"{standing(scheme)}\n"))
+    out.print(Text("" if scheme.is_own else f"{standing(scheme)}\n"))
     out.print(Markdown(scheme.page))
     out.print(_parameters(scheme.parameters))
     if scheme.observables:
         out.print(names("State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables]))
     out.print(names("Known of it", scheme.facts()))
-    out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
+    if not scheme.is_own:
+        out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
 
 
 def law_page(law: Law) -> None:

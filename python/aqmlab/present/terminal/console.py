@@ -1,9 +1,12 @@
 """The console, and the one way in which tables, notes and titles are printed. Colour obeys NO_COLOR and pipes."""
 
+import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -17,7 +20,7 @@ from aqmlab.names import plain
 from aqmlab.present.labels import footnote
 
 PIPE_WIDTH = 160
-"""Columns when stdout is not a terminal, so that no table is folded into a narrow one."""
+"""Columns when stdout is not a terminal and COLUMNS says nothing, so that no table is folded into a narrow one."""
 
 COLOURS = {
     "match": "green",
@@ -47,10 +50,21 @@ class Plain(Console):
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else plain(text), style, control)
 
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print; off a terminal no line ends in blanks, which a comparison of two outputs would show."""
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as printed:
+            super().print(*objects, **options)
+        self.file.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))
+
 
 def console() -> Console:
     """Return the console on stdout; brackets in texts are printed, not taken as markup."""
-    return Plain(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False)
+    asked = os.environ.get("COLUMNS", "")
+    width = int(asked) if asked.isdecimal() and int(asked) else None if sys.stdout.isatty() else PIPE_WIDTH
+    return Plain(width=width, highlight=False, markup=False)
 
 
 def title(text: str) -> Text:

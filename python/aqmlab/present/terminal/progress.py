@@ -10,13 +10,8 @@ from threading import Timer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from aqmlab.present.terminal.lines import TELL_EVERY, TELL_STEP, clock
 from aqmlab.runs.executor import Progress as OnDone
-
-TELL_EVERY = 10
-"""Seconds between the lines that say how far a sweep is, at least."""
-
-TELL_STEP = 0.1
-"""Share of the runs between two such lines, at least."""
 
 ENOUGH = 2
 """Runs done before the time left is estimated: one alone may be the longest, or have waited for the others."""
@@ -87,10 +82,3 @@ class _Pace:
         is_known = done - (self.first or 0.0) >= ENOUGH
         is_step = not self.told or done - self.told >= TELL_STEP * total
         return is_known and is_step and done < total and now - self.told_at >= TELL_EVERY
-
-
-def clock(seconds: float) -> str:
-    """Seconds as people say them."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

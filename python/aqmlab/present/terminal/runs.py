@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from aqmlab._core import Scenario
 from aqmlab.present.labels import label
@@ -32,6 +33,8 @@ def run(result: RunResult, scenario: Scenario) -> None:
     if result.stations:
         out.print(_stations(result))
     out.print(_flows(result))
+    for text in result.notes:
+        out.print(note(text))
     out.print(aside(_engine(result.engine)))
 
 
@@ -66,8 +69,8 @@ def _engine(engine: EngineResult) -> str:
     return f"{engine.events:,} events in {engine.wall:.3f} s"
 
 
-def comparisons(found: Sequence[Comparison]) -> None:
-    """Print the schemes side by side, scenario by scenario, then what the columns are."""
+def comparisons(found: Sequence[Comparison], *, explain: bool = False) -> None:
+    """Print the schemes side by side, scenario by scenario; `explain` adds what the columns are."""
     out = console()
     for compared in found:
         out.print(title(titled(compared.scenario)))
@@ -81,11 +84,11 @@ def comparisons(found: Sequence[Comparison]) -> None:
             out.print(shown, *map(note, compared.warnings(view.link)), sep="\n")
         out.print(*map(note, compared.notes), sep="\n", end="\n" if compared.notes else "")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
-    out.print(*marks(_labels(found)), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
+    out.print(*marks(_labels(found)), _explained(measures, explain), sep="\n")
 
 
-def engines(found: Sequence[EngineComparison]) -> None:
-    """Print the schemes by each engine, with the differences, scenario by scenario, then what the columns are."""
+def engines(found: Sequence[EngineComparison], *, explain: bool = False) -> None:
+    """Print the schemes by each engine, with the differences, scenario by scenario; `explain` adds what columns are."""
     out = console()
     for compared in found:
         out.print(title(titled(compared.scenario)))
@@ -97,12 +100,17 @@ def engines(found: Sequence[EngineComparison]) -> None:
                 shown.add_row(label(row.scheme), row.what, *row.texts, end_section=row.ends)
             out.print(shown, *map(note, compared.warnings[view.link]), sep="\n")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
-    out.print(*marks(_labels(found)), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
+    out.print(*marks(_labels(found)), _explained(measures, explain), sep="\n")
 
 
 def _labels(found: Sequence[Comparison] | Sequence[EngineComparison]) -> list[str]:
     """Return the labels of all schemes, each once."""
     return [label(spec) for spec in dict.fromkeys(spec for compared in found for spec in compared.schemes)]
+
+
+def _explained(measures: Sequence[str], explain: bool) -> Text:
+    """Return what the columns are, or how to read it."""
+    return aside(definitions(dict.fromkeys(map(find, measures))) if explain else "--explain says what each column is.")
 
 
 def _flows(result: RunResult) -> Table:

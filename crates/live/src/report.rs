@@ -55,7 +55,7 @@ impl Report {
         let sides = [("up", &up), ("down", &down)];
         let measured = || sides.iter().filter(|(_, side)| side.line.is_measured);
         let links: Map<String, Value> =
-            measured().map(|(_, side)| (side.line.link.name.clone(), side.link(end))).collect();
+            measured().map(|(_, side)| (side.line.link.name.clone(), side.link(options, end))).collect();
         let span = end.since(Time::ZERO + scenario.warmup).seconds();
         let mut streams: Vec<Value> = Vec::new();
         let flows: Map<String, Value> = sides
@@ -115,10 +115,11 @@ fn at_common_times(mut series: Vec<Series>) -> Vec<Series> {
 }
 
 impl Side<'_> {
-    fn link(&self, end: Time) -> Value {
+    fn link(&self, options: &LiveOptions, end: Time) -> Value {
         let spec = &self.line.link;
         let stage = Stage { from: Span::ZERO, target: spec.target, tolerance: 0.1 * spec.buffer_packets };
-        json!(self.forwarder.direction.link.result(&[stage], end))
+        let choice = options.scenario.scheme_of(spec, options.aqm.as_ref());
+        json!(self.forwarder.direction.link.result(&[stage], &[(Span::ZERO, choice.clone())], end))
     }
 
     /// Those that have sent anything since the warm-up.

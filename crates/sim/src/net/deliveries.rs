@@ -46,7 +46,7 @@ impl Deliveries {
     /// Bytes delivered before now, and those that the opportunities would have carried. Of a packet in transmission what has
     /// been delivered counts. An opportunity at this very instant may be taken yet, so it is not one of them.
     pub fn usage(&self, now: Time) -> LinkUsage {
-        let Some(before) = now.0.checked_sub(1) else { return LinkUsage { sent: 0, capacity: 0 } };
+        let Some(before) = now.0.checked_sub(1) else { return LinkUsage::default() };
         let whole = before / self.period.0;
         let within = (before % self.period.0) / Span::from_millis(1).0;
         let passed = self.times.partition_point(|time| u64::from(*time) <= within) as u64;

@@ -19,12 +19,19 @@ fixed = true
 name = "f"
 rtt = "20 ms"
 """
+EXPERIMENT = """schema = 1
+title = "A link's schemes"
+scenarios = ["{}"]
+aqms = [{}]
+"""
 REFUSED = 'no link of this scenario takes a scheme: "l" is fixed; write fq-codel@l'
 
 
 @pytest.fixture
 def fixed(tmp_path: Path) -> Path:
     (tmp_path / "fixed.toml").write_text(SCENARIO, encoding="utf-8")
+    experiment = EXPERIMENT.format("fixed.toml", '"fq-codel"')
+    (tmp_path / "fixed-sweep.toml").write_text(experiment, encoding="utf-8")
     return tmp_path / "fixed.toml"
 
 
@@ -40,7 +47,7 @@ def changing(tmp_path: Path) -> Path:
     [
         ("run", "fixed.toml", "--aqm", "fq-codel"),
         ("compare", "fixed.toml", "--aqms", "fq-codel"),
-        ("sweep", "fixed.toml", "--aqms", "fq-codel", "--out", "out"),
+        ("sweep", "fixed-sweep.toml", "--out", "out"),
         ("tune", "fq-codel", "--scenario", "fixed.toml", "--objective", "min link.queue_mean", "--out", "tuned"),
     ],
 )
@@ -68,7 +75,9 @@ def test_every_result_has_the_schemes_of_its_links_and_their_changes(changing: P
     for command in (("run", "--aqm", "pie"), ("compare", "--aqms", "pie")):
         shown = aqmlab(command[0], "changing.toml", *command[1:])
         assert "PIE, then CoDel at 2 s" in " ".join(shown.stdout.split()), shown.stdout + shown.stderr
-    swept = aqmlab("sweep", "changing.toml", "--aqms", "pie,droptail", "--out", "out")
+    experiment = EXPERIMENT.format("changing.toml", '"pie", "droptail"')
+    (changing.parent / "sweep.toml").write_text(experiment, encoding="utf-8")
+    swept = aqmlab("sweep", "sweep.toml", "--out", "out")
     assert swept.returncode == 0, swept.stderr
     rows = parquet.read_table(changing.parent / "out" / "runs.parquet").to_pylist()
     assert [row["links.l.schemes"] for row in rows] == [

@@ -19,7 +19,7 @@ from aqmlab.tune.plan import plan
 from aqmlab.tune.result import tune
 from conftest import SMALL, Aqmlab
 
-LATER = ("transient", "queue_mean_settled", "queue_error", "settling")
+LATER = ("transient", "queue_mean_settled", "queue_error", "settling", "schemes")
 """Measures of a link that came after the first store."""
 
 

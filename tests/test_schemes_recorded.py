@@ -6,6 +6,10 @@ import pytest
 from pyarrow import parquet
 
 import aqmlab
+from aqmlab import catalogue
+from aqmlab.present.html import engines
+from aqmlab.runs.engines import EngineComparison
+from aqmlab.scenario import load
 from conftest import Aqmlab
 
 SCENARIO = """schema = 1
@@ -88,3 +92,24 @@ def test_every_result_has_the_schemes_of_its_links_and_their_changes(changing: P
 def test_rows_of_a_link_that_keeps_its_own_say_so(fixed: Path) -> None:
     compared = aqmlab.compare(fixed, ["fq-codel@l", "droptail@l"])
     assert compared.row("fq-codel@l", "l") == " (FQ-CoDel here)"
+
+
+def test_a_report_says_when_the_scheme_changed(changing: Path, aqmlab: Aqmlab) -> None:
+    done = aqmlab("compare", "changing.toml", "--aqms", "pie", "--out", "report")
+    assert done.returncode == 0, done.stderr
+    page, figure = ((changing.parent / "report" / name).read_text("utf-8") for name in ("report.html", "queue.svg"))
+    for head in ("PIE, then CoDel at 2 s", "PIE, then CoDel at 2 s: f"):
+        assert f'<th scope="row">{head}</th>' in page
+    assert "PIE, then CoDel at 2 s" in figure
+
+
+def test_both_engines_say_when_the_scheme_changed(changing: Path) -> None:
+    compared = aqmlab.compare(changing, "pie")
+    both = EngineComparison({"sim": compared, "linux": compared})
+    assert [row[0] for row in next(both.sheets()).rows] == ["PIE, then CoDel at 2 s"] * 3
+    assert "PIE, then CoDel at 2 s: linux - sim" in engines.files([both], "")["report.html"]
+
+
+def test_the_scheme_of_a_fixed_link_that_is_named_is_the_one_in_use(fixed: Path) -> None:
+    scenario = load(fixed)
+    assert [catalogue.used(scenario, "l", spec) for spec in (None, "pie", "pie@l")] == ["droptail", "droptail", "pie"]

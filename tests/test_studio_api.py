@@ -107,6 +107,11 @@ def test_what_is_typed_is_checked_and_drawn(studio: Server) -> None:
     assert (group["name"], group["count"], group["path"], group["rtt"]) == ("ftp", 10, ["bottleneck"], 0.02)
     wrong = studio.json("/api/check", {"text": text.replace("count = 10", "cuont = 10")})
     assert [(each["field"], each["line"]) for each in wrong["problems"]] == [("flows.ftp.cuont", 17)]
+    fixed = text.replace('name = "bottleneck"', 'name = "bottleneck"\nfixed = true')
+    found = studio.json("/api/check", {"text": fixed, "aqms": ["pi", "pi@bottleneck"]})
+    [problem] = found["problems"]
+    assert problem["lane"] == 0
+    assert "no link of this scenario takes a scheme" in problem["message"]
 
 
 def test_what_a_paper_prints_can_be_laid_over(studio: Server) -> None:

@@ -179,6 +179,15 @@ def test_a_rewind_and_the_way_not_taken(page: Tab) -> None:
     assert page.ask("rewind", mark=1)["type"] == "problem"
 
 
+def test_a_scheme_that_no_link_takes_is_refused(page: Tab) -> None:
+    fixed = TEXT.replace('name = "bottleneck"', 'name = "bottleneck"\nfixed = true')
+    answer = page.ask("open", text=fixed, aqms=["pi@bottleneck", "pi"])
+    [problem] = answer["problems"]
+    assert (problem["lane"], "no link of this scenario takes a scheme" in problem["message"]) == (1, True)
+    [lane] = page.open(fixed, ["pi@bottleneck"])["lanes"]
+    assert lane["links"]["bottleneck"]["aqm"] == "pi"
+
+
 def test_a_change_that_one_lane_refuses_is_made_in_none(page: Tab) -> None:
     page.open(TEXT, ["pi", "codel"])
     page.play_to(0.5)

@@ -257,10 +257,14 @@ class LinkOnLinux(TypedDict):
     varies: bool
 
 class OnLinux(TypedDict):
-    """A scenario as Linux is told it: the schemes as a result names them, the links, and those that changes make."""
+    """A scenario as Linux is told it: the schemes as a result names them, the links, and those that changes make.
+
+    `schemes` has those of each link by its name, each with the time from which on.
+    """
 
     name: str
     links: list[LinkOnLinux]
+    schemes: list[tuple[str, list[tuple[str, str]]]]
     changed: list[LinkOnLinux]
 
 def on_linux(scenario: Scenario, aqm: str | None = None) -> OnLinux:

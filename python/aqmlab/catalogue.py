@@ -259,6 +259,18 @@ def course(schemes: Sequence[tuple[str, str]]) -> str:
     return ", then ".join([title(first), *(f"{title(scheme)} at {time}" for time, scheme in later)])
 
 
+def departs(spec: str, schemes: Sequence[tuple[str, str]]) -> str:
+    """Return what the schemes that a link had in a run under `spec` add to its title.
+
+    Nothing if there was that one alone; ", then CoDel at 30 s" after a change; " (DropTail here)" at a link that keeps
+    its own.
+    """
+    there, asked = course(schemes), title(spec)
+    if there == asked or there.startswith(f"{asked}, then "):
+        return there.removeprefix(asked)
+    return f" ({there} here)"
+
+
 _AT = re.compile(r"@([\w-]+)(?:\+|$)")
 
 
@@ -279,11 +291,12 @@ def halves(spec: str) -> tuple[str, str]:
 def used(scenario: Scenario, link: str, spec: str | None) -> str:
     """Return the scheme of a link in a run under `spec`.
 
-    At a link whose scheme is fixed, or which "cake@up+codel@down" does not name, the scenario's own counts.
+    The scenario's own counts at a link that "cake@up+codel@down" does not name, and at one whose scheme is fixed unless
+    it is named so.
     """
     there = next(each for each in scenario.resolved()["links"] if each["name"] == link)
     at = by_link(spec or "")
-    is_own = spec is None or there["fixed"] or (at and link not in at)
+    is_own = spec is None or (link not in at if at else there["fixed"])
     return str(there["aqm"]) if is_own else at.get(link, str(spec))
 
 

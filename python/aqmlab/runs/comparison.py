@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aqmlab._core import Scenario
-from aqmlab.catalogue import course, title
+from aqmlab.catalogue import departs, title
 from aqmlab.names import Named, unknown
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import measures
@@ -109,12 +109,9 @@ class Comparison(Result):
         return self.measured.summary(self.scenario.name, spec, measure, state)
 
     def row(self, spec: str, link: str) -> str:
-        """Return a word on the schemes that a link had under `spec` if they are others: its own, or changed later."""
-        there = {course(run.links[link].schemes) for (of, _), run in self.runs.items() if of == spec} - {title(spec)}
-        if not there:
-            return ""
-        text, then = " or ".join(sorted(there)), f"{title(spec)}, then"
-        return text.removeprefix(title(spec)) if text.startswith(then) else f" ({text} here)"
+        """Return what the schemes that a link had under `spec` add to its title: its own, or changed later."""
+        of_runs = (run.links[link].schemes for (of, _), run in self.runs.items() if of == spec)
+        return next((departs(spec, schemes) for schemes in of_runs), "")
 
     def states(self, spec: str, link: str, told_apart: ToldApart = branches) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue of a link, or None."""

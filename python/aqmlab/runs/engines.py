@@ -148,7 +148,10 @@ class EngineComparison(Result):
     def sheets(self) -> Iterator[Sheet]:
         """Return its views."""
         for view in self.views:
-            rows = [[title(row.scheme), row.what, *row.texts] for row in self.rows(view)]
+            rows = [
+                [title(row.scheme) + self.first.row(row.scheme, view.link), row.what, *row.texts]
+                for row in self.rows(view)
+            ]
             yield Sheet(view.title, ["Scheme", "Engine", *view.columns], rows, names=2)
 
     def table(self, link: str | None = None, wanted: Sequence[str] | None = None) -> "pd.DataFrame":

@@ -97,10 +97,13 @@ def memory(scenario: Scenario) -> float:
 
 
 def check_scheme(scenario: Scenario, aqm: str) -> None:
-    """Raise InputError unless `aqm` names schemes of the catalogue that fit; a file with one is none, and not read."""
+    """Raise InputError unless `aqm` names schemes of the catalogue that fit and that some link takes.
+
+    A file with a scheme is none of them, and is not read.
+    """
     for spec in catalogue.by_link(aqm).values() or (aqm,):
         catalogue.find(catalogue.halves(spec)[0])
-    scenario.parameters(aqm)
+    scenario.check_scheme(aqm)
 
 
 @contextmanager

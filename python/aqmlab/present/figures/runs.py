@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from aqmlab._core import Scenario
-from aqmlab.catalogue import target
+from aqmlab.catalogue import departs, target
 from aqmlab.present.labels import label
 from aqmlab.present.plots.data import Curve, Frame, OverTime, Panel
 from aqmlab.present.plots.style import THIRDS
@@ -39,10 +41,14 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
     """
     shown = {
         "queue": [
-            queue_panel(label(spec), {label(spec): run}, link, target(scenario, link, spec))
+            queue_panel(_of(spec, run, link), {label(spec): run}, link, target(scenario, link, spec))
             for spec, run in runs.items()
         ],
-        "p": [p_panel(label(spec), {label(spec): run}, link) for spec, run in runs.items() if "p" in run.series[link]],
+        "p": [
+            p_panel(_of(spec, run, link), {label(spec): run}, link)
+            for spec, run in runs.items()
+            if "p" in run.series[link]
+        ],
     }
     frames = {"queue": queue_frame(shown["queue"], [(scenario, link)]), "p": p_frame(shown["p"])}
     columns = 2 if len(runs) <= FEW else 3
@@ -54,11 +60,19 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
 def engines_figure(runs: Mapping[str, Mapping[str, RunResult]], scenario: Scenario, link: str) -> OverTime:
     """Return the queue of one link by scheme and engine: a panel for each scheme, its engines told apart by dashes."""
     panels = [
-        replace(queue_panel(label(spec), by_engine, link, target(scenario, link, spec)), colour=i)
+        replace(
+            queue_panel(_of(spec, next(iter(by_engine.values())), link), by_engine, link, target(scenario, link, spec)),
+            colour=i,
+        )
         for i, (spec, by_engine) in enumerate(runs.items())
     ]
     frames = [queue_frame(panels, [(scenario, link)])]
     return OverTime(panels, scenario.duration, frames, 2 if len(runs) <= FEW else 3)
+
+
+def _of(spec: str, run: RunResult, link: str) -> str:
+    """Return the title of a panel: the scheme, and others that the link had."""
+    return label(spec) + departs(spec, run.links[link].schemes)
 
 
 def queue_panel(name: str, runs: Mapping[str, DrawnRun], link: str, target: float | None) -> Panel:
@@ -102,7 +116,11 @@ def utilisation_frame() -> Frame:
 
 
 def _highest(panels: Sequence[Panel]) -> float:
-    return max((float(curve.values.max()) for panel in panels for curve in panel.curves), default=0) or 1.0
+    """Return the highest value of any curve, 1 without one; NaN is where a scheme shows nothing."""
+    return (
+        max((float(np.fmax.reduce(curve.values, initial=0)) for panel in panels for curve in panel.curves), default=0)
+        or 1.0
+    )
 
 
 def _curves(runs: Mapping[str, DrawnRun], link: str, column: str) -> list[Curve]:

@@ -89,7 +89,9 @@ def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
 
 def _section(comparison: Comparison, view: View) -> Section:
     rows = {
-        label(spec): [Item(comparison.text(spec, measure)) for measure in view.columns.values()]
+        label(spec) + comparison.row(spec, view.link): [
+            Item(comparison.text(spec, measure)) for measure in view.columns.values()
+        ]
         for spec in comparison.schemes
     }
     is_last = view == comparison.views[-1]
@@ -106,8 +108,11 @@ def _section(comparison: Comparison, view: View) -> Section:
 
 def _groups(comparison: Comparison) -> HtmlTable:
     """Return the groups of flows of seed 1 under each scheme."""
+    first = comparison.scenario.links[0]
     rows = {
-        f"{label(spec)}: {name}": [Item(metric.show(getattr(group, metric.name))) for metric in PER_GROUP]
+        f"{label(spec)}{comparison.row(spec, first)}: {name}": [
+            Item(metric.show(getattr(group, metric.name))) for metric in PER_GROUP
+        ]
         for spec, run in _first_runs(comparison).items()
         for name, group in run.flows.items()
     }

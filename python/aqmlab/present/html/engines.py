@@ -44,7 +44,10 @@ def _part(compared: EngineComparison, drawings: Drawings, *, several: bool) -> P
 
 
 def _section(compared: EngineComparison, view: View) -> Section:
-    rows = {f"{label(row.scheme)}: {row.what}": list(map(Item, row.texts)) for row in compared.rows(view)}
+    rows = {
+        f"{label(row.scheme)}{compared.first.row(row.scheme, view.link)}: {row.what}": list(map(Item, row.texts))
+        for row in compared.rows(view)
+    }
     return Section(
         title=view.title,
         subtitle=text.seeds(compared.seeds),

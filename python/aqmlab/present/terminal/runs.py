@@ -97,7 +97,8 @@ def engines(found: Sequence[EngineComparison], *, explain: bool = False) -> None
         for view in compared.views:
             shown = table(view.title, "Scheme", "Engine", numbers=view.columns)
             for row in compared.rows(view):
-                shown.add_row(label(row.scheme), row.what, *row.texts, end_section=row.ends)
+                there = label(row.scheme) + compared.first.row(row.scheme, view.link)
+                shown.add_row(there, row.what, *row.texts, end_section=row.ends)
             out.print(shown, *map(note, compared.warnings[view.link]), sep="\n")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
     out.print(*marks(_labels(found)), _explained(measures, explain), sep="\n")

@@ -130,7 +130,7 @@ class FlowResult(Measured):
     packet_delay_p999: float | None
     """99.9 % of the packets take at most this long. Unit: s."""
     packet_delay_variation_p99: float | None
-    """Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481). Unit: s."""
+    """By so much 99 % of the packets exceed the least packet delay at most (RFC 5481). Unit: s."""
     qoo_web: float | None
     """Quality of Outcome of browsing over such a path, 0 to 100 (draft-ietf-ippm-qoo)."""
     qoo_conferencing: float | None
@@ -158,7 +158,7 @@ class FlowResult(Measured):
     transfers: int
     """Transfers that began after the warm-up and are complete."""
     failed: int
-    """Connections given up because no SYN was answered."""
+    """Connections given up because no SYN was answered, and QUIC connections that timed out."""
     fct_mean: float | None
     """Mean time from the request of a transfer to its last ACK. Unit: s."""
     fct_p50: float | None

@@ -46,7 +46,7 @@ PUBLIC = {
     "aqmlab.runs.shards": ["Shard", "shard"],
     "aqmlab.runs.sweep": ["Precision", "Sweep", "precision"],
     "aqmlab.study.reproduction": ["Reproduction"],
-    "aqmlab.tc": ["Lines", "Link", "Reading", "Setting", "Tree", "read", "read_tree", "write", "write_tree"],
+    "aqmlab.tc": ["Layer", "Lines", "Link", "Reading", "Setting", "Tree", "read", "read_tree", "write", "write_tree"],
     "aqmlab.traces": ["table", "write_parquet", "write_pcap"],
     "aqmlab.tune.plan": ["plan"],
     "aqmlab.tune.result": ["Tuned", "tune"],

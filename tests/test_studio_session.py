@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab import extras
 from conftest import SMALL, Aqmlab
 from studio_client import Server, Tab, serving, tab
 
@@ -377,7 +376,8 @@ def test_a_report_without_its_extra_is_a_problem(tmp_path: Path, monkeypatch: py
         with tab(server) as page:
             page.open(TEXT, ["pi"])
             [problem] = page.ask("export", what="report")["problems"]
-            assert problem["message"] == f"jinja2 is not installed: {extras.install('reports')}"
+            assert problem["message"].startswith("jinja2 is not installed: ")
+            assert problem["message"].endswith(" install jinja2")
 
 
 def test_a_lane_that_breaks_down_is_told(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from pyarrow import parquet
 import aqmlab
 from aqmlab import catalogue
 from aqmlab.present.html import engines
+from aqmlab.present.tables import as_markdown
+from aqmlab.runs import findings
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.scenario import load
 from conftest import Aqmlab
@@ -87,6 +89,10 @@ def test_every_result_has_the_schemes_of_its_links_and_their_changes(changing: P
     assert [row["links.l.schemes"] for row in rows] == [
         [["0 s", name], ["2 s", "codel"]] for name in (row["aqm"] for row in rows)
     ]
+    table = as_markdown(findings.findings(changing.parent / "out"), ["link.queue_mean"])
+    for shown in (" ".join(swept.stdout.split()), table):
+        assert "PIE, then CoDel at 2 s" in shown
+        assert "DropTail, then CoDel at 2 s" in shown
 
 
 def test_rows_of_a_link_that_keeps_its_own_say_so(fixed: Path) -> None:

@@ -124,6 +124,11 @@ def notes(found: Findings, case: Case) -> list[str]:
     return [told_states(label(scheme), two) for scheme in found.schemes if (two := found.measured.states(case, scheme))]
 
 
+def named(found: Findings, case: Case, scheme: str) -> str:
+    """Return the label of a scheme in a case: what it was replaced by there, too, or what the link kept instead."""
+    return label(scheme) + found.departs(case, scheme)
+
+
 def as_csv(found: Findings, measures: Sequence[str]) -> str:
     """Return a row for each case, scheme and measure: mean and half-width in SI units or packets, number of seeds."""
     varied = [name for name in found.varied if name.startswith("set.")]
@@ -155,7 +160,7 @@ def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: b
         cells = [(f"**{entry.text}**" if entry.best else entry.text).replace("|", "/") for entry in row]
         cells = [rf"{text} \{DIFFERS}" if entry.differs else text for text, entry in zip(cells, row, strict=True)]
         cells = [f"{text} ({entry.some})" if entry.some else text for text, entry in zip(cells, row, strict=True)]
-        yield f"| {label(scheme)} | {' | '.join(cells)} |"
+        yield f"| {named(found, case, scheme)} | {' | '.join(cells)} |"
     yield ""
     if footnotes:
         yield from (f"- {note}" for note in [*_remarks(found, measures), *notes(found, case)])
@@ -181,7 +186,7 @@ def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -
 def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> str:
     heads = " & ".join(escaped(heading(measure)) for measure in measures)
     rows = [
-        " & ".join([escaped(label(scheme)), *map(_cell, row)]) + r" \\"
+        " & ".join([escaped(named(found, case, scheme)), *map(_cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
     ]
     told = [*_remarks(found, measures), *notes(found, case)] if footnotes else []

@@ -130,6 +130,17 @@ class Findings:
         """Return the rows of a scheme in a case that are done, by seed."""
         return self.measured.runs.get((case, scheme), {})
 
+    def departs(self, case: Case, scheme: str) -> str:
+        """Return what the schemes that the first link had in a case add to the title of the one that was asked for.
+
+        Nothing where an earlier version did the runs, or a scheme is not known here.
+        """
+        of_runs = (row.get(f"links.{case.link}.schemes") for row in self.runs(case, scheme).values())
+        schemes = next(filter(None, of_runs), None)
+        with suppress(InputError):
+            return catalogue.departs(scheme, schemes) if schemes else ""
+        return ""
+
     def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:
         """Return by how much a scheme exceeds the first one under the seeds they share; None if they share none."""
         return self.measured.difference(case, scheme, self.schemes[0], measure)

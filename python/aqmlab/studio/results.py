@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.names import unknown
-from aqmlab.present.labels import label
 from aqmlab.problems import InputError
 from aqmlab.runs import findings as stored
 from aqmlab.runs.findings import Findings
@@ -109,7 +108,7 @@ def _tables(found: Findings) -> list[dict[str, Any]]:
             "title": case.name,
             "columns": ["Scheme", *map(heading, measures)],
             "rows": [
-                [label(scheme), *(entry.text for entry in row)]
+                [tables.named(found, case, scheme), *(entry.text for entry in row)]
                 for scheme, row in tables.entries(found, case, measures).items()
             ],
             "notes": tables.notes(found, case),

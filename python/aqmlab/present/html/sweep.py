@@ -128,14 +128,16 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
     scenario = found.scenario(case)
     heads = [heading(measure) for measure in measures]
     means = {
-        label(scheme): [
+        tables.named(found, case, scheme): [
             Item(entry.text, value=entry.summary.mean if entry.summary else None, bold=entry.best, small=entry.some)
             for entry in row
         ]
         for scheme, row in tables.entries(found, case, measures).items()
     }
     differences = {
-        label(scheme): [_difference(find(measure), found.difference(case, scheme, measure)) for measure in measures]
+        tables.named(found, case, scheme): [
+            _difference(find(measure), found.difference(case, scheme, measure)) for measure in measures
+        ]
         for scheme in found.schemes[1:]
     }
     return CaseSection(

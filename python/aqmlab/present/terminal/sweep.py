@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from aqmlab.present.labels import label
+from aqmlab.present.tables import named
 from aqmlab.present.terminal.catalogue import names
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
 from aqmlab.present.text import some
@@ -48,7 +49,7 @@ def sweep(swept: Sweep) -> None:
         shown = (metric.show(x.mean, x.half_width) if x else metric.show(None) for metric, x in found)
         varied = (f"{path} = {value}" for path, value in case.overrides if len(swept.plan.overrides.get(path, ())) != 1)
         where = "\n".join([case.scenario, *varied])
-        means.add_row(where, label(scheme), *shown)
+        means.add_row(where, named(swept, case, scheme), *shown)
     out.print(means, *marks(map(label, swept.schemes)), sep="\n")
     if len(swept.plan.conditions) > MOST_ROWS:
         out.print(f"The first {MOST_ROWS} of {len(swept.plan.conditions):,} rows; all of them: --json, or runs.parquet")

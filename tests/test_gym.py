@@ -67,6 +67,11 @@ def test_the_same_seed_gives_the_same_bytes_on_any_number_of_threads() -> None:
     assert play(vector(5)) != play(vector(5), seed=8)
 
 
+def test_an_agent_acts_at_a_link_whose_scheme_is_fixed() -> None:
+    seen = [play(vector(1, set={"links.bottleneck.fixed": fixed})) for fixed in ("true", "false")]
+    assert seen[0] == seen[1]
+
+
 def test_a_single_environment_is_a_row_of_the_vector() -> None:
     many = gymnasium.make_vec("aqmlab.gym:Aqm-v0", 3, vectorization_mode="vector_entry_point", **VARIED)
     first, _ = many.reset(seed=3)

@@ -49,7 +49,7 @@ def test_markdown() -> None:
 def test_latex() -> None:
     text = sweep_tables.as_latex(by_hand({"x_1": THREE, "y": THREE}), ["link.drop_ratio", "link.queue_mean"])
     told = r"bold: better than all others; *: not as DropTail (the interval of the paired difference leaves 0 out).}"
-    assert r"\caption{x\_1. Mean $\pm$ half-width of the 95 \% interval over the seeds; " + told in text
+    assert r"\caption{nowhere: x\_1. Mean $\pm$ half-width of the 95 \% interval over the seeds; " + told in text
     assert text.count(r"\label{tab:x-1}") == text.count(r"\label{tab:y}") == 1
     assert r"Scheme & Drop ratio (\%) & Queue mean (packets) \\" in text
     assert r"PI & \textbf{2.00} $\pm$ $12.71$$^*$ & $100.0$ $\pm$ $0.0$ \\" in text
@@ -60,7 +60,7 @@ def test_latex() -> None:
 
 def test_footnotes_are_left_out_on_request() -> None:
     found = by_hand({"x": THREE})
-    assert r"\caption{x.}" in sweep_tables.as_latex(found, ["link.drop_ratio"], footnotes=False)
+    assert r"\caption{nowhere.}" in sweep_tables.as_latex(found, ["link.drop_ratio"], footnotes=False)
     assert "Mean" not in sweep_tables.as_markdown(found, ["link.drop_ratio"], footnotes=False)
 
 

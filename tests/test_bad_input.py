@@ -143,7 +143,7 @@ def test_a_file_that_is_missing_may_have_been_one_beside_it(aqmlab: Aqmlab, tmp_
         (["run", "SMALL", "--set", "links.bottlenek.rate=1 Mbit/s"], ["bottlenek", "bottleneck"]),
         (["run", "SMALL", "extra"], ["extra"]),
         (["run"], ["SCENARIO"]),
-        (["compare", "SMALL", "--aqms", "pi,rmm"], ["rmm", "rem"]),
+        (["compare", "SMALL", "--aqms", "pi,remm"], ["remm", "rem"]),
         (["compare", "SMALL", "--aqms", "pi,,rem"], ["aqms"]),
         (["compare", "SMALL", "--aqms", "pi,"], ["aqms", "without spaces"]),
         (["sweep", "SMALL"], ["experiment", "is a scenario", 'scenarios = ["small.toml"]']),

@@ -75,7 +75,7 @@ def test_list_json_has_the_fields_of_the_contract(aqmlab: Aqmlab) -> None:
     for kind in ("scenarios", "studies"):
         entries = json.loads(aqmlab("list", kind, "--json").stdout)
         assert all({"name", "title"} <= set(entry) for entry in entries)
-    assert set(json.loads(aqmlab("list", "--json").stdout)) == {"aqms", "tcps", "scenarios", "studies"}
+    assert set(json.loads(aqmlab("list", "--json").stdout)) == {"aqms", "tcps", "scenarios", "studies", "presets"}
 
 
 def test_list_cost_measures_every_scheme(aqmlab: Aqmlab) -> None:
@@ -104,7 +104,7 @@ def test_show_flow_queueing_with_a_scheme_that_no_list_has(aqmlab: Aqmlab) -> No
     assert "FQ-PI (fq-pi)" in aqmlab("show", "fq-pi").stdout
     refused = aqmlab("show", "fq-cake")
     assert refused.returncode == 2
-    assert 'name: no scheme, law, scenario or study "fq-cake"; did you mean "cake"?' in refused.stderr
+    assert 'name: no scheme, law, scenario, study or preset "fq-cake"; did you mean "cake"?' in refused.stderr
 
 
 def test_show_a_scenario_and_a_study(aqmlab: Aqmlab, small: str) -> None:
@@ -363,7 +363,8 @@ def test_a_scheme_set_where_others_take_its_place_is_refused(aqmlab: Aqmlab, sma
         assert (refused.returncode, refused.stdout) == (2, "")
         assert f"set: {given}: the schemes asked for replace it" in refused.stderr
     kept = aqmlab("compare", small, "--aqms", "pi", "--set", given, "--set", "links.bottleneck.fixed=true", "--json")
-    assert kept.returncode == 0
+    assert kept.returncode == 2
+    assert 'no link of this scenario takes a scheme: "bottleneck" is fixed' in kept.stderr
 
 
 @pytest.mark.parametrize("line", ["list", "show pi", "tc fq-codel --rate 50Mbit/s", "cite pie", "compare --help"])

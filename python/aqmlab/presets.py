@@ -18,7 +18,7 @@ class LinkPreset:
 
     @property
     def title(self) -> str:
-        """What it is: its first line."""
+        """The first line of its description."""
         return self.text.partition("\n")[0].removeprefix("#").partition(":")[0].strip().rstrip(".")
 
     @property

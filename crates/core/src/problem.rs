@@ -166,7 +166,7 @@ const LONGEST: usize = 200;
 /// Least length of a part by which a name is found, and most of a name of which no letter is replaced.
 const LEAST_PART: usize = 3;
 /// Letters of a name of which two may be wrong.
-const SHORT: usize = 6;
+const SHORT: usize = 5;
 
 /// Most names that are listed.
 const FEW: usize = 16;

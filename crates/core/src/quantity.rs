@@ -95,7 +95,7 @@ const SAME: [(&str, &str); 20] = [
 /// The unit of these that is meant by an unknown one: the same in other words, or a slip of the finger away. Bits are never meant
 /// by bytes (B), and one letter says nothing.
 pub fn nearest_unit<'a>(unit: &str, names: &[&'a str]) -> Option<&'a str> {
-    let known: Vec<&str> = names.iter().copied().filter(|name| name.contains('B') || !unit.contains('B')).collect();
+    let known: Vec<&str> = names.iter().copied().filter(|name| !(unit.contains('B') && name.contains("bit"))).collect();
     let small = unit.to_lowercase();
     let same = SAME.iter().find(|(other, _)| *other == small).map(|(_, ours)| *ours);
     let same = known.iter().copied().find(|name| same == Some(name) || name.to_lowercase() == small);

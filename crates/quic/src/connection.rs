@@ -60,9 +60,9 @@ pub struct QuicConnection {
     marks: bool,
 }
 
-/// What has happened at an end since it was last asked.
+/// The events at an end since it was last asked.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct EndProgress {
     /// Bytes that the server has read.
     pub received: u64,
     /// All data of the client have been acknowledged.
@@ -148,8 +148,8 @@ impl QuicConnection {
     }
 
     /// The client writes what its streams take, the server reads what has come.
-    pub fn run_application(&mut self, at: usize, stopped: bool) -> Progress {
-        let mut progress = Progress::default();
+    pub fn run_application(&mut self, at: usize, stopped: bool) -> EndProgress {
+        let mut progress = EndProgress::default();
         let Some((_, connection)) = &mut self.ends[at].connection else { return progress };
         while let Some(event) = connection.poll() {
             match event {

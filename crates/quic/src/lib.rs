@@ -26,7 +26,7 @@ mod setup;
 use aqmlab_core::{Problem, Problems, Time};
 use aqmlab_scenario::{Scenario, Traffic};
 use aqmlab_sim::{ForeignFlow, ForeignPacket, Options, Output, PacketOutcome, RunError, Simulation};
-use connection::{Progress, QuicConnection};
+use connection::{EndProgress, QuicConnection};
 use log::ConnectionLog;
 use quinn_proto::ConnectionError;
 use std::collections::BTreeSet;
@@ -203,7 +203,7 @@ fn count(
     simulation: &mut Simulation,
     flow: &ForeignFlow,
     size: Option<u64>,
-    progress: Progress,
+    progress: EndProgress,
 ) -> Result<(), QuicError> {
     simulation.count_received(flow.flow, progress.received);
     if progress.is_complete {
@@ -268,7 +268,7 @@ mod tests {
         let scenario = aqmlab_scenario::parse(text, "lost", &[]).unwrap();
         let mut simulation = Simulation::hosting(scenario, Options::default()).unwrap();
         let flow = simulation.foreign_flows()[0];
-        let lost = |reason| Progress { lost: Some(reason), ..Progress::default() };
+        let lost = |reason| EndProgress { lost: Some(reason), ..EndProgress::default() };
         let error = count(&mut simulation, &flow, None, lost(ConnectionError::Reset)).unwrap_err();
         assert_eq!(error.to_string(), "flows.quic: a QUIC connection ended at 0.000 s: reset by peer");
         count(&mut simulation, &flow, None, lost(ConnectionError::TimedOut)).unwrap();

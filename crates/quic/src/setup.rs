@@ -14,7 +14,7 @@ use std::time::Duration;
 pub const HEADERS: u32 = 28;
 /// Name of the server in its certificate.
 pub const SERVER_NAME: &str = "server";
-/// What may be under way on a connection, bytes: quinn's window of 1.25 MB is for 100 Mbit/s and 100 ms.
+/// Bytes that may be under way on a connection: quinn's window of 1.25 MB is for 100 Mbit/s and 100 ms.
 pub const WINDOW: u32 = 16_000_000;
 /// An Ed25519 key in PKCS #8 (RFC 8410): a fixed one, so that all handshakes have one length. It protects nothing.
 const KEY: [u8; 48] = {

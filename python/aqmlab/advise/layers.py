@@ -50,7 +50,7 @@ class LinkLayer:
 
     @property
     def text(self) -> str:
-        """What it is, in words."""
+        """The link layer in words."""
         known = [keyword for keyword in KEYWORDS if LinkLayer.named(keyword) == self]
         least = f", {self.mpu} B at least" if self.mpu else ""
         framing = {"atm": ", in cells of ATM", "ptm": ", 65 B for 64 B by PTM"}.get(self.framing, "")

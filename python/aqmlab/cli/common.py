@@ -82,9 +82,9 @@ def progress(title: str) -> Iterator["Progress"]:
     """
     with redirect_stdout(sys.stderr):
         if not sys.stderr.isatty():
-            from aqmlab.present.terminal.lines import Lines
+            from aqmlab.present.terminal.lines import ProgressLines
 
-            yield Lines(title)
+            yield ProgressLines(title)
             return
         from aqmlab.present.terminal import progress
 

@@ -48,7 +48,7 @@ class Class:
 
     @property
     def most(self) -> float:
-        """What it may send at all if it borrows nothing: a ceiling below the rate holds."""
+        """The rate that it may send at if it borrows nothing: a ceiling below the rate holds."""
         return min(self.rate, self.ceil)
 
 

@@ -58,14 +58,14 @@ class Command:
 
     @property
     def at(self) -> tuple[str, str, str]:
-        """What can be there once only."""
+        """Options that are given once at most."""
         where = self.place.get("classid", "") if self.what == "class" else self.place.get("parent", ROOT)
         return self.what, self.place.get("dev", ""), where
 
 
 @dataclass
 class Listing:
-    """What lines say in the end, and notes on those that are not read."""
+    """The result of lines, and notes on those that are not read."""
 
     commands: list[Command] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -16,7 +16,7 @@ Said = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Layer:
-    """What a packet takes on a link: bytes beside its own, the least of one, and "none", "atm" or "ptm"."""
+    """The bytes of a packet on a link: those added to its own, the least of one, and "none", "atm" or "ptm"."""
 
     overhead: int = 0
     mpu: int = 0

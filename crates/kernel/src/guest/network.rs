@@ -151,7 +151,7 @@ impl GuestNetwork {
         self.hub.qdisc_stats(index, place, handle)
     }
 
-    /// What the flows of a host add to the delay of their packets by themselves. Half of the way there lies between the host and the hub, so
+    /// The delay that the flows of a host add to their packets by themselves. Half of the way there lies between the host and the hub, so
     /// that nobody sees it there.
     pub fn own_propagation(&self, host: usize, scenario: &Scenario) -> OwnPropagation {
         let HostPair { group, rtt, .. } = self.hosts[host];

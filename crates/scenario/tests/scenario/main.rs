@@ -365,7 +365,7 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         ("{ count = 2,", "{ count = 2, begin = 1,", "flows.late.groups.0.begin: unknown key \"begin\";"),
         ("window = ", "windwo = ", "flows.ftp.tcp.windwo: unknown key \"windwo\"; did you mean \"window\"?"),
         ("\"reno\"", "\"remo\"", "flows.ftp.tcp.variant: unknown choice \"remo\"; did you mean \"reno\"?"),
-        ("\"ns2\"", "\"ns3\"", "flows.ftp.tcp.profile: unknown choice \"ns3\"; did you mean \"ns2\"?"),
+        ("\"ns2\"", "\"linx\"", "flows.ftp.tcp.profile: unknown choice \"linx\"; did you mean \"linux\"?"),
         ("tcp = \"newreno\"", "tcp = \"illinois\"", "flows.late.tcp: unknown choice \"illinois\"; expected one of"),
         (
             "\"droptail\"",
@@ -375,7 +375,7 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         ("\"droptail\"", "\"pi:aa=1\"", "pi.aa: unknown parameter \"aa\"; did you mean \"a\"?"),
         ("\"droptail\"", "\"pi:a\"", "links.bottleneck.aqm: \"a\" is not a parameter; write pi:name=value,..."),
         ("[schemes.pi]", "[schemes.pio]", "schemes.pio: unknown scheme \"pio\"; did you mean \"pi\"?"),
-        ("a = 2e-5", "c = 2e-5", "schemes.pi.c: unknown parameter \"c\"; did you mean"),
+        ("a = 2e-5", "c = 2e-5", "schemes.pi.c: unknown parameter \"c\"; known: a, b, w"),
         ("kind = \"ftp\"", "kind = \"htpp\"", "flows.ftp.kind: unknown kind \"htpp\"; did you mean \"http\"?"),
         ("\"uplink\"]", "\"uplnik\"]", "flows.ftp.path: unknown link \"uplnik\"; did you mean \"uplink\"?"),
         (

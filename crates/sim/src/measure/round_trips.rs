@@ -8,7 +8,7 @@ use aqmlab_core::Span;
 /// Share of the round trips that RPM counts: the draft's trimmed mean.
 const TRIMMED: f64 = 0.95;
 
-/// What a flow adds to its packets' delay by itself.
+/// The delay that a flow adds to its packets by itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnPropagation {
     /// On its access links, on the way there.
@@ -165,7 +165,7 @@ mod tests {
 
     fn close(found: Option<f64>, ms: f64) {
         let found = found.unwrap() * 1e3;
-        assert!((found - ms).abs() <= 0.001 * ms + 1e-9, "{found} is not {ms}");
+        assert!((found - ms).abs() <= 0.01 * ms + 1e-9, "{found} is not {ms}");
     }
 
     #[test]

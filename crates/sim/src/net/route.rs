@@ -180,7 +180,7 @@ impl Way {
         (spare / 2, spare - spare / 2)
     }
 
-    /// What a flow adds to the delay of its packets by itself.
+    /// The delay that a flow adds to its packets by itself.
     pub fn own_propagation(&self, route: Route) -> OwnPropagation {
         OwnPropagation { there: Span(self.access(route).0), back: Span(route.rtt.max(self.own).0 / 2) }
     }

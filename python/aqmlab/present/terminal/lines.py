@@ -10,7 +10,7 @@ TELL_STEP = 0.1
 """Share of the work between two lines, at least."""
 
 
-class Lines:
+class ProgressLines:
     """Says on stderr how much of a work is done, and about how long the rest takes."""
 
     def __init__(self, title: str) -> None:

@@ -14,6 +14,9 @@ pub struct Ack {
     pub is_resent: bool,
     /// Echo of a congestion mark (RFC 3168, ECE).
     pub ece: bool,
+    /// It offers another window than the ACK before, of a receiver of Linux: then the sender has not predicted its header. An ACK
+    /// with a third block, a delay or a count does not say.
+    pub has_new_window: bool,
     /// Segments received with a congestion mark so far, modulo 2^24, for senders that ask for it: it takes the room of a
     /// block. 0 where they are not counted.
     pub ce: u32,

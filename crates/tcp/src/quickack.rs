@@ -119,6 +119,8 @@ pub(crate) struct QuickAcks {
     /// The window that the last ACK has offered, and the segment expected then (`rcv_wnd`, `rcv_wup`).
     offered: u32,
     offered_at: u32,
+    /// The ACK before had offered another one.
+    pub has_new_window: bool,
     /// Most bytes of a round trip so far.
     space: u32,
     /// Time at which this round trip began, and the segment expected then.
@@ -160,6 +162,7 @@ impl Default for QuickAcks {
             scale: WindowScale::default(),
             offered: FIRST_ROOM / 2 / MSS * MSS,
             offered_at: 0,
+            has_new_window: false,
             space: FIRST_ROUND,
             round: (Time::ZERO, 0),
             duplicates: 0,
@@ -289,7 +292,8 @@ impl QuickAcks {
     pub fn on_ack(&mut self, next: u32, now: Time) {
         let left = self.offered.saturating_sub((next - self.offered_at).saturating_mul(MSS));
         if self.rtt > Span::ZERO {
-            self.offered = self.select_window().max(self.scale.up(left));
+            let offered = self.select_window().max(self.scale.up(left));
+            self.has_new_window = std::mem::replace(&mut self.offered, offered) != offered;
         }
         self.offered_at = next;
         self.answered = now;
@@ -570,6 +574,23 @@ mod tests {
         let mut acks = QuickAcks { rtt, scale, ..offered };
         acks.on_ack(1503, ms(0));
         assert_eq!((1 << scale.0, acks.offered), (16_384, 31 * 16_384));
+    }
+
+    #[test]
+    fn a_window_that_what_is_held_takes_room_of_is_a_new_one_until_that_is_read() {
+        // 162/256 of 700,000 bytes are more than the window of 400,000, which is 25 units of 16,384; beside 100,000 bytes they are
+        // 379,687, which is 24.
+        let scale = WindowScale::of(&linux());
+        let (rtt, offered) = (Span::from_millis(40), 25 * 16_384);
+        let grown =
+            QuickAcks { rtt, scale, offered, share: 162, room: 700_000, window: 400_000, ..QuickAcks::default() };
+        let mut acks = QuickAcks { offered_at: 100, ..grown };
+        let offers = [(102, 2280), (172, 100_000), (174, 2280), (176, 2280)].map(|(next, taken)| {
+            acks.taken = taken;
+            acks.on_ack(next, ms(0));
+            (acks.offered / 16_384, acks.has_new_window)
+        });
+        assert_eq!(offers, [(25, false), (24, true), (25, true), (25, false)]);
     }
 
     /// The first segment is lost. The window of 64,088 bytes may grow to 162/256 of what 128 KiB have room for beside those held: the

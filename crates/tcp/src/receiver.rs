@@ -260,11 +260,12 @@ impl Receiver {
 
     #[inline(always)]
     fn ack(&mut self, dsack: Option<u32>) -> Ack {
-        if let Some(quick) = &mut self.quick {
-            quick.acked = self.next;
-        }
         let Self { next, ece, ce, is_resent, .. } = *self;
-        let mut ack = Ack { next, ece, ce, sack: Sack::default(), dsack, is_resent, delay: Span::ZERO };
+        let mut ack = Ack { next, ece, ce, dsack, is_resent, ..Ack::default() };
+        if let Some(quick) = &mut self.quick {
+            quick.acked = next;
+            ack.has_new_window = quick.has_new_window;
+        }
         if self.end > self.next && self.variant.has_sack() {
             ack.sack = self.blocks(dsack);
         }

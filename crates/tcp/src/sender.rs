@@ -453,7 +453,7 @@ impl Sender {
             rtt,
             hole: hole.max(ack.next),
             sent,
-            is_bare: ack.sack.is_empty() && ack.dsack.is_none() && !ack.ece,
+            is_predicted: ack.sack.is_empty() && ack.dsack.is_none() && !ack.ece && !ack.has_new_window,
             now,
             ..Facts::default()
         };

@@ -32,7 +32,7 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// | 120-127  | epoch                        | epoch                                       |
 ///
 /// The offset of a block is its first segment's distance from the next one expected. A first block without length is a
-/// segment that has arrived twice, whose offset has a sign.
+/// segment that has arrived twice, whose offset has a sign. A third block without length but with an offset is a new window.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u32,
@@ -196,7 +196,7 @@ impl Packet {
     /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
     #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
-        let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some();
+        let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() | ack.has_new_window;
         let body = [0, u64::from(ack.ece) << ECE];
         let body = if has_more { Self::with_blocks(body, *ack) } else { body };
         Self::new(label, size, hop, PacketKind::Ack, ack.next, body)
@@ -218,10 +218,11 @@ impl Packet {
         let offset = |i: usize| starts[i].wrapping_sub(ack.next);
         let is_told = |i: usize| lens[i] > 0 && offset(i) < 1 << OFFSET_BITS;
         let block = |i: usize| if (0..=i).all(is_told) { (offset(i), lens[i]) } else { (0, 0) };
+        let last = |i: usize| if is_told(i) { block(i) } else { (u32::from(ack.has_new_window), 0) };
         let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1));
         let blocks = match twice {
-            Some(seq) => [(seq.wrapping_sub(ack.next) & OFFSETS, 0), block(0), block(1)],
-            None => [block(0), block(1), block(2)],
+            Some(seq) => [(seq.wrapping_sub(ack.next) & OFFSETS, 0), block(0), last(1)],
+            None => [block(0), block(1), last(2)],
         };
         let [one, two, three] = blocks.map(|(offset, len)| u128::from(offset) | u128::from(len) << OFFSET_BITS);
         let second = second | 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
@@ -425,6 +426,7 @@ impl Packet {
             sack: Sack { starts, lens: blocks.map(|(_, len)| len) },
             dsack: has_twice.then_some(twice),
             is_resent: self.body[1] >> ECHOES_RESENT & 1 == 1,
+            has_new_window: third.0 > 0 && third.1 == 0,
             delay: if is_timed { delay } else { Span::ZERO },
             ce: if counts { (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32 } else { 0 },
             ..ack

@@ -126,8 +126,8 @@ impl LawHost {
         if !self.needs_feedback() {
             return self.law.on_ack(window, &facts);
         }
-        let Facts { marked, lost, sample, hole, sent, is_bare, .. } = self.last_facts;
-        self.law.on_ack(window, &Facts { marked, lost, sample, hole, sent, is_bare, ..facts });
+        let Facts { marked, lost, sample, hole, sent, is_predicted, .. } = self.last_facts;
+        self.law.on_ack(window, &Facts { marked, lost, sample, hole, sent, is_predicted, ..facts });
     }
 
     /// An ACK comes, of whose arrivals loss recovery does not tell. `hole`: the first segment

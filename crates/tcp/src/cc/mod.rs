@@ -111,8 +111,9 @@ pub struct Facts {
     pub sent: u32,
     /// Delivery rate and round-trip time, if the law asks for them and the ACK tells of an arrival.
     pub sample: Option<RateSample>,
-    /// It carries neither blocks of SACK nor an echo, as where nothing is lost or marked. Known as `hole` is.
-    pub is_bare: bool,
+    /// Linux predicts its header: it carries neither blocks of SACK nor an echo, and offers the window of the ACK before. Known as
+    /// `hole` is.
+    pub is_predicted: bool,
     /// Time of its arrival.
     pub now: Time,
     /// Time before which the pace allows no further segment, of a law that owns the window.

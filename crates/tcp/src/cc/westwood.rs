@@ -45,13 +45,14 @@ params! {
     /// ## Linux
     /// `flavour = "linux"`, which the profile `linux` sets, halves the window while recovery lasts, as Reno does, and sets
     /// window and threshold to rate*rtt_min when it ends: that may be more than the window was at the loss, and then comes as one
-    /// burst. It counts bytes of acknowledgements: one segment for a duplicate ACK, which a later ACK takes off again only if that
-    /// carries blocks of SACK, too. So the ACK that ends a recovery counts what its duplicate ACKs have counted once more, and the
-    /// rate after losses is too high. Rates are whole bytes in a tick of 1 ms, round-trip times whole ticks, rounded up.
+    /// burst. It counts bytes of acknowledgements: one segment for a duplicate ACK, which a later ACK takes off again only if its
+    /// header is not predicted: if it carries blocks of SACK, or offers another window than the ACK before. The ACK that ends a
+    /// recovery does the latter where what it fills up to takes enough of the receiver's memory. Else it counts what its duplicate
+    /// ACKs have counted once more, and the rate after losses is too high. Rates are whole bytes in a tick of 1 ms, round-trip
+    /// times whole ticks, rounded up.
     ///
     /// ## Departures
-    /// Linux sets the window to rate*rtt_min also at the end of a recovery that is undone; here the window is restored. Where the
-    /// receiver's window changes, Linux takes off duplicates at an ACK without blocks, too; here that window is constant.
+    /// Linux sets the window to rate*rtt_min also at the end of a recovery that is undone; here the window is restored.
     pub struct WestwoodParams {
         /// Least time over which a rate is taken.
         min_interval: Span = "50 ms" in "1 us" ..= "10 s", from "Linux, tcp_westwood.c (TCP_WESTWOOD_RTT_MIN)";
@@ -108,7 +109,7 @@ impl CongestionControl for Westwood {
         self.slow_start.on_feedback(window, ack);
         if let Some(linux) = &mut self.linux {
             let rtt = ack.rtt.or_else(|| ack.sample?.rtt);
-            return linux.on_ack(ack.hole, ack.is_bare, rtt, self.params.min_interval, ack.now);
+            return linux.on_ack(ack.hole, ack.is_predicted, rtt, self.params.min_interval, ack.now);
         }
         let Some(sample) = ack.sample else { return };
         let since = *self.since.get_or_insert(ack.now);
@@ -234,7 +235,7 @@ mod tests {
         for i in 1..=6u32 {
             let now = Time::ZERO + Span::from_millis(10 * u64::from(i));
             let rtt = Some(Span::from_millis(40));
-            westwood.on_feedback(&mut window, &Facts { hole: 2 * i, is_bare: true, rtt, now, ..Facts::default() });
+            westwood.on_feedback(&mut window, &Facts { hole: 2 * i, is_predicted: true, rtt, now, ..Facts::default() });
         }
         westwood
     }

@@ -37,7 +37,7 @@ impl BandwidthEstimate {
     }
 
     /// An ACK (`tcp_westwood_ack`), after which `una` is the first segment not acknowledged, and its round-trip time if it has one.
-    /// `is_fast`: it carries neither blocks nor an echo, so that Linux predicts its header, and takes nothing off.
+    /// `is_fast`: Linux predicts its header, and takes nothing off.
     pub fn on_ack(&mut self, una: u32, is_fast: bool, rtt: Option<Span>, min_interval: Span, now: Time) {
         if let Some(rtt) = rtt.filter(|rtt| *rtt > Span::ZERO) {
             self.rtt = rtt.0.div_ceil(TICK.0);

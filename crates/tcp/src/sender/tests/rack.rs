@@ -4,6 +4,8 @@
 #![allow(clippy::single_range_in_vec_init)] // lists of blocks, one or more
 
 use super::*;
+use crate::ack::Sack;
+use crate::cc::{CongestionControl, LawHost, Needs, Window};
 
 fn open() -> Bench {
     open_without("")
@@ -298,6 +300,40 @@ fn a_law_is_told_that_a_recovery_is_undone() {
     bench.now = ms(240);
     bench.on(Ack { next: 7, ce: 1, ..Ack::default() });
     assert!(bench.sender.cwnd() < 0.6 * before, "the first mark halves: {} of {before}", bench.sender.cwnd());
+}
+
+/// Keeps whether Linux predicts the header of the last ACK.
+#[derive(Clone, Debug)]
+struct Prediction(bool);
+
+impl CongestionControl for Prediction {
+    fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+    fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+        self.0 = ack.is_predicted;
+    }
+    fn variables(&self) -> Vec<(&'static str, f64)> {
+        vec![("is_predicted", f64::from(self.0))]
+    }
+}
+
+#[test]
+fn the_header_of_an_ack_is_predicted_if_nothing_in_it_is_new_but_what_it_acknowledges() {
+    let mut bench = open();
+    let needs = Needs { every_ack: true, ..Needs::NONE };
+    bench.sender.cc.law = AnyLaw::Other(Box::new(LawHost::new(Box::new(Prediction(false)), needs)));
+    let ack = |next| Ack { next, ..Ack::default() };
+    for (ack, expected) in [
+        (ack(2), 1.0),
+        (Ack { has_new_window: true, ..ack(3) }, 0.0),
+        (ack(4), 1.0),
+        (Ack { ece: true, ..ack(5) }, 0.0),
+        (Ack { sack: Sack::listing(&[6..7]), ..ack(5) }, 0.0),
+        (Ack { dsack: Some(2), ..ack(7) }, 0.0),
+        (ack(8), 1.0),
+    ] {
+        bench.on(ack);
+        assert_eq!(bench.sender.law_variables(), [("is_predicted", expected)], "{ack:?}");
+    }
 }
 
 #[test]

@@ -152,7 +152,7 @@ def test_a_page_names_the_extras_that_its_examples_need(page: Path) -> None:
     shown = "\n".join(block for language in ("console", "sh", "bash", "python") for block in blocks(page, language))
     text = page.read_text(encoding="utf-8")
     needed = [extra for extra, pattern in EXTRAS.items() if re.search(pattern, shown)]
-    said = [rf"\bextras?\b[^.]{{0,40}}`{extra}`|aqmlab\[[\w,]*{extra}" for extra in needed]
+    said = [rf"\bextras?\b[^.]{{0,40}}`{extra}`|aqmlab[^\s\[]*\[[\w,]*{extra}" for extra in needed]
     assert [extra for extra, saying in zip(needed, said, strict=True) if not re.search(saying, text)] == []
 
 

@@ -16,7 +16,7 @@ buffer = "1000 packets"
 count = 400
 rtt = "200 ms"
 start_spread = 1
-tcp = { initial_window = "1 packet" }
+tcp = { profile = "linux", initial_window = "1 packet" }
 """
 
 

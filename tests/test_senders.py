@@ -104,7 +104,7 @@ def test_laws_are_listed_and_shown() -> None:
 
 def test_a_misspelt_name_is_compared_with_schemes_laws_and_scenarios() -> None:
     for given, meant in [
-        ("nwereno", "reno"),
+        ("rneo", "reno"),
         ("ledbatt", "ledbat"),
         ("codle", "codel"),
         ("deployed/blk", "deployed/bulk"),

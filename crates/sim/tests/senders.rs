@@ -614,8 +614,10 @@ fn westwood_keeps_what_a_short_buffer_leaves_and_abe_what_a_short_queue_does() {
         measure(&link, &full("a", "40 ms", 1, keys)).0.utilisation
     };
     // 66 packets are under way: with 16 more, half of 82 leaves 41 of them, and the mean of 41 and 82 cut at 66 is 58.
-    let (reno, westwood) =
-        (utilisation("droptail", 16, "tcp = \"sack\""), utilisation("droptail", 16, "tcp = \"westwood\""));
+    let (reno, westwood) = (
+        utilisation("droptail", 16, "tcp = \"sack\""),
+        utilisation("droptail", 16, "tcp = \"westwood:flavour=paper\""),
+    );
     assert!(reno < 0.9 && westwood > 0.99, "{reno} and {westwood}");
     let abe = |law: &str| utilisation("codel", 400, &format!("ecn = true\ntcp = \"{law}\""));
     let (reno, abe) = (abe("sack"), abe("abe"));

@@ -90,7 +90,8 @@ def expand(patterns: Iterable[str], names: Sequence[str], link: str | None = Non
         if not fitting and set(pattern) & set("*?["):
             raise InputError("measure", f"{pattern}: fits no measure; known, for example: {', '.join(names[:5])}")
         if not fitting:
-            raise unknown("measure", "no measure", pattern, {*names, *(split(name)[1] for name in names)})
+            of_link = {f"link.{split(name)[1]}" for name in names if link is not None and name.startswith("links.")}
+            raise unknown("measure", "no measure", pattern, {*names, *of_link, *(split(name)[1] for name in names)})
         found.update(dict.fromkeys(fitting))
     return list(found)
 

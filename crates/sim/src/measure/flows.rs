@@ -32,7 +32,7 @@ pub fn flow_results(
     groups.iter().for_each(|group| all.merge(group.meter));
     let counters = groups.iter().fold(SenderCounters::default(), |sum, group| sum.plus(group.counters));
     let times: Vec<PathTimes> =
-        groups.iter().map(|group| PathTimes::of(&group.shares.iter().collect::<Vec<_>>(), group.meter)).collect();
+        groups.iter().map(|group| group.meter.path_times(&group.shares.iter().collect::<Vec<_>>())).collect();
     let of_all: Vec<&FlowShare> = groups.iter().flat_map(|group| &group.shares).collect();
     let results = scenario.flows.iter().zip(groups).enumerate().map(|(index, (spec, group))| {
         let call = spec.traffic.is_udp().then(|| CallResult::new(group.meter.sent, &group.meter.packet_delay));

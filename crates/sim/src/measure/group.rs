@@ -201,7 +201,7 @@ impl<'a> GroupFacts<'a> {
     /// `shares`: of each flow of the group.
     pub fn new(shares: &[&FlowShare], meter: &'a GroupMeter, counters: SenderCounters) -> Self {
         let compared = shares.iter().filter(|share| share.always_active);
-        let times = PathTimes::of(shares, meter);
+        let times = meter.path_times(shares);
         Self::with_fairness(compared.map(|share| share.goodput), shares, meter, counters, times)
     }
 
@@ -459,6 +459,17 @@ impl GroupMeter {
     pub fn tell_apart(&mut self, own: OwnPropagation) {
         let delays = self.packet_delay.histogram();
         self.round_trips.get_or_insert_with(|| Box::new(RoundTrips::after(delays, own)));
+    }
+
+    /// Round trips and delay variation of its packets, at the end of a run.
+    pub fn path_times(&self, shares: &[&FlowShare]) -> PathTimes {
+        match &self.round_trips {
+            Some(packets) => PathTimes::apart(packets),
+            None => {
+                let way_back = shares.first().map_or(0.0, |share| share.rtt.seconds() / 2.0);
+                PathTimes::alike(&self.packet_delay, way_back)
+            }
+        }
     }
 
     /// A packet that counts, source to destination; its flow adds `own` to its delay.

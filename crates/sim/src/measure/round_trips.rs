@@ -1,6 +1,5 @@
 //! Round trips of packets, and variation of their delay, where flows differ in propagation.
 
-use super::group::{FlowShare, GroupMeter};
 use super::histogram::Histogram;
 use super::spans::Spans;
 use aqmlab_core::Span;
@@ -108,17 +107,6 @@ pub struct PathTimes {
 }
 
 impl PathTimes {
-    /// Of a group of flows, at the end of a run.
-    pub fn of(shares: &[&FlowShare], meter: &GroupMeter) -> Self {
-        match &meter.round_trips {
-            Some(packets) => Self::apart(packets),
-            None => {
-                let way_back = shares.first().map_or(0.0, |share| share.rtt.seconds() / 2.0);
-                Self::alike(&meter.packet_delay, way_back)
-            }
-        }
-    }
-
     /// Of packets with these delays, of flows with the same way back, s.
     pub fn alike(delays: &Spans, way_back: f64) -> Self {
         let delays = delays.histogram();

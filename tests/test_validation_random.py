@@ -102,15 +102,19 @@ def held(source: str, checked: list[Checked]) -> None:
     assert not [fault for fault in faults if fault.split(":")[0] in names]
 
 
+def tried(path: Path) -> list[Row]:
+    return [row for row in both_engines.read(path) if row.is_tried]
+
+
 def test_some_scenarios_agree_with_their_rows() -> None:
-    held("random", list(random_scenarios.check(both_engines.read(random_scenarios.ROWS)[::SOME])))
-    held("reported", list(reported.check(both_engines.read(reported.ROWS)[::SOME])))
+    held("random", list(random_scenarios.check(tried(random_scenarios.ROWS)[::SOME])))
+    held("reported", list(reported.check(tried(reported.ROWS)[::SOME])))
 
 
 @pytest.mark.nightly
 def test_all_scenarios_agree_with_their_rows() -> None:
-    held("random", list(random_scenarios.check(both_engines.read(random_scenarios.ROWS))))
-    held("reported", list(reported.check(both_engines.read(reported.ROWS))))
+    held("random", list(random_scenarios.check(tried(random_scenarios.ROWS))))
+    held("reported", list(reported.check(tried(reported.ROWS))))
 
 
 def test_every_stored_scenario_was_tried_under_five_seeds() -> None:

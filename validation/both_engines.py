@@ -169,6 +169,11 @@ def store(path: Path, rows: Sequence[Row], seeds: Sequence[int], names: Sequence
     return kept
 
 
+def left(checked: Sequence[Checked], listed: int) -> str:
+    """Return a sentence on the scenarios that have no row yet, if there are some."""
+    return f" {listed - len(checked)} more have no row yet." if listed > len(checked) else ""
+
+
 def differing(checked: Sequence[Checked]) -> dict[str, list[str]]:
     """Return the cells that do not agree, by scenario."""
     return {each.row.id: each.differing for each in checked if each.differing}

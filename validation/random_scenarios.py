@@ -130,10 +130,11 @@ not agree.
 """
 
 
-def page(checked: Sequence[Checked]) -> str:
-    """Return the validation page."""
+def page(checked: Sequence[Checked], listed: int) -> str:
+    """Return the validation page; some of those that are listed may have no row yet."""
     agree = sum(not each.differing for each in checked)
-    parts = [f"{HEAD}**{agree} of {len(checked)} scenarios agree in every measure ({agree / len(checked):.1%}).**", ""]
+    share = f"**{agree} of {len(checked)} scenarios agree in every measure ({agree / len(checked):.1%}).**"
+    parts = [f"{HEAD}{share}{both_engines.left(checked, listed)}", ""]
     for title, groups in by_group(checked).items():
         parts += [f"| {title} | scenarios | agree | |", "|---|---|---|---|"]
         parts += [row_of_group(name, groups[name]) for name in sorted(groups)] + [""]
@@ -200,7 +201,7 @@ def main() -> None:
     rows += [row for row in drawn(*asked.add or (0, 0)) if row.id not in known]
     rows = both_engines.store(ROWS, rows, SEEDS, MEASURES)
     checked = list(check([row for row in rows if row.is_tried]))
-    PAGE.write_text(page(checked), encoding="utf-8")
+    PAGE.write_text(page(checked, len(rows)), encoding="utf-8")
     agree = sum(not each.differing for each in checked)
     print(f"{agree} of {len(checked)} random scenarios agree with Linux in every measure; see docs/{PAGE.name}")
     sys.exit("\n".join(exceptions.faults("random", both_engines.differing(checked))) or 0)

@@ -38,10 +38,11 @@ def check(rows: Sequence[Row]) -> Iterator[Checked]:
     return both_engines.check(rows, SEEDS, TOLERANCES, SHARING)
 
 
-def page(checked: Sequence[Checked]) -> str:
-    """Return the validation page."""
+def page(checked: Sequence[Checked], listed: int) -> str:
+    """Return the validation page; some of those that are listed may have no row yet."""
     agree = sum(not each.differing for each in checked)
-    parts = [f"{HEAD}**{agree} of {len(checked)} scenarios agree ({agree / len(checked):.0%}).**", ""]
+    share = f"**{agree} of {len(checked)} scenarios agree ({agree / len(checked):.0%}).**"
+    parts = [f"{HEAD}{share}{both_engines.left(checked, listed)}", ""]
     parts += ["Linux / simulator; a measure that does not agree is bold. Goodput in Mbit/s, delay in ms.", ""]
     parts += ["| scenario | goodput of each group | mean queueing delay of each link |", "|---|---|---|"]
     parts += [row_of(each) for each in checked]
@@ -72,7 +73,7 @@ def main() -> None:
     """Measure what is missing and write the page."""
     rows = both_engines.store(ROWS, both_engines.read(ROWS), SEEDS, [name for name in TOLERANCES if name != "goodput"])
     checked = list(check([row for row in rows if row.is_tried]))
-    PAGE.write_text(page(checked), encoding="utf-8")
+    PAGE.write_text(page(checked, len(rows)), encoding="utf-8")
     agree = sum(not each.differing for each in checked)
     print(f"{agree} of {len(checked)} reported scenarios agree with Linux; see docs/{PAGE.name}")
     sys.exit("\n".join(exceptions.faults("reported", both_engines.differing(checked))) or 0)

@@ -23,7 +23,7 @@ params! {
     /// ```
     ///
     /// ## Readings
-    /// RED is that of Linux (`red:flavour=linux`), but counts packets, which has it from the paper of 1993: no gentle line, gaps between drops
+    /// RED is that of Linux (`red:flavour=linux`) and of the paper of 1993, but counts packets: no gentle line, gaps between drops
     /// uniform on [1, 1/p_b], every packet dropped above max_th, the first included. A match is not an early drop and leaves
     /// RED's count as it is. Lengths are cut to whole packets, as Linux shifts fractions out: avg += weight*(q - floor(avg)),
     /// which so lies up to a packet above the queue, and p_b grows with floor(avg - min_th). Linux draws up to three times

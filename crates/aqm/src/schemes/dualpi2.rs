@@ -61,8 +61,7 @@ params! {
     /// ```
     ///
     /// Linux's counter of marks (`ecn_mark`) counts a packet twice that both the draw and the step mark; here a packet counts once. Where
-    /// a flow of ECT(1) at twice the rate fills L, Linux counts 2.0 marks for each packet that leaves, and here it is 1.0. As many
-    /// packets are marked.
+    /// a flow of ECT(1) at twice the rate fills L, Linux counts 2.0 marks for each packet that leaves, and here it is 1.0.
     ///
     /// L takes ECT(1) and CE only, whatever the DSCP. C is owed its share of each L4S packet sent while both wait. Dropped packets do not count, and what is owed stays
     /// while one queue is empty. When both are empty it starts at mtu*(2*classic_weight - 1): L goes first.

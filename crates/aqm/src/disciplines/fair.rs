@@ -90,8 +90,8 @@ pub struct Fair<A, P> {
     round_robin: RoundRobin,
     /// Queues with more than a quantum to send.
     bulk: u32,
-    /// Memory that what waits takes in Linux, bytes.
-    memory: u64,
+    /// Memory that what waits takes in Linux, bytes, if the buffer counts that, as CAKE's does.
+    memory: Option<u64>,
     layer: LinkLayer,
     /// Bytes on the link of dropped packets not fetched yet, if drops count as sent, as in CAKE's ingress mode.
     dropped: Option<Vec<u32>>,
@@ -129,7 +129,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             decaying: VecDeque::new(),
             round_robin: RoundRobin::Rfc8290,
             bulk: 0,
-            memory: 0,
+            memory: None,
             layer: LinkLayer::PLAIN,
             dropped: None,
             shelf: Shelf::new(view, limit, ecn),
@@ -223,9 +223,14 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         self.shelf.view.bytes
     }
 
-    /// Memory that what waits takes in Linux.
+    /// Counts the memory that packets take from now on, before the first one.
+    pub(super) fn count_memory(&mut self) {
+        self.memory = Some(0);
+    }
+
+    /// Memory that what waits takes in Linux, bytes; 0 unless that is counted.
     pub(super) fn memory(&self) -> u64 {
-        self.memory
+        self.memory.unwrap_or(0)
     }
 
     /// Bytes of the queue with most of them, and its bucket. Only listed queues hold packets.

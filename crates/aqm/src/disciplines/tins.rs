@@ -104,6 +104,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
             let mut queues = queues.with_round_robin(RoundRobin::Cake);
             queues.set_link_layer(layer);
             queues.count_drops(policy.counts_drops());
+            queues.count_memory();
             Tin { queues, rate, next_at: Time::ZERO, last: (0, Span::ZERO), weight: weight as i64, credit: 0 }
         };
         let rates = policy.tin_rates(shared(&policy, shaper, &view));

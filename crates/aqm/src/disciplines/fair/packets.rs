@@ -70,7 +70,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
                 return false;
             };
             queue.lose(packet.size(), &mut shelf.view);
-            *memory -= u64::from(truesize(packet.size()));
+            release(memory, packet.size());
             shelf.drop(MATCH, &packet, since);
             true
         })
@@ -81,7 +81,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     pub(super) fn join(&mut self, index: u32, packet: P, since: Time) {
         let queue = &mut self.queues[index as usize];
         queue.gain(packet.size(), &mut self.shelf.view);
-        self.memory += u64::from(truesize(packet.size()));
+        if let Some(memory) = &mut self.memory {
+            *memory += u64::from(truesize(packet.size()));
+        }
         if self.draws {
             self.flows[index as usize].joins(packet.flow());
         }
@@ -96,7 +98,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let slot = self.store.unlink(&mut queue.line)?;
         let size = self.store.at(slot).0.size();
         queue.lose(size, &mut self.shelf.view);
-        self.memory -= u64::from(truesize(size));
+        release(&mut self.memory, size);
         if self.draws {
             self.flows[index as usize].leaves(0);
         }
@@ -145,5 +147,13 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             self.shelf.drop(OVERFLOW, packet, since);
             self.throw_away(&head);
         }
+    }
+}
+
+/// A packet of this size waits no longer.
+#[inline(always)]
+fn release(memory: &mut Option<u64>, size: u32) {
+    if let Some(memory) = memory {
+        *memory -= u64::from(truesize(size));
     }
 }

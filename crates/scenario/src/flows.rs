@@ -101,7 +101,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         flow.refuse("path", format!("crosses {hops} links there and back; at most {MAX_HOPS}"));
     }
     flow.finish();
-    let Tcp { profile, is_of_default, variant, params, control } = tcp?;
+    let Tcp { profile, lacks_profile, variant, params, control } = tcp?;
     let (branches, mut path, mut ack_path) = (branches?, path?, ack_path?);
     if plan.is_some() || stations.is_some() {
         let first = branches.first()?; // a plan may have no line at all
@@ -139,7 +139,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         rtt_notification,
         phases,
         profile,
-        is_of_default_profile: is_of_default,
+        lacks_profile,
         variant,
         tcp: params,
         control,

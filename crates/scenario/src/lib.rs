@@ -236,7 +236,7 @@ pub struct FlowSpec {
     /// TCP profile.
     pub profile: Profile,
     /// The scenario sets constants of TCP and leaves their profile to the default.
-    pub is_of_default_profile: bool,
+    pub lacks_profile: bool,
     /// Loss recovery.
     pub variant: TcpVariant,
     /// TCP constants.
@@ -367,7 +367,7 @@ impl Scenario {
     /// For whoever wrote the scenario for version 0.1, in which the default profile was another; `None` if no group of flows sets
     /// constants of TCP and leaves the profile that they belong to to the default.
     pub fn profile_notice(&self) -> Option<String> {
-        let groups = self.flows.iter().filter(|flows| flows.is_of_default_profile);
+        let groups = self.flows.iter().filter(|flows| flows.lacks_profile);
         let groups: Vec<String> = groups.map(|flows| format!("flows.{}", flows.name)).collect();
         (!groups.is_empty()).then(|| {
             let (groups, name) = (groups.join(", "), &self.name);

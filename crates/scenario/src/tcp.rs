@@ -13,7 +13,7 @@ const CONTROL: &str = "congestion_control";
 pub struct Tcp {
     pub profile: Profile,
     /// Constants are set, and neither a profile is named nor a loss recovery that only one profile has.
-    pub is_of_default: bool,
+    pub lacks_profile: bool,
     pub variant: TcpVariant,
     pub params: TcpParams,
     pub control: LawChoice,
@@ -23,7 +23,7 @@ impl Tcp {
     /// No TCP: of flows over UDP.
     pub fn none() -> Self {
         let (profile, variant) = (Profile::Rfc, TcpVariant::Reno);
-        Self { profile, is_of_default: false, variant, params: TcpParams::defaults(), control: LawChoice::default() }
+        Self { profile, lacks_profile: false, variant, params: TcpParams::defaults(), control: LawChoice::default() }
     }
 }
 
@@ -113,7 +113,7 @@ fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
         .map(|(name, value)| (name, scalar(value).unwrap_or_else(|| kind(value).to_string())))
         .collect();
     tcp.finish();
-    let is_of_default = !is_named && !own.is_empty();
+    let lacks_profile = !is_named && !own.is_empty();
     let mut params = TcpParams::defaults();
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
@@ -133,7 +133,7 @@ fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
         let reason = format!("\"true\" needs a law that learns of each mark, and \"{name}\" does not; expected false");
         TableReader::new(table, path, flow.found()).refuse("ect_on_syn", reason);
     }
-    Some(Tcp { profile, is_of_default, variant, params, control })
+    Some(Tcp { profile, lacks_profile, variant, params, control })
 }
 
 /// `congestion_control = "cubic:beta=0.8"`; Reno's if it says nothing, or something wrong.

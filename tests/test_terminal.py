@@ -153,9 +153,9 @@ def test_off_a_terminal_a_long_work_says_now_and_then_how_far_it_is(
 ) -> None:
     clock = iter([0.0, 1.0, 11.0, 12.0, 25.0, 40.0])
     monkeypatch.setattr(lines.time, "monotonic", lambda: next(clock))
-    told = lines.Lines("Comparing")
+    progress = lines.ProgressLines("Comparing")
     for done in (1, 20, 30, 50, 100):
-        told(done, 100)
+        progress(done, 100)
     assert capsys.readouterr().err.splitlines() == [
         "Comparing: 20 % done, about 44 s left",
         "Comparing: 50 % done, about 25 s left",

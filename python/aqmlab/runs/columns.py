@@ -136,13 +136,14 @@ def decode(path: Path, wanted: Sequence[str], again: str = "--resume") -> "pa.Ta
         with path.open("rb") as file:
             # Alone, because threads that still read when one has met the damage abort the program at its end.
             found = parquet.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
+            names = found.column_names
     except FileNotFoundError:
         raise
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last by a damaged name of a column
         why = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
         raise StoreError(
             f"{path}: cannot be read ({why}); delete it and go on with {again}: only its runs are done again"
         ) from error
-    if missing := [name for name in wanted if name not in found.column_names]:
+    if missing := [name for name in wanted if name not in names]:
         raise StoreError(f"{path}: is not a file of a sweep (it has no column {missing[0]}); move it elsewhere")
     return found

@@ -270,16 +270,16 @@ def test_hosts_are_ours_in_both_directions() -> None:
 @pytest.mark.parametrize(
     ("layer", "cake", "htb", "up"),
     [
-        ("pppoe-ptm", "overhead 30 ptm", "overhead 16 mpu 0 linklayer ethernet", "9353kbit"),  # 9500 * 64/65
-        ("bridged-ptm", "overhead 22 ptm", "overhead 8 mpu 0 linklayer ethernet", "9353kbit"),
-        ("pppoe-vcmux", "overhead 32 atm", "overhead 18 mpu 0 linklayer atm", "9500kbit"),
-        ("pppoa-vcmux", "overhead 10 atm", "overhead 0 mpu 0 linklayer atm", "9500kbit"),  # 10 less 14 is refused
+        ("pppoe-ptm", "overhead 30 ptm", "overhead 16 linklayer ethernet", "9353kbit"),  # 9500 * 64/65
+        ("bridged-ptm", "overhead 22 ptm", "overhead 8 linklayer ethernet", "9353kbit"),
+        ("pppoe-vcmux", "overhead 32 atm", "overhead 18 linklayer atm", "9500kbit"),
+        ("pppoa-vcmux", "overhead 10 atm", "overhead -4 linklayer atm", "9500kbit"),
         ("docsis", "overhead 18 mpu 64 noatm", "overhead 4 mpu 64 linklayer ethernet", "9500kbit"),
         ("ethernet", "overhead 38 mpu 84 noatm", "overhead 24 mpu 84 linklayer ethernet", "9500kbit"),
     ],
 )
 def test_the_link_layer_is_in_the_link_the_shaper_and_the_commands(layer: str, cake: str, htb: str, up: str) -> None:
-    """CAKE's overhead counts from the IP packet, that of HTB from the Ethernet frame of 14 B more."""
+    """CAKE's overhead counts from the IP packet, a size table from the Ethernet frame of 14 B more."""
     [scenario, *_] = conditions(LineSpec(down=50e6, up=10e6, link_layer=layer))
     overhead, mpu, framing = LAYERS[layer]
     for link in scenario.resolved()["links"]:
@@ -291,10 +291,10 @@ def test_the_link_layer_is_in_the_link_the_shaper_and_the_commands(layer: str, c
         assert f" bandwidth {rate} " in line
         assert line.endswith(cake)
         assert " raw " not in line
-    shaper = linux("fq-codel", scenario, "eth0").commands[1]
+    root, shaper, queue = linux("fq-codel", scenario, "eth0").commands[:3]
+    assert root == f"tc qdisc replace dev eth0 root handle 1: stab {htb} htb default 1"
     assert f"htb rate {up} ceil {up} " in shaper
-    assert shaper.endswith(htb)
-    assert "fq_codel" in linux("fq-codel", scenario, "eth0").commands[2]
+    assert "fq_codel" in queue
     for scheme in ("cake", "fq-codel"):
         [note] = [each for each in linux(scheme, scenario, "eth0").notes if each.startswith("link layer")]
         assert layer in note
@@ -308,7 +308,7 @@ def test_a_link_layer_of_sqm() -> None:
     by_htb = openwrt("fq-codel", scenario, "wan").commands
     for setting in ("upload='9353'", "overhead='16'", "tcMPU='0'", "linklayer='ethernet'"):
         assert f"uci set sqm.wan.{setting}" in by_htb
-    assert "uci set sqm.wan.linklayer_adaptation_mechanism='htb_private'" in by_htb
+    assert "uci set sqm.wan.linklayer_adaptation_mechanism='tc_stab'" in by_htb
     assert by_htb.index("uci set sqm.wan.overhead='16'") < by_htb.index("uci commit sqm")
 
 
@@ -378,12 +378,17 @@ def test_the_tree_of_an_isp_is_what_a_shell_makes_of_it() -> None:
     assert all("bandwidth" not in line for line in made["lan"])
     assert any("1.2 times the link down" in note for note in typed.notes)
     [layered, *_] = conditions(LineSpec(down=100e6, up=20e6, link_layer="ethernet"))
-    [own] = [
-        line
-        for line in isp.writer(isp.Subscribers(9, 100e6, 20e6, 1e9), "wan")("fq-codel", layered, "lan").commands
-        if "dev lan parent 1:1 " in line
-    ]
-    assert own.endswith("overhead 24 mpu 84 linklayer ethernet")
+    of = isp.Subscribers(9, 100e6, 20e6, 1e9)
+    assert (
+        isp.writer(of, "wan")("fq-codel", layered, "lan")
+        .commands[0]
+        .endswith("root handle 1: stab overhead 24 mpu 84 linklayer ethernet htb")
+    )
+    [leaf] = [line for line in isp.writer(of, "wan")("cake", layered, "lan").commands if "lan parent 1:$n" in line]
+    assert "overhead" not in leaf  # the table counts it already
+    [ptm, *_] = conditions(LineSpec(down=65e6, up=13e6, link_layer="pppoe-ptm"))
+    plan = isp.writer(isp.Subscribers(9, 65e6, 13e6, 1e9), "wan")("cake", ptm, "lan").commands
+    assert any(" htb rate 64mbit ceil 64mbit " in line for line in plan)
 
 
 def test_an_isp_as_a_user_asks(aqmlab: Aqmlab) -> None:

@@ -372,3 +372,26 @@ def test_a_layer_is_written_as_it_is_read() -> None:
     assert any(note.startswith("framing: htb counts no PTM") for note in ptm.notes)
     [cake] = tc.write(tc.Setting("cake", tc.Link(1e7, layer=tc.Layer(16, 0, "ptm")), True)).commands
     assert " overhead 30 ptm" in cake  # CAKE counts from the IP packet
+
+
+TWO = """tc qdisc add dev eth0 root handle 1: htb default 20
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 6mbit
+tc qdisc add dev eth0 parent 1:10 handle 10: fq_codel
+tc qdisc add dev eth0 parent 1:20 handle 20: pie
+"""
+
+
+def test_what_is_deleted_is_gone_with_what_is_below() -> None:
+    [left] = tc.read_tree(f"{TWO}tc class del dev eth0 classid 1:10").classes
+    assert (left["rate"], str(left["aqm"]).partition(":")[0]) == ("6 Mbit/s", "pie")
+    assert tc.read_tree(f"{TWO}tc class del dev eth0 parent 1:1 classid 1:10").classes == [left]
+    kept = tc.read_tree(f"{TWO}tc qdisc del dev eth0 parent 1:20").classes
+    assert [str(each["aqm"]).partition(":")[0] for each in kept] == ["fq-codel", "droptail"]
+    with pytest.raises(InputError, match="classid: 1:1: has classes below it"):
+        tc.read_tree(f"{TWO}tc class del dev eth0 classid 1:1")
+    again = tc.read(f"{TWO}tc qdisc del dev eth0 root\ntc qdisc add dev eth0 root pie")
+    assert again.setting.scheme.startswith("pie")
+    other = tc.read(f"{TWO}tc qdisc replace dev eth0 root cake bandwidth 9mbit")  # takes the classes away
+    assert other.setting.scheme.startswith("cake")

@@ -107,15 +107,8 @@ def _of_link(scheme: str, scenario: Scenario, name: str, dev: str, shape: float 
 
     CAKE or the shaper counts what packets take on the wire of the link.
     """
-    layer = LinkLayer.of(scenario, name)
-    spec = layer.scheme(scheme) if layer else scheme
     link = at_link(scenario, name, shape)
-    if layer and link.rate and not _is_cake(spec):
-        link = replace(link, rate=_whole(layer.share * link.rate))
-    lines = tc.write(tc.Setting(spec, link, shape is not None, dev, incoming=name == INCOMING))
-    if layer is None:
-        return lines
-    return replace(lines, commands=tuple(layer.counted(line) for line in lines.commands))
+    return tc.write(tc.Setting(scheme, link, shape is not None, dev, incoming=name == INCOMING))
 
 
 def _is_cake(scheme: str) -> bool:
@@ -130,10 +123,9 @@ def _autorate(scenario: Scenario, dev: str) -> tuple[str, ...]:
     def shaper(name: str, rate: float) -> tuple[str, ...]:
         incoming = name == INCOMING
         at = ifb(dev) if incoming else dev
-        link, layer = replace(at_link(scenario, name, None), rate=_whole(rate)), LinkLayer.of(scenario, name)
-        spec = layer.scheme("cake") if layer else "cake"
+        link = replace(at_link(scenario, name, SHAPE), rate=_whole(rate))
         redirect = tuple(line.format(ifb=at, dev=dev) for line in REDIRECT) if incoming else ()
-        return (*redirect, *tc.write(tc.Setting(spec, link, True, at, incoming=incoming)).commands)
+        return (*redirect, *tc.write(tc.Setting("cake", link, True, at, incoming=incoming)).commands)
 
     return autorate.lines(scenario, ifb(dev), dev, shaper)
 
@@ -245,22 +237,17 @@ def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> 
             replace(link, rate=_whole(autorate.usual(scenario, name)))
             for name, link in ((OUTGOING, up), (INCOMING, down))
         )
-    layer = LinkLayer.of(scenario, OUTGOING)
-    by_htb = layer if layer and not _is_cake(scheme) else None
-    if by_htb:
-        up, down = (replace(link, rate=_whole(by_htb.share * (link.rate or 0))) for link in (up, down))
     try:
-        lines = sqm(tc.Setting(layer.scheme(scheme) if layer else scheme, up, True, dev), down)
+        lines = sqm(tc.Setting(scheme, up, True, dev), down)
     except InputError as error:
         return Typed(why_not=str(error))
-    commands = by_htb.counted_by_sqm(lines.commands) if by_htb else lines.commands
     of_rates = f"{VARIES.format(links=' and '.join(varying))}: SQM begins with these rates" if varying else None
     notes = (
         *lines.notes,
         of_rates or _of_rates(scheme, scenario, shape, dev)[0],
         *_of_link_layer(scheme, scenario),
     )
-    return Typed(commands, notes, autorate=autorate.lines(scenario, ifb(dev), dev) if varying else ())
+    return Typed(lines.commands, notes, autorate=autorate.lines(scenario, ifb(dev), dev) if varying else ())
 
 
 def writer(*, for_openwrt: bool, shape: float) -> Writer:
@@ -269,9 +256,12 @@ def writer(*, for_openwrt: bool, shape: float) -> Writer:
 
 
 def at_link(scenario: Scenario, name: str, shape: float | None) -> tc.Link:
-    """Return what tc is told of a link: `shape` of its rate, in whole kbit/s if it is that much, or no rate."""
-    link = scenario.link(name)
-    return tc.Link(_whole(shape * link.rate) if shape else None, buffer_of(link), link.ecn)
+    """Return a link as tc describes it: no rate, or `shape` of its rate in whole kbit/s, counted by its link layer."""
+    link, layer = scenario.link(name), LinkLayer.of(scenario, name)
+    found = tc.Link(None, buffer_of(link), link.ecn)
+    if shape is None:
+        return found
+    return replace(found, rate=_whole(shape * link.rate), layer=layer.of_tc if layer else found.layer)
 
 
 def buffer_of(link: _core.Link) -> str:

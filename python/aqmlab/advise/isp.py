@@ -7,13 +7,12 @@ from functools import partial
 from aqmlab import tc
 from aqmlab._core import Scenario
 from aqmlab.advise.commands import Typed, Writer, at_link, of_processor
-from aqmlab.advise.layers import LinkLayer
 from aqmlab.advise.scenarios import INCOMING, OUTGOING
 from aqmlab.catalogue import halves
 from aqmlab.problems import InputError
 from aqmlab.quantities import read, written
 from aqmlab.tc import numbers
-from aqmlab.tc.syntax import qdisc_lines
+from aqmlab.tc.syntax import qdisc_lines, stab
 
 FIRST = 0x10
 """The minor number of the first subscriber's class, which is the major number of its queue."""
@@ -110,17 +109,17 @@ def _trees(scheme: str, scenario: Scenario, dev: str, *, of: Subscribers, dev_up
 
 def _tree(scheme: str, scenario: Scenario, link: str, dev: str, rate: float, of: Subscribers) -> tc.Lines:
     """Return the tree of an interface: the link is class 1:1, below it a class and a queue for each subscriber."""
-    layer = LinkLayer.of(scenario, link)
-    ceil, own, whole = (numbers.write(value, "rate", "rate") for value in (rate, of.own(rate), of.rate))
-    at = at_link(scenario, link, None)
-    shaped = at if halves(scheme)[0] == "cake" else replace(at, rate=rate)  # CAKE would shape, too
-    setting = tc.Setting(layer.scheme(scheme) if layer else scheme, shaped, dev=dev, incoming=link == INCOMING)
+    line, at = at_link(scenario, link, 1.0), at_link(scenario, link, None)
+    rates = (replace(line, rate=value).shaped for value in (rate, of.own(rate), of.rate))
+    ceil, own, whole = (numbers.write(value, "rate", "rate") for value in rates)
+    queue = at if halves(scheme)[0] == "cake" else replace(at, rate=rate)  # CAKE would shape, too
+    setting = tc.Setting(scheme, queue, dev=dev, incoming=link == INCOMING)
     leaf = qdisc_lines(setting, f"parent 1:{NUMBER} handle {NUMBER}:")
-    commands = [
+    trunk, subscriber = (
         f"tc class replace dev {dev} parent 1: classid 1:1 htb rate {whole} ceil {whole} quantum {at.packet}",
         f"tc class replace dev {dev} parent 1:1 classid 1:{NUMBER} htb rate {own} ceil {ceil} quantum {at.packet}",
-    ]
-    trunk, subscriber = (layer.counted(command) if layer else command for command in commands)
+    )
     loop = f"for i in $(seq {of.count}); do n=$(printf %x $(({FIRST - 1} + i)))"
     body = [f"  {command}" for command in (subscriber, *leaf.commands)]
-    return tc.Lines((f"tc qdisc replace dev {dev} root handle 1: htb", trunk, loop, *body, "done"), leaf.notes)
+    root = " ".join(filter(None, (f"tc qdisc replace dev {dev} root handle 1:", stab(line.layer), "htb")))
+    return tc.Lines((root, trunk, loop, *body, "done"), leaf.notes)

@@ -1,19 +1,16 @@
 """Link layers by CAKE's keywords: bytes of a packet on the wire, in a simulated link and in a shaper's commands."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aqmlab import tc
 from aqmlab._core import Scenario
-from aqmlab.catalogue import halves
 from aqmlab.names import unknown
 from aqmlab.quantities import quantity
+from aqmlab.tc.link import PTM_SHARE
 from aqmlab.tc.qdiscs import LAYERS
 
 ETHERNET = 14
 """Bytes of the Ethernet header, which sizes of packets contain in Linux, and here with tcp = "linux"."""
-
-PTM = 64 / 65
-"""The share of a wire's rate that PTM leaves: a byte in 65 is its own (IEEE 802.3, 61.3)."""
 
 KEYWORDS = tuple(name for name in LAYERS if name != "ether-vlan")
 """The keywords that describe a whole link; a VLAN tag only adds to one."""
@@ -68,53 +65,21 @@ class LinkLayer:
         values = {"overhead": f"{self.overhead}B", "mpu": f"{self.mpu}B", "framing": self.framing}
         return {name: value for name, value in values.items() if value not in ("0B", "none")}
 
-    def scheme(self, spec: str) -> str:
-        """Return a scheme that counts it, if it is CAKE and has no overhead of its own."""
-        name, given = halves(spec)
-        if name not in ("cake", "cake-mq") or "overhead=" in given:
-            return spec
-        added = ",".join(f"{key}={value}" for key, value in self.of_cake().items())
-        return f"{name}:{given},{added}" if given else f"{name}:{added}"
+    @property
+    def of_tc(self) -> tc.Layer:
+        """The link layer as lines of tc count it."""
+        return tc.Layer(self.on_frame, self.mpu, self.framing)
 
     @property
     def share(self) -> float:
         """The share of its rate that is left to HTB, which knows cells of ATM but not PTM."""
-        return PTM if self.framing == "ptm" else 1.0
-
-    def counted(self, command: str) -> str:
-        """Return a command of tc with the options that count it, if it makes a class of HTB.
-
-        HTB refuses a negative overhead; it then counts none.
-        """
-        if " htb rate " not in command:
-            return command
-        layer = "atm" if self.framing == "atm" else "ethernet"
-        return f"{command} overhead {max(0, self.on_frame)} mpu {self.mpu} linklayer {layer}"
-
-    def counted_by_sqm(self, commands: Sequence[str]) -> tuple[str, ...]:
-        """Return settings of SQM, whose shaper is HTB, with those that count it."""
-        options = {
-            "linklayer": "atm" if self.framing == "atm" else "ethernet",
-            "linklayer_advanced": "1",
-            "linklayer_adaptation_mechanism": "htb_private",  # options of the class, as in `counted`
-            "overhead": str(max(0, self.on_frame)),
-            "tcMPU": str(self.mpu),
-        }
-        found: list[str] = []
-        for command in commands:
-            setting, is_layer, _ = command.partition("linklayer='none'")
-            found += [f"{setting}{name}='{value}'" for name, value in options.items()] if is_layer else [command]
-        return tuple(found)
+        return PTM_SHARE if self.framing == "ptm" else 1.0
 
     def note(self, *, htb: bool) -> str:
         """Say what is counted, by HTB or by CAKE."""
         if not htb:
             return f"link layer: {self.text}"
-        counted = (
-            f"HTB's overhead is {max(0, self.on_frame)} B, as it counts from the Ethernet frame of {ETHERNET} B more"
-        )
+        counted = f"HTB counts {self.on_frame} B more than the Ethernet frame, by a size table"
         if self.framing == "ptm":
             counted += ", and its rate is 64/65, as it does not know PTM"
-        if self.on_frame < 0:
-            counted += f"; {-self.on_frame} B too many a packet, as it takes no negative one"
         return f"link layer: {self.text}; {counted}"

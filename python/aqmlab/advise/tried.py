@@ -152,7 +152,7 @@ def _counted(condition: Scenario, link: str, at: str) -> dict[str, str]:
     if layer is None:
         return {}
     framing = "none" if layer.framing == "ptm" else layer.framing
-    return LinkLayer(max(ETHERNET, layer.overhead), layer.mpu, framing).of_link(at)
+    return replace(layer, framing=framing).of_link(at)
 
 
 def _of_line(condition: Scenario) -> Iterator[tuple[str, str]]:

@@ -62,6 +62,14 @@ class Command:
         where = self.place.get("classid", "") if self.what == "class" else self.place.get("parent", ROOT)
         return self.what, self.place.get("dev", ""), where
 
+    def is_below(self, other: "Command") -> bool:
+        """Return whether it hangs from a class, or from a discipline by its number."""
+        parent = self.place.get("parent", ROOT)
+        if other.what == "class":
+            return parent == other.place.get("classid")
+        number = other.place.get("handle", ROOT)
+        return self is not other and f"{parent.partition(':')[0]}:" == number
+
 
 @dataclass
 class Listing:
@@ -92,15 +100,20 @@ class Listing:
                 "tc", f"{dev} {at} has {old.kind}, which cannot be changed to {command.kind}; write replace"
             )
         else:
-            self.delete(command.place)
+            self.delete(command)
             self.commands.append(command)
 
-    def delete(self, place: Mapping[str, str]) -> None:
-        """Take away what is at a place, and what is below the root with it."""
-        dev, parent = place.get("dev", ""), place.get("parent", ROOT)
-        gone = [each for each in self.commands if each.place.get("dev", "") == dev and not each.is_shown]
-        if parent != ROOT:
-            gone = [each for each in gone if each.at == ("qdisc", dev, parent)]
+    def delete(self, command: Command) -> None:
+        """Take away what is at the place of a command, and what is below it. InputError for a class with classes."""
+        there = [each for each in self.commands if each.place.get("dev", "") == command.at[1] and not each.is_shown]
+        gone = (
+            there if command.at == ("qdisc", command.at[1], ROOT) else [each for each in there if each.at == command.at]
+        )
+        for each in gone:  # grows by what is below
+            below = [other for other in there if other not in gone and other.is_below(each)]
+            if command.what == each.what == "class" and any(other.what == "class" for other in below):
+                raise InputError("classid", f"{each.at[2]}: has classes below it, and Linux deletes none that has")
+            gone += below
         self.commands = [each for each in self.commands if each not in gone]
 
 
@@ -180,7 +193,7 @@ def _read(found: Listing, operator: str, words: list[str]) -> bool:
     command = _typed(what, str(verb), given[2:])
     if verb == "delete":
         found.skip(words, " (what was there before is gone)")
-        found.delete(command.place)
+        found.delete(command)
     elif command.kind in ("ingress", "clsact"):
         found.skip(words, " (it holds no packets)")
     elif not command.kind:

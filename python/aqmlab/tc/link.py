@@ -28,6 +28,8 @@ class Layer:
         return {key: value for key, value in keys.items() if value not in ("0 B", "none")}
 
 
+PTM_SHARE = 64 / 65
+"""The share of a rate that PTM leaves: a byte in 65 is its own (IEEE 802.3, 61.3)."""
 PLAIN = Layer()
 """A link that carries packets as they are."""
 
@@ -46,6 +48,14 @@ class Link:
     packet: int = 1514
     layer: Layer = PLAIN
     frame: int | None = None
+
+    @property
+    def shaped(self) -> float:
+        """The rate that a shaper of HTB keeps, bit/s: with PTM, which HTB does not know, 64/65 in whole kbit/s."""
+        rate = self.rate or 0.0
+        if self.layer.framing != "ptm":
+            return rate
+        return float(int(rate * PTM_SHARE) // 1000 * 1000) or rate * PTM_SHARE
 
     @property
     def full(self) -> int:

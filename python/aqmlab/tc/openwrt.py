@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from aqmlab.problems import InputError
-from aqmlab.tc.link import Link
+from aqmlab.tc.link import PLAIN, Layer, Link
 from aqmlab.tc.options import say
 from aqmlab.tc.syntax import OTHER_WAY, Lines, Setting, prepared, write
 
@@ -28,7 +28,7 @@ def sqm(setting: Setting, down: Link | float | None = None, *, nat: bool = True)
         raise InputError("openwrt", f"SQM has scripts for cake and fq_codel, not for {qdisc.kind}")
     if "unlimited=true" in setting.scheme.replace(" ", ""):
         raise InputError("unlimited", "SQM sets CAKE's bandwidth; leave it out, or write tc lines without --openwrt")
-    rate = values["bandwidth"] if qdisc.is_cake else setting.link.rate
+    rate = values["bandwidth"] if qdisc.is_cake else setting.link.rate and setting.link.shaped
     if not isinstance(rate, float):
         raise InputError("rate", "SQM is a shaper and needs that of the link; give --rate, such as 50Mbit/s")
     incoming = down if isinstance(down, Link) else replace(setting.link, rate=down)
@@ -37,10 +37,10 @@ def sqm(setting: Setting, down: Link | float | None = None, *, nat: bool = True)
         "enabled": "1",
         "interface": setting.dev,
         "upload": _kilobits(rate),
-        "download": _kilobits(incoming.rate) if incoming.rate else "0",
+        "download": _kilobits(incoming.rate if qdisc.is_cake else incoming.shaped) if incoming.rate else "0",
         "qdisc": qdisc.kind,
         "script": SCRIPTS[qdisc.kind].get(str(values.get("diffserv")), OTHERWISE[qdisc.kind]),
-        "linklayer": "none",
+        **_layer(PLAIN if qdisc.is_cake else setting.link.layer),  # CAKE has words of its own for it
         "qdisc_advanced": "1",
         "qdisc_really_really_advanced": "1",
     }
@@ -60,6 +60,19 @@ def sqm(setting: Setting, down: Link | float | None = None, *, nat: bool = True)
     if not incoming.rate:
         notes.append("download: 0 leaves what comes in unshaped; give --down for the rate of the other direction")
     return Lines((f"uci set sqm.{section}=queue", *_set(section, options), *APPLY), tuple(notes))
+
+
+def _layer(layer: Layer) -> dict[str, str]:
+    """Return the settings by which SQM gives HTB a size table."""
+    if layer == PLAIN:
+        return {"linklayer": "none"}
+    return {
+        "linklayer": "atm" if layer.framing == "atm" else "ethernet",
+        "linklayer_advanced": "1",
+        "linklayer_adaptation_mechanism": "tc_stab",
+        "overhead": str(layer.overhead),
+        "tcMPU": str(layer.mpu),
+    }
 
 
 def _options(setting: Setting, link: Link, *, nat: bool) -> dict[str, str]:

@@ -24,8 +24,6 @@ PASSED_OVER = {"mq", "noqueue", "clsact", "ingress"}
 MQ, ROOT_ONLY = "cake_mq", "it can only be the root of a device, above its transmit queues"
 """CAKE on several transmit queues, and why it is refused elsewhere. Its parts are shown as `cake` below its handle."""
 
-PTM_SHARE = 64 / 65
-"""What PTM leaves of a rate."""
 PTM = "framing: htb counts no PTM, so its rate is 64/65 of the rate asked for"
 
 OTHER_WAY = {"dual-srchost": "dual-dsthost"}
@@ -224,10 +222,8 @@ def _notes_of_cake(values: Values) -> list[str]:
 
 
 def _shaper(setting: Setting) -> list[str]:
-    layer = setting.link.layer
-    share = PTM_SHARE if layer.framing == "ptm" else 1
-    rate = numbers.write(int((setting.link.rate or 0) * share), "rate", "rate")
-    head = " ".join(["root handle 1:", stab(layer), "htb default 1"]).replace("  ", " ")
+    rate = numbers.write(int(setting.link.shaped), "rate", "rate")
+    head = " ".join(["root handle 1:", stab(setting.link.layer), "htb default 1"]).replace("  ", " ")
     return [
         f"tc qdisc replace dev {setting.dev} {head}",
         f"tc class replace dev {setting.dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} "

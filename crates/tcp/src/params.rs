@@ -94,8 +94,8 @@ choice! {
 params! {
     /// TCP's constants. The values declared are those of the profile `rfc`; the others set theirs over them.
     pub struct TcpParams {
-        /// Receiver's window, constant, and the initial ssthresh. Linux's grows ahead of a bulk transfer, at 1448 B a segment to
-        /// 2172 packets by default (`tcp_rmem`: half of 6 MiB).
+        /// Receiver's window and the initial ssthresh. It is constant; a receiver of variant `rack` with `quick_acks` begins with 45
+        /// packets and grows to it, as Linux's does, at 1448 B a segment to 2172 packets by default (`tcp_rmem`: half of 6 MiB).
         window: Packets = "1000000 packets" in "1 packet" ..= "1000000000 packets", from "RFC 5681: arbitrarily high";
         /// Initial window.
         initial_window: Packets = "10 packets" in "1 packet" ..= "10000 packets", from "RFC 6928";

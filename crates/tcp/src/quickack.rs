@@ -1,8 +1,9 @@
 //! The ACKs of a receiver of Linux that do not wait, and how long the others do (net/ipv4/tcp_input.c).
 //!
-//! The receive window is followed for this only. Linux lets it grow ahead of what arrives; what limits a sender here is the
-//! constant `window`. Its application reads at once.
+//! The receive window grows ahead of what arrives, and limits the sender where it cannot: while a segment is missing, nothing is
+//! read. Its application reads at once.
 
+use crate::ack::NewWindow;
 use crate::cc::rledbat::DrivenWindow;
 use crate::linux::{self, TIMESTAMP_TICK};
 use crate::params::TcpParams;
@@ -119,8 +120,8 @@ pub(crate) struct QuickAcks {
     /// The window that the last ACK has offered, and the segment expected then (`rcv_wnd`, `rcv_wup`).
     offered: u32,
     offered_at: u32,
-    /// The ACK before had offered another one.
-    pub has_new_window: bool,
+    /// That window, if the ACK before had offered another one.
+    pub new_window: NewWindow,
     /// Most bytes of a round trip so far.
     space: u32,
     /// Time at which this round trip began, and the segment expected then.
@@ -162,7 +163,7 @@ impl Default for QuickAcks {
             scale: WindowScale::default(),
             offered: FIRST_ROOM / 2 / MSS * MSS,
             offered_at: 0,
-            has_new_window: false,
+            new_window: NewWindow::default(),
             space: FIRST_ROUND,
             round: (Time::ZERO, 0),
             duplicates: 0,
@@ -293,7 +294,8 @@ impl QuickAcks {
         let left = self.offered.saturating_sub((next - self.offered_at).saturating_mul(MSS));
         if self.rtt > Span::ZERO {
             let offered = self.select_window().max(self.scale.up(left));
-            self.has_new_window = std::mem::replace(&mut self.offered, offered) != offered;
+            let is_new = std::mem::replace(&mut self.offered, offered) != offered;
+            self.new_window = if is_new { NewWindow::of(offered / MSS) } else { NewWindow::default() };
         }
         self.offered_at = next;
         self.answered = now;
@@ -588,7 +590,7 @@ mod tests {
         let offers = [(102, 2280), (172, 100_000), (174, 2280), (176, 2280)].map(|(next, taken)| {
             acks.taken = taken;
             acks.on_ack(next, ms(0));
-            (acks.offered / 16_384, acks.has_new_window)
+            (acks.offered / 16_384, acks.new_window.segments().is_some())
         });
         assert_eq!(offers, [(25, false), (24, true), (25, true), (25, false)]);
     }

@@ -264,7 +264,7 @@ impl Receiver {
         let mut ack = Ack { next, ece, ce, dsack, is_resent, ..Ack::default() };
         if let Some(quick) = &mut self.quick {
             quick.acked = next;
-            ack.has_new_window = quick.has_new_window;
+            ack.new_window = quick.new_window;
         }
         if self.end > self.next && self.variant.has_sack() {
             ack.sack = self.blocks(dsack);

@@ -6,7 +6,7 @@ mod tests;
 use crate::net::WirePacket;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, Advertised, Sack};
+use aqmlab_tcp::{Ack, Advertised, NewWindow, Sack};
 
 /// The hop of an ACK that has passed all queues: it reaches its sender. Also of media, when they reach their receiver.
 pub const AT_SENDER: u8 = u8::MAX;
@@ -18,10 +18,11 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 ///
 /// | bits     | data                         | ACK                                         |
 /// |----------|------------------------------|---------------------------------------------|
-/// | 0-34     | 0-63: when it was sent, ps   | first SACK block: offset (19), length (16)  |
-/// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
-/// | 70-112   | 80-81: ECN field; 82: CWR,   | third SACK block; or the one-way delay, ps; |
-/// |          | or of media: feedback        | or the window (20) and a timestamp          |
+/// | 0-33     | 0-63: when it was sent, ps   | first SACK block: offset (18), length (16)  |
+/// | 34-67    | 64-79: announced RTT         | second SACK block, likewise                 |
+/// | 68-112   | 80-81: ECN field; 82: CWR,   | third SACK block, new window (11); or the   |
+/// |          | or of media: feedback        | one-way delay, ps; or the window of a       |
+/// |          |                              | receiver that drives (20) and a timestamp   |
 /// | 113      | 83-115: since when, us, if   | it echoes a segment that had been           |
 /// |          | it has been sent before;     |                                             |
 /// |          | else the timestamp it echoes |                                             |
@@ -32,7 +33,7 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// | 120-127  | epoch                        | epoch                                       |
 ///
 /// The offset of a block is its first segment's distance from the next one expected. A first block without length is a
-/// segment that has arrived twice, whose offset has a sign. A third block without length but with an offset is a new window.
+/// segment that has arrived twice, whose offset has a sign.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u32,
@@ -164,11 +165,12 @@ const PUSH: u32 = 52;
 const KIND: u32 = 53;
 const EPOCH: u32 = 56;
 // Where things are in an ACK's `body` as a whole.
-const OFFSET_BITS: u32 = 19;
+const OFFSET_BITS: u32 = 18;
 const OFFSETS: u32 = (1 << OFFSET_BITS) - 1;
 const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
 const DELAY: u32 = 2 * BLOCK_BITS;
 const DELAY_BITS: u32 = 43;
+const NEW_WINDOW: u32 = 3 * BLOCK_BITS;
 const WINDOW_BITS: u32 = 20;
 
 impl Packet {
@@ -193,10 +195,10 @@ impl Packet {
         Self::new(label, size, hop, kind, number, [now.0, (ecn as u64) << ECN])
     }
 
-    /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
+    /// An ACK on its way back from `hop` on. Blocks 2^18 segments or more ahead are left out, and those after them.
     #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
-        let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() | ack.has_new_window;
+        let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() | (ack.new_window.code() > 0);
         let body = [0, u64::from(ack.ece) << ECE];
         let body = if has_more { Self::with_blocks(body, *ack) } else { body };
         Self::new(label, size, hop, PacketKind::Ack, ack.next, body)
@@ -218,15 +220,16 @@ impl Packet {
         let offset = |i: usize| starts[i].wrapping_sub(ack.next);
         let is_told = |i: usize| lens[i] > 0 && offset(i) < 1 << OFFSET_BITS;
         let block = |i: usize| if (0..=i).all(is_told) { (offset(i), lens[i]) } else { (0, 0) };
-        let last = |i: usize| if is_told(i) { block(i) } else { (u32::from(ack.has_new_window), 0) };
         let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1));
         let blocks = match twice {
-            Some(seq) => [(seq.wrapping_sub(ack.next) & OFFSETS, 0), block(0), last(1)],
-            None => [block(0), block(1), last(2)],
+            Some(seq) => [(seq.wrapping_sub(ack.next) & OFFSETS, 0), block(0), block(1)],
+            None => [block(0), block(1), block(2)],
         };
         let [one, two, three] = blocks.map(|(offset, len)| u128::from(offset) | u128::from(len) << OFFSET_BITS);
         let second = second | 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
-        let body = u128::from(first) | u128::from(second) << 64 | one | two << BLOCK_BITS | three << (2 * BLOCK_BITS);
+        let blocks = one | two << BLOCK_BITS | three << (2 * BLOCK_BITS);
+        let window = u128::from(ack.new_window.code()) << NEW_WINDOW;
+        let body = u128::from(first) | u128::from(second) << 64 | blocks | window;
         [body as u64, (body >> 64) as u64]
     }
 
@@ -238,6 +241,9 @@ impl Packet {
         self.body = [bits as u64, (bits >> 64) as u64];
     }
 
+    /// Those of the third block and the new window, whose place something else may take.
+    const LAST_BITS: u128 = ((1 << (BLOCK_BITS + NewWindow::BITS)) - 1) << DELAY;
+
     /// A plain ACK becomes one of another kind.
     fn tell_more(&mut self, kind: PacketKind) {
         self.body[1] = self.body[1] & !(7 << KIND) | (kind as u64) << KIND | 1 << MORE;
@@ -246,7 +252,7 @@ impl Packet {
     /// An ACK takes a delay along, no longer than 8.8 s.
     pub fn set_delay(&mut self, delay: Span) {
         const LONGEST: u64 = (1 << DELAY_BITS) - 1;
-        let others = self.bits() & !(u128::from(LONGEST) << DELAY);
+        let others = self.bits() & !Self::LAST_BITS;
         self.set_bits(others | u128::from(delay.0.min(LONGEST)) << DELAY);
         self.tell_more(PacketKind::TimedAck);
     }
@@ -256,7 +262,7 @@ impl Packet {
         const LARGEST: u32 = (1 << WINDOW_BITS) - 1;
         let window = (advertised.edge - self.number).min(LARGEST);
         let told = u128::from(window) | u128::from(Timestamp::at(advertised.sent_at).0) << WINDOW_BITS;
-        let others = self.bits() & !(((1 << DELAY_BITS) - 1) << DELAY);
+        let others = self.bits() & !Self::LAST_BITS;
         self.set_bits(others | told << DELAY);
         self.tell_more(PacketKind::WindowAck);
     }
@@ -286,7 +292,7 @@ impl Packet {
     /// An ACK takes a count of marks along, in the place of the third block, or of the second if it takes a delay.
     pub fn set_marks(&mut self, marks: u32) {
         let shift = self.count_place() as u32 * BLOCK_BITS;
-        let others = self.bits() & !(u128::from(u32::MAX) << shift | 7 << (shift + u32::BITS));
+        let others = self.bits() & !(u128::from(u32::MAX) << shift | 3 << (shift + u32::BITS));
         self.set_bits(others | u128::from(marks) << shift);
         self.body[1] |= 1 << COUNTS | 1 << MORE;
     }
@@ -410,7 +416,8 @@ impl Packet {
     fn whole(&self, ack: Ack) -> Ack {
         let (is_timed, counts) = (self.kind() == PacketKind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
         let (bits, next) = (self.bits(), ack.next);
-        let room = 3 - u32::from(self.kind() != PacketKind::Ack) - u32::from(counts);
+        let is_plain = self.kind() == PacketKind::Ack;
+        let room = 3 - u32::from(!is_plain) - u32::from(counts);
         let [first, second, third] = [0, 1, 2].map(|i| {
             let (offset, len) =
                 ((bits >> (i * BLOCK_BITS)) as u32 & OFFSETS, (bits >> (i * BLOCK_BITS + OFFSET_BITS)) as u16);
@@ -426,7 +433,7 @@ impl Packet {
             sack: Sack { starts, lens: blocks.map(|(_, len)| len) },
             dsack: has_twice.then_some(twice),
             is_resent: self.body[1] >> ECHOES_RESENT & 1 == 1,
-            has_new_window: third.0 > 0 && third.1 == 0,
+            new_window: if is_plain { NewWindow::from_code((bits >> NEW_WINDOW) as u16) } else { NewWindow::default() },
             delay: if is_timed { delay } else { Span::ZERO },
             ce: if counts { (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32 } else { 0 },
             ..ack

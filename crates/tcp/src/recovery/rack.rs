@@ -40,6 +40,7 @@ impl Sender {
         let (hole, recover, is_old) = (self.hole, self.recover, ack.next < self.hole);
         let mut news = News::default();
         if !is_old {
+            self.rack().offer.on_ack(ack);
             let (rack, law) = self.rack_and_law();
             if ack.dsack.is_some_and(|seq| rack.probe.is_none_or(|probe| probe.end_seq != seq + 1)) {
                 rack.detection.on_duplicate();
@@ -291,9 +292,10 @@ impl Sender {
     }
 
     /// A segment never sent, for which the receiver has room.
-    fn rack_next_new(&self, params: &TcpParams) -> Option<u32> {
+    fn rack_next_new(&mut self, params: &TcpParams) -> Option<u32> {
         let has_new = self.next_seq < self.end && f64::from(self.next_seq - self.hole + 1) <= self.room(params);
-        has_new.then_some(self.next_seq)
+        let next = self.next_seq;
+        (has_new && self.rack().offer.has_room_for(next)).then_some(next)
     }
 
     /// After an ACK the timer is for the reordering window, or else it starts again for a probe or the retransmission timeout if

@@ -16,6 +16,7 @@ pub(super) mod undo;
 mod usage;
 mod writes;
 
+use crate::ack::Ack;
 use crate::cc::Window;
 use crate::linux;
 use detection::Detection;
@@ -51,6 +52,29 @@ pub(crate) struct Rack {
     pub timeouts: u32,
     pub usage: Usage,
     pub writes: Writes,
+    pub offer: Offer,
+}
+
+/// The room that ACKs have offered. A window is not taken back (RFC 9293, section 3.8.6).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Offer {
+    /// Segments, by the last ACK that said; 0 before.
+    window: u32,
+    /// The first segment that there is no room for.
+    edge: u32,
+}
+
+impl Offer {
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack) {
+        self.window = ack.new_window.segments().unwrap_or(self.window);
+        self.edge = self.edge.max(ack.next.saturating_add(self.window));
+    }
+
+    #[inline]
+    pub fn has_room_for(&self, seq: u32) -> bool {
+        self.window == 0 || seq < self.edge
+    }
 }
 
 impl Rack {

@@ -102,6 +102,18 @@ fn the_window_grows_by_the_segments_that_an_ack_acknowledges() {
     assert_eq!(bench.sender.cwnd(), 12.0);
 }
 
+/// 1 to 10 are out. The window offered stays where it was until more arrives, and is not taken back (RFC 9293, section 3.8.6).
+#[test]
+fn a_sender_of_linux_stays_within_the_window_that_acks_offer() {
+    let mut bench = open();
+    bench.now = ms(200);
+    let ack = |next, window| Ack { next, new_window: NewWindow::of(window), ..Ack::default() };
+    assert_eq!(bench.on(ack(3, 10)), [11, 12], "cwnd is 12; there is room up to 12");
+    assert_eq!(bench.ack(3), [13], "one has been read, the window is as before");
+    assert_eq!(bench.on(ack(4, 5)), [], "what has been offered stays offered");
+    assert_eq!(bench.on(ack(5, u32::MAX)).len(), 5, "no limit");
+}
+
 #[test]
 fn three_segments_above_a_hole_begin_a_recovery_that_shrinks_as_segments_arrive() {
     let mut bench = open();
@@ -324,7 +336,7 @@ fn the_header_of_an_ack_is_predicted_if_nothing_in_it_is_new_but_what_it_acknowl
     let ack = |next| Ack { next, ..Ack::default() };
     for (ack, expected) in [
         (ack(2), 1.0),
-        (Ack { has_new_window: true, ..ack(3) }, 0.0),
+        (Ack { new_window: NewWindow::of(99), ..ack(3) }, 0.0),
         (ack(4), 1.0),
         (Ack { ece: true, ..ack(5) }, 0.0),
         (Ack { sack: Sack::listing(&[6..7]), ..ack(5) }, 0.0),

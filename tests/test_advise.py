@@ -188,8 +188,8 @@ def test_lines_for_both_directions() -> None:
     typed = linux("cake", scenario, "wan")
     assert typed.tested
     up, *redirect, down = typed.commands
-    assert up.startswith("tc qdisc replace dev wan root cake memlimit 1250000 bandwidth 9500kbit")
-    assert down.startswith("tc qdisc replace dev ifb4wan root cake memlimit 6250000 bandwidth 47500kbit")
+    assert up.startswith("tc qdisc replace dev wan root cake memlimit 1902246 bandwidth 9500kbit")
+    assert down.startswith("tc qdisc replace dev ifb4wan root cake memlimit 9511229 bandwidth 47500kbit")
     assert redirect[-1].endswith("redirect dev ifb4wan")
     assert linux("fq-pie", scenario, "wan").tested
     assert "Linux has nothing" in str(linux("blue", scenario, "wan").why_not)

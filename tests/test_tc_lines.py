@@ -293,8 +293,8 @@ def settings(found: tc.Lines) -> dict[str, str]:
 def test_each_direction_of_sqm_has_its_own_limit() -> None:
     up, down = tc.Link(1e7, "500000 B"), tc.Link(5e7, "2500000 B")
     cake = settings(sqm(tc.Setting("cake", up, True), down))
-    assert "memlimit 500000 " in cake["eqdisc_opts"] + " "
-    assert "memlimit 2500000 " in cake["iqdisc_opts"] + " "
+    assert "memlimit 760898 " in cake["eqdisc_opts"] + " "
+    assert "memlimit 3804491 " in cake["iqdisc_opts"] + " "
     assert cake["download"] == "50000"
     codel = settings(sqm(tc.Setting("fq-codel", tc.Link(1e7, "500 packets"), True), tc.Link(5e7, "2500 packets")))
     assert (codel["elimit"], codel["ilimit"]) == ("500", "2500")

@@ -28,9 +28,8 @@ from aqmlab.kernel.steps import Steps
 from aqmlab.problems import InputError
 from aqmlab.tc import htb, numbers
 from aqmlab.tc.lines import listing
-from aqmlab.tc.link import MEMORY_OF_PACKET
 from aqmlab.tc.options import EXTRA
-from aqmlab.tc.qdiscs import Qdisc
+from aqmlab.tc.qdiscs import MEMORY_OF_PACKET, Qdisc
 from aqmlab.tc.syntax import prepared
 
 HERE = Path(__file__).parent

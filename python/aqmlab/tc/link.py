@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from aqmlab import _core
 from aqmlab.problems import InputError
 from aqmlab.tc import numbers
-from aqmlab.tc.qdiscs import Qdisc
+from aqmlab.tc.qdiscs import FRAME, MEMORY_OF_PACKET, Qdisc
 
 Values = dict[str, float | str]
 """Parameters by our names, in base units; words, switches and "auto" as they are."""
@@ -99,15 +99,19 @@ def hear_limit(qdisc: Qdisc, said: Mapping[str, str], link: Link, shown: bool = 
         if not qdisc.without:
             raise InputError("tc", f"{qdisc.kind} needs {word}")
         return link
-    limit = round(numbers.read(said[word], kind, word, shown=shown))
+    limit = round(numbers.read(said[word], "bytes" if kind == "memory" else kind, word, shown=shown))
+    if kind == "memory":
+        return replace(link, buffer=f"{max(1, limit // MEMORY_OF_PACKET)} packets")
     whole = qdisc.kind in ("red", "gred") and limit % link.packet == 0
     if kind == "packets" or whole:
         return replace(link, buffer=f"{limit // link.packet if whole else limit} packets")
     return replace(link, buffer=f"{limit} B")
 
 
-MEMORY_OF_PACKET = 2304
-"""Bytes that a full packet takes in the kernel's memory, which limits of memory count."""
+def memory(buffer: str) -> int:
+    """Return the bytes that the full packets of a buffer take in the kernel's memory."""
+    value, unit = size(buffer)
+    return round(value * MEMORY_OF_PACKET / (1 if unit == "packets" else FRAME))
 
 
 def hear_memory(qdisc: Qdisc, said: Mapping[str, str], link: Link, shown: bool) -> tuple[Link, list[str]]:

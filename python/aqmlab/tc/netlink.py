@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from aqmlab.problems import InputError
 from aqmlab.tc import Link, Setting, numbers
 from aqmlab.tc.averages import weight
-from aqmlab.tc.link import MEMORY_OF_PACKET, size
 from aqmlab.tc.options import EXTRA, parse, say
 from aqmlab.tc.qdiscs import Qdisc, of_scheme
 from aqmlab.tc.syntax import MQ, prepared, write
 
-FRAME = 1514
-"""Bytes of a full packet."""
 TICKS = 15.625
 """Of traffic control in a microsecond: 64 ns each."""
 
@@ -197,8 +194,6 @@ def queue(
     words = dict(parse(qdisc, groups[0]))
     if is_change:
         words.pop("flows", None)  # Linux refuses to be told their number again
-    if qdisc.kind == "cake":
-        words["memlimit"] = str(_memory(buffer))
     encode = ENCODERS.get(qdisc.kind, _attributes)
     return Queue(
         qdisc.kind,
@@ -210,12 +205,6 @@ def queue(
     )
 
 
-def _memory(buffer: str) -> int:
-    """Return what the full packets of a buffer take in memory, as our CAKE counts them."""
-    value, unit = size(buffer)
-    return round(value * MEMORY_OF_PACKET / (1 if unit == "packets" else FRAME))
-
-
 def _attribute(number: int, content: bytes) -> bytes:
     head = struct.pack("=HH", 4 + len(content), number)
     return head + content + b"\0" * (-len(content) % 4)
@@ -223,7 +212,7 @@ def _attribute(number: int, content: bytes) -> bytes:
 
 def _number(qdisc: Qdisc, words: Words, word: str) -> float:
     kinds = {
-        qdisc.limit[0]: qdisc.limit[1],
+        qdisc.limit[0]: qdisc.limit[1].replace("memory", "bytes"),
         qdisc.memory[0]: "bytes",
         **{name: kind for name, (_, kind) in qdisc.options.items()},
     }

@@ -14,7 +14,19 @@ from aqmlab.quantities import number, written
 from aqmlab.tc import gred, numbers
 from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
 from aqmlab.tc.lines import AGAIN
-from aqmlab.tc.link import PLAIN, Heard, Link, Said, Values, hear_limit, hear_memory, memory_for, packet_size, packets
+from aqmlab.tc.link import (
+    PLAIN,
+    Heard,
+    Link,
+    Said,
+    Values,
+    hear_limit,
+    hear_memory,
+    memory,
+    memory_for,
+    packet_size,
+    packets,
+)
 from aqmlab.tc.qdiscs import LAYERS, PRESETS, VALUED, Qdisc
 
 LINK_HEADER = 14
@@ -209,6 +221,8 @@ def _say_limit(qdisc: Qdisc, link: Link) -> list[str]:
     word, kind = qdisc.limit
     if link.buffer is None and qdisc.without:
         return []
+    if kind == "memory":
+        return [word, str(memory(link.buffer or qdisc.without))]
     return [word, str(round(link.packets(qdisc.kind) if kind == "packets" else link.bytes(qdisc.kind)))]
 
 

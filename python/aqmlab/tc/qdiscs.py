@@ -17,6 +17,10 @@ from aqmlab.tc.numbers import hertz_of
 NO_BYTE_MODE = "PIE weighs packets by their size then; ours counts packets"
 ESTIMATOR = "the delay would follow from a measured rate; ours comes from time stamps"
 NO_QEVENT = "filters at drops and marks are not built"
+FRAME = 1514
+"""Bytes of a full packet with its Ethernet header."""
+MEMORY_OF_PACKET = 2304
+"""Bytes that a full packet takes in the kernel's memory, which limits of memory count."""
 AGGREGATES = "packets here are never aggregates"
 
 
@@ -24,13 +28,13 @@ AGGREGATES = "packets here are never aggregates"
 class Qdisc:
     """A queueing discipline of Linux beside the scheme of ours that it is.
 
-    `limit` is the option that bounds its queue, with its unit, and `without` what bounds it without. `marks` says how
-    it is told of ECN: "on" and "off" are what it does untold. `keywords` set a parameter to a value. `fixed` is what
-    Linux has where it has no option, "full" a full packet of the device; `defaults` what it does where an option is not
-    given, if that is not our default. `unsaid` are parameters that mean nothing to it, refused where there is a reason.
-    `lacking` are options that we refuse, `idle` those that change nothing here; `VALUED` says which have a value.
-    `memory` is the option that bounds the memory of what waits, and the bytes without it; 0 follows from the limit.
-    `differs` is what is otherwise here whatever the options.
+    `limit` is the option that bounds its queue, with its unit ("memory": bytes that packets take in the kernel), and
+    `without` is the bound in its absence. `marks` says how ECN is set: "on" and "off" are defaults. `keywords` set a
+    parameter to a value. `fixed` is what Linux has where it has no option, "full" a full packet of the device;
+    `defaults` what it does where an option is not given, if that is not our default. `unsaid` are parameters that mean
+    nothing to it, refused where there is a reason. `lacking` are options that we refuse, `idle` those that change
+    nothing here; `VALUED` says which have a value. `memory` is the option that bounds the memory of what waits, and the
+    bytes without it; 0 follows from the limit. `differs` is what is otherwise here whatever the options.
     """
 
     kind: str
@@ -96,14 +100,14 @@ NO_ACKS = "a queue here knows no ACK numbers, by which ACKs that wait are compar
 
 ONE_HOST = "a flow here has one host, its sender"
 
-CAKE_LEAST = "4194304 B"
-"""CAKE's limit, unless four times what its shaper sends in `rtt` is more."""
+CAKE_LEAST = 4 << 20
+"""CAKE's limit of memory, bytes, unless four times what its shaper sends in `rtt` is more."""
 
 CAKE = Qdisc(
     "cake",
     "cake",
-    ("memlimit", "bytes"),
-    CAKE_LEAST,
+    ("memlimit", "memory"),
+    f"{CAKE_LEAST // MEMORY_OF_PACKET} packets",
     "always",
     keywords={
         "besteffort": ("diffserv", "besteffort"),

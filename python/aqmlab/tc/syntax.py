@@ -7,9 +7,9 @@ from aqmlab.problems import InputError
 from aqmlab.quantities import number, written
 from aqmlab.tc import htb, numbers
 from aqmlab.tc.lines import ROOT, Command, listing
-from aqmlab.tc.link import PLAIN, Heard, Layer, Link, Said, Values, size
+from aqmlab.tc.link import PLAIN, Heard, Layer, Link, Said, Values
 from aqmlab.tc.options import hear, parse, resolved, say
-from aqmlab.tc.qdiscs import CAKE_LEAST, UNTESTED, Qdisc, of_kind, of_scheme
+from aqmlab.tc.qdiscs import CAKE_LEAST, MEMORY_OF_PACKET, UNTESTED, Qdisc, of_kind, of_scheme
 
 CLOSE = 1e-3
 """By how much two values of a parameter may differ and still be the same: a share."""
@@ -211,10 +211,10 @@ def _reading(qdisc: Qdisc, heard: Heard, dev: str, rate: float | None, packet: i
 
 
 def _limit_of_cake(values: Values, packet: int) -> str:
-    """Return what CAKE holds without a limit, after cake_reconfigure: never more than 10240 full packets."""
+    """Return the full packets that CAKE holds without a limit, as cake_reconfigure bounds their memory."""
     rate, rtt, most = values.get("bandwidth"), float(values.get("rtt", 0.1)), 10240 * packet
-    wanted = most if rate is None else max(int(size(CAKE_LEAST)[0]), int(4 * float(rate) / 8 * rtt))
-    return f"{min(wanted, most)} B"
+    wanted = most if rate is None else max(CAKE_LEAST, int(4 * float(rate) / 8 * rtt))
+    return f"{min(wanted, most) // MEMORY_OF_PACKET} packets"
 
 
 def _notes_of_cake(values: Values) -> list[str]:

@@ -106,7 +106,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         live.EmulatedLine("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),
         AqmEnv(file), AqmVectorEnv(2, file), Steady(), control.build("delay:target=9ms"),
         path, aqmlab.SharedPath[str](PATH), path.up, path.up.counters, path.up.pop_dropped(), outcome,
-        tc.Layer(overhead=18), tc.Link(rate=1e6), tc.Setting("fq-codel"), tc.write(tc.Setting("fq-codel")), tc.read("tc qdisc add root pie"),
+        tc.Layer(overhead=18), tc.Link(rate=1e6), tc.Setting("fq-codel"), tc.write(tc.Setting("fq-codel")),
+        tc.read("tc qdisc add root pie"),
         tc.read_tree("tc class add dev a parent 1: classid 1:1 htb rate 9mbit"),
     ]  # fmt: skip
     return {name_of(type(each)): each for each in objects}

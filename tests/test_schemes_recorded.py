@@ -49,6 +49,20 @@ def changing(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("schemes", "added"),
+    [
+        ([("0 s", "cake")], ""),
+        ([("0 s", "cake"), ("30 s", "codel")], ", then CoDel at 30 s"),
+        ([("0 s", "droptail")], " (DropTail here)"),
+    ],
+)
+def test_a_scheme_of_a_single_link_is_compared_with_that_link_s(schemes: list[tuple[str, str]], added: str) -> None:
+    for spec in ("cake", "cake@up", "cake@up+fq-codel@down"):
+        assert catalogue.departs(spec, "up", schemes) == added
+    assert catalogue.departs("cake@up", "down", [("0 s", "droptail")]) == " (DropTail here)"
+
+
+@pytest.mark.parametrize(
     "command",
     [
         ("run", "fixed.toml", "--aqm", "fq-codel"),

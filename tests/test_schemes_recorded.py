@@ -110,8 +110,11 @@ def test_every_result_has_the_schemes_of_its_links_and_their_changes(changing: P
 
 
 def test_rows_of_a_link_that_keeps_its_own_say_so(fixed: Path) -> None:
-    compared = aqmlab.compare(fixed, ["fq-codel@l", "droptail@l"])
-    assert compared.row("fq-codel@l", "l") == " (FQ-CoDel here)"
+    second = '[[links]]\nname = "m"\nrate = "3 Mbit/s"\nbuffer = "20 packets"\nfixed = true\n'
+    fixed.write_text(SCENARIO + second, encoding="utf-8")
+    compared = aqmlab.compare(fixed, ["fq-codel@l", "codel@l"])
+    assert compared.row("fq-codel@l", "l") == ""
+    assert compared.row("fq-codel@l", "m") == " (DropTail here)"
 
 
 def test_a_report_says_when_the_scheme_changed(changing: Path, aqmlab: Aqmlab) -> None:

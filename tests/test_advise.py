@@ -344,6 +344,7 @@ def test_what_conflicts_or_is_missing_is_said(aqmlab: Aqmlab) -> None:
         ((*isp, "--subscribers", "9", "--plan", "100/20Mbit/s", "--flows", "5"), "flows: 5: has no meaning"),
         (("home/call", "--preset", "lte"), "preset: lte: describes a line"),
         (("home/call", "--varying"), "varying: describes a line"),
+        (("--down", "50Mbit/s", "--up", "9Mbit/s", "--dev-up", "wan"), "dev-up: wan: is for --subscribers"),
     ):
         refused = aqmlab("advise", *options)
         assert (refused.returncode, refused.stdout) == (2, ""), options

@@ -3,12 +3,15 @@
 import json
 import re
 from math import isclose, isnan
+from pathlib import Path
 
 import pytest
 
 import aqmlab
 from aqmlab.studio.lessons import Lesson, Try, html, lesson, lessons, read
 from aqmlab.studio.lessons.play import play, seen
+
+PAGES = Path(__file__).parent.parent / "docs" / "lessons"
 
 TRIES = [pytest.param(each, try_, id=f"{each.id}: {try_.title}") for each in lessons() for try_ in each.tries]
 
@@ -33,6 +36,17 @@ def test_what_is_to_be_watched_is_there(lesson: Lesson) -> None:
 def test_the_text_of_a_try_has_the_numbers_that_are_held(lesson: Lesson, each: Try) -> None:
     words = " ".join(each.text.split())
     assert [told.about for told in each.expected if not re.search(rf"\b{re.escape(told.about)}", words)] == []
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.id)
+def test_a_page_folds_results_until_the_reader_has_predicted(lesson: Lesson) -> None:
+    page = (PAGES / f"{lesson.id}.md").read_text(encoding="utf-8")
+    folded = re.findall(r"<details[^>]*>\n<summary>What is seen</summary>\n(.*?)</details>", page, re.DOTALL)
+    assert len(folded) == len(lesson.tries)
+    for each, result in zip(lesson.tries, folded, strict=True):
+        assert each.text in result
+        assert page.count(each.text) == 1
+    assert sum(result.count("](pictures/") for result in folded) == page.count("](pictures/") == 1
 
 
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.id)

@@ -1,12 +1,15 @@
 """Pictures as journals and slides take them: fonts, widths, scales, and nothing outside the paper."""
 
+import io
 import itertools
 import re
 import shutil
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import matplotlib.image as mpl_image
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -79,6 +82,49 @@ def test_all_words_are_on_the_paper(kind: str, size: str) -> None:
         box = text.get_window_extent()
         assert box.x0 >= -1 and box.y0 >= -1, text.get_text()  # noqa: PT018 - the same fault
         assert box.x1 <= width + 1 and box.y1 <= height + 1, text.get_text()  # noqa: PT018
+
+
+@pytest.mark.parametrize("kind", pictures())
+def test_nothing_touches_the_edge_of_the_paper(kind: str) -> None:
+    figure = draw(pictures()[kind], Print(SIZES["ieee1"], about="n = 5 (seeds 1 to 5)."))
+    dark = brightness(encode(figure, "png")) < 0.98
+    rows, columns = np.flatnonzero(dark.any(axis=1)), np.flatnonzero(dark.any(axis=0))
+    free = rows[0], columns[0], dark.shape[0] - 1 - rows[-1], dark.shape[1] - 1 - columns[-1]
+    assert min(free) / 200 > 0.06, "inches above, left, below and right"
+
+
+def brightness(png: bytes) -> np.ndarray:
+    """Return the brightness of the pixels, 0 to 1."""
+    return mpl_image.imread(io.BytesIO(png))[:, :, :3].min(axis=2)
+
+
+def test_a_long_title_is_in_lines_that_fit_its_panel() -> None:
+    titles = ["8.2.6 (2) capacity changes, 100 ms", "7.2 (IV) bursts: web, CBR, bulk, video\nweb", "c"] * 2
+    points = data.Cloud(np.array([[1.0, 2.0]]), [1], None, None)
+    panels = [data.ScatterPanel(title, {"PI": points}) for title in titles]
+    figure = draw(data.Scatter("Delay (ms)", "Goodput (Mbit/s)", ["PI"], panels, "median"))
+    FigureCanvasAgg(figure).draw()
+    boxes = [axes.title if axes.title.get_text() else axes._left_title for axes in figure.axes]  # type: ignore[attr-defined]
+    ends = [text.get_window_extent() for text in boxes]
+    for row in (ends[:3], ends[3:]):
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(row))
+        assert row[-1].x1 < figure.bbox.width
+
+
+def test_a_legend_is_for_several_curves() -> None:
+    drawn = pictures()["distributions"]
+    assert isinstance(drawn, data.Distributions)
+    assert len(draw(drawn).legends) == 1
+    alone = [replace(panel, curves={"FQ-CoDel": panel.curves["FQ-CoDel"]}) for panel in drawn.panels]
+    assert draw(replace(drawn, names=["FQ-CoDel"], panels=alone)).legends == []
+
+
+def test_a_scheme_alone_is_in_the_middle() -> None:
+    drawn = pictures()["dots"]
+    assert isinstance(drawn, data.Dots)
+    values, means = ({"FQ-CoDel": of["FQ-CoDel"]} for of in (drawn.values, drawn.summaries))
+    [axes] = draw(data.Dots(drawn.label, NAMES, values, means)).axes  # type: ignore[arg-type]
+    assert axes.get_xlim() == (-0.5, 0.5)
 
 
 def words(figure: Figure) -> list[Text]:

@@ -358,6 +358,20 @@ def test_a_class_has_a_panel_of_its_own(droptail: SuiteResult) -> None:
     assert goodput == pytest.approx(run.total.goodput / 1e6)
 
 
+def test_panels_of_a_class_share_their_axes(droptail: SuiteResult) -> None:
+    some = only(droptail, "5.1.1-newreno", "5.2-cubic", "9.2-bidirectional")
+    newreno, cubic, down, up = trade_off(some, some.trials).panels
+    assert newreno.x_range == cubic.x_range
+    assert newreno.y_range == cubic.y_range
+    for panel in (newreno, cubic):
+        [(delay, goodput)] = panel.clouds["DropTail"].points
+        assert panel.x_range is not None
+        assert panel.y_range is not None
+        assert panel.x_range[0] < delay < panel.x_range[1]
+        assert panel.y_range[0] < goodput < panel.y_range[1]
+    assert down.x_range != up.x_range
+
+
 def test_ecn_keeps_the_far_class_from_losses() -> None:
     run = package.run("rfc7928/4.5-ecn-560ms", "codel")
     link = run.links["bottleneck"]

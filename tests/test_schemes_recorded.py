@@ -49,6 +49,20 @@ def changing(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("schemes", "added"),
+    [
+        ([("0 s", "cake")], ""),
+        ([("0 s", "cake"), ("30 s", "codel")], ", then CoDel at 30 s"),
+        ([("0 s", "droptail")], " (DropTail here)"),
+    ],
+)
+def test_a_scheme_of_a_single_link_is_compared_with_that_link_s(schemes: list[tuple[str, str]], added: str) -> None:
+    for spec in ("cake", "cake@up", "cake@up+fq-codel@down"):
+        assert catalogue.departs(spec, "up", schemes) == added
+    assert catalogue.departs("cake@up", "down", [("0 s", "droptail")]) == " (DropTail here)"
+
+
+@pytest.mark.parametrize(
     "command",
     [
         ("run", "fixed.toml", "--aqm", "fq-codel"),
@@ -96,8 +110,11 @@ def test_every_result_has_the_schemes_of_its_links_and_their_changes(changing: P
 
 
 def test_rows_of_a_link_that_keeps_its_own_say_so(fixed: Path) -> None:
-    compared = aqmlab.compare(fixed, ["fq-codel@l", "droptail@l"])
-    assert compared.row("fq-codel@l", "l") == " (FQ-CoDel here)"
+    second = '[[links]]\nname = "m"\nrate = "3 Mbit/s"\nbuffer = "20 packets"\nfixed = true\n'
+    fixed.write_text(SCENARIO + second, encoding="utf-8")
+    compared = aqmlab.compare(fixed, ["fq-codel@l", "codel@l"])
+    assert compared.row("fq-codel@l", "l") == ""
+    assert compared.row("fq-codel@l", "m") == " (DropTail here)"
 
 
 def test_a_report_says_when_the_scheme_changed(changing: Path, aqmlab: Aqmlab) -> None:

@@ -333,6 +333,8 @@ def test_a_lesson_goes_from_its_first_sentence_to_the_next_lesson(studio: Studio
     _until(browser, "document.querySelectorAll('.cards button').length === 12")
     browser.run("document.querySelector('.cards button').click()")
     _until(browser, f"document.querySelectorAll('#lesson .go').length === 3 && {PLAYING}")
+    folded = "return [...document.querySelectorAll('.tries > li details.seen')].map((each) => each.open)"
+    assert browser.run(folded) == [False] * 3, "the reader predicts first"
     browser.run(f"const speed = {ARIA.format('Speed')}; speed.value = ''; speed.dispatchEvent(new Event('change'))")
     for i in range(3):
         browser.run(f"document.querySelectorAll('#lesson .go')[{i}].click()")

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
@@ -205,6 +206,32 @@ def test_a_figure_drawn_again_is_the_same_to_the_byte(kind: str) -> None:
     ranks = Ranking({"pi": 1.2, "red": 2.1, "droptail": 2.7}, 10, 0.01, 1.05)
     first, second = (encode(draw(sweep_figures.ranking(ranks)), kind) for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (sweep_figures.Wanted("queue", RATE), "DropTail. n = 1 (seed 2)."),
+        (sweep_figures.Wanted("cdf", RATE), "DropTail. n = 1 (seed 2)."),
+        (sweep_figures.Wanted("fairness", RATE), "n = 4 (seeds 1 to 4)."),
+        (sweep_figures.Wanted("box", RATE, aqms=("pi",)), "n = 4 (seeds 1 to 4)."),
+        (sweep_figures.Wanted("box", RATE, aqms=("droptail",)), "DropTail. n = 4 (seeds 1 to 4)."),
+        (sweep_figures.Wanted("measure", against="pi.w"), "PI. n = 4 (seeds 1 to 4)."),
+        (sweep_figures.Wanted("ranking"), "n = 4 (seeds 1 to 4)."),
+    ],
+)
+def test_a_caption_has_the_runs_that_are_shown(with_series: Path, wanted: sweep_figures.Wanted, said: str) -> None:
+    assert sweep_figures.caption(findings.findings(with_series), wanted) == said
+
+
+def test_a_caption_counts_the_runs_with_a_value() -> None:
+    found = by_hand({"x": {"pi": (0.1, 0.2, 0.3), "red": (0.1, 0.2, 0.3)}, "y": {"pi": (0.1,)}})
+    wanted = sweep_figures.Wanted("box", "x", "link.drop_ratio")
+    dict.__setitem__(found.rows[1], "links.a.drop_ratio", None)  # type: ignore[index,arg-type]
+    assert sweep_figures.caption(found, wanted) == "n = 2 to 3 (seeds 1 to 3)."
+    alone = replace(wanted, aqms=("pi",))
+    assert sweep_figures.caption(found, alone) == "PI. n = 2 (seeds 1, 3)."
+    assert sweep_figures.caption(found, replace(wanted, scenario="y")) == "PI. n = 1 (seed 1)."
 
 
 def test_without_a_file_it_lists_what_can_be_drawn(aqmlab: Aqmlab, swept: Path) -> None:

@@ -259,13 +259,13 @@ def course(schemes: Sequence[tuple[str, str]]) -> str:
     return ", then ".join([title(first), *(f"{title(scheme)} at {time}" for time, scheme in later)])
 
 
-def departs(spec: str, schemes: Sequence[tuple[str, str]]) -> str:
+def departs(spec: str, link: str, schemes: Sequence[tuple[str, str]]) -> str:
     """Return what the schemes that a link had in a run under `spec` add to its title.
 
     Nothing if there was that one alone; ", then CoDel at 30 s" after a change; " (DropTail here)" at a link that keeps
     its own.
     """
-    there, asked = course(schemes), title(spec)
+    there, asked = course(schemes), title(by_link(spec).get(link, spec))
     if there == asked or there.startswith(f"{asked}, then "):
         return there.removeprefix(asked)
     return f" ({there} here)"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 EPILOG = "Example: aqmlab advise --down 50Mbit/s --up 10Mbit/s --rtt 30ms --for latency"
 
+DEV_UP = "eth1"
+"""The interface to the Internet in the commands for an ISP, unless named."""
+
 Rate = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of a link of one direction that many share.")]
 Seeds = Annotated[int, typer.Option(metavar="N", min=2, help="Seeds of each scheme in each condition.")]
 
@@ -50,7 +53,7 @@ def advise(
         typer.Option(
             "--link-layer",
             metavar="KIND",
-            help="What packets take on the wire, by CAKE's keywords: bridged-ptm, pppoe-ptm, pppoe-vcmux, docsis, "
+            help="Headers and framing on the wire, by CAKE's keywords: bridged-ptm, pppoe-ptm, pppoe-vcmux, docsis, "
             "ethernet, ...",
         ),
     ] = None,
@@ -59,7 +62,7 @@ def advise(
         typer.Option("--subscribers", metavar="N", min=1, help="Subscribers of an ISP's link, with --rate and --plan."),
     ] = None,
     plan: Annotated[
-        str | None, typer.Option("--plan", metavar="DOWN/UP", help="What a subscriber has: 100/20Mbit/s.")
+        str | None, typer.Option("--plan", metavar="DOWN/UP", help="Rates of each subscriber: 100/20Mbit/s.")
     ] = None,
     matters: Annotated[
         str,
@@ -73,8 +76,9 @@ def advise(
     settings: Settings = None,
     dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="The interface of the lines to type.")] = "eth0",
     dev_up: Annotated[
-        str, typer.Option("--dev-up", metavar="DEV", help="The interface to the Internet, with --subscribers.")
-    ] = "eth1",
+        str | None,
+        typer.Option("--dev-up", metavar="DEV", help="The interface to the Internet, with --subscribers (eth1)."),
+    ] = None,
     openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
     shape: Annotated[
         str | None,
@@ -102,16 +106,19 @@ def advise(
     if scenarios:
         of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
         of_line |= {"call": call, "preset": preset, "link-layer": link_layer, "subscribers": count, "plan": plan}
+        of_line |= {"dev-up": dev_up}
         of_line |= {"ecn": ecn or None, "varying": varying or None}
         _refuse(of_line, "describes a line; leave the scenarios out, or set it by --set")
         given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
     else:
         rates = {name: _rate(name, text) for name, text in (("down", down), ("up", up), ("rate", rate))}
         served = isp.subscribers(count, plan, rates["rate"])
-        if served:
+        if not served:
+            _refuse({"dev-up": dev_up}, "is for --subscribers; --dev names the interface of a single line")
+        else:
             others = {"down": down, "up": up, "flows": flows, "preset": preset, "shape": shape}
             others |= {"varying": varying or None, "openwrt": openwrt or None, "check": check or None}
-            _refuse(others, "has no meaning with --subscribers, whose --plan says what each has")
+            _refuse(others, "has no meaning with --subscribers, which prints trees of HTB with the rates of --plan")
             rates = {"down": served.down, "up": served.up}
         described = LineSpec(
             **rates,
@@ -137,7 +144,7 @@ def advise(
     )
     with progress("Comparing candidates") as told:
         found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=told)
-    writer = isp.writer(served, dev_up) if served else by_router
+    writer = isp.writer(served, dev_up or DEV_UP) if served else by_router
     lines = commands.best(found, dev, writer, "SQM" if openwrt else "Linux")
     if not as_json:
         tables.advice(found, lines)

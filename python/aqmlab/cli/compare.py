@@ -90,7 +90,7 @@ def compare(
     ] = None,
     engine: Engine = "sim",
     engines: Engines = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say below the tables what each column is.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the definition of each column.")] = False,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,

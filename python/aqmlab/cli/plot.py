@@ -100,12 +100,11 @@ def plot(
     files.check_file("out", out)
     from aqmlab.present.plots.files import draw, encode
     from aqmlab.present.plots.style import SIZES, Print
-    from aqmlab.present.tables import runs_in_words
 
     chosen = own.select(aqms) if aqms else ()
     axes = log.value if log else ""
-    drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against, by, chosen, ellipse.value, axes))
+    wanted = figures.Wanted(figure, scenario, measure, against, by, chosen, ellipse.value, axes)
+    drawn = figures.figure(found, wanted)
     usual = Print()
-    about = runs_in_words(found, chosen)
-    how = Print(SIZES[size.value] if size else usual.size, axes, x, y, footnotes, about)
+    how = Print(SIZES[size.value] if size else usual.size, axes, x, y, footnotes, figures.caption(found, wanted))
     leave_file(out, encode(draw(drawn, how), out.suffix.removeprefix(".")))

@@ -52,7 +52,7 @@ def tc(
     down: Annotated[str | None, typer.Option("--down", metavar="RATE", help="For SQM: rate of what comes in.")] = None,
     nat: Annotated[
         bool,
-        typer.Option("--nat/--no-nat", help="For SQM: the router translates addresses, so CAKE looks behind them."),
+        typer.Option("--nat/--no-nat", help="For SQM: the router is a NAT, and CAKE looks up the hosts behind it."),
     ] = True,
     as_json: Json = False,
 ) -> None:

@@ -167,16 +167,6 @@ def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: b
         yield ""
 
 
-def runs_in_words(found: Findings, chosen: Sequence[str] = ()) -> str:
-    """Return what a figure's caption says: the scheme if there is one, how many runs each value has, the seeds."""
-    schemes = list(chosen or found.schemes)
-    alone = [f"{label(schemes[0])}."] if len(schemes) == 1 else []
-    counts = sorted({len(found.runs(case, scheme)) for case in found.cases for scheme in schemes} - {0})
-    first, last = found.seeds[0], found.seeds[-1]
-    which = f"seed {first}" if first == last else f"seeds {first} to {last}"
-    return " ".join([*alone, f"n = {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} ({which})."])
-
-
 def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
     """Return a LaTeX table for each case, for the package booktabs; the best means in bold."""
     tables = [_latex(found, case, measures, footnotes) for case in found.cases]

@@ -111,7 +111,7 @@ class Comparison(Result):
     def row(self, spec: str, link: str) -> str:
         """Return what the schemes that a link had under `spec` add to its title: its own, or changed later."""
         of_runs = (run.links[link].schemes for (of, _), run in self.runs.items() if of == spec)
-        return next((departs(spec, schemes) for schemes in of_runs), "")
+        return next((departs(spec, link, schemes) for schemes in of_runs), "")
 
     def states(self, spec: str, link: str, told_apart: ToldApart = branches) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue of a link, or None."""

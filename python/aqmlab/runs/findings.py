@@ -138,7 +138,7 @@ class Findings:
         of_runs = (row.get(f"links.{case.link}.schemes") for row in self.runs(case, scheme).values())
         schemes = next(filter(None, of_runs), None)
         with suppress(InputError):
-            return catalogue.departs(scheme, schemes) if schemes else ""
+            return catalogue.departs(scheme, case.link, schemes) if schemes else ""
         return ""
 
     def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:

@@ -113,8 +113,8 @@ class PaperPanel:
 class Figure:
     """One figure of the paper; `kind` says what its panels show.
 
-    "queue", "p" and "utilisation" show packets waiting, drop probability and how busy the link is against time, in one
-    scenario a panel. "sweep" shows a
+    "queue", "p" and "utilisation" show packets waiting, drop probability and utilisation against time, a panel for
+    each scenario. "sweep" shows a
     metric against `x`, which stands for {x} in the scenarios, "bars" a metric over all scenarios that {x} gives.
     "sensitivity" shows a metric of one scheme whose `parameters` are multiplied, one at a time, by `x`. "range" shows
     a bound of the stability analysis against its value `varied`, "law" the parts of a controller against their input,

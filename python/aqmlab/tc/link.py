@@ -16,14 +16,17 @@ Said = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Layer:
-    """The bytes of a packet on a link: those added to its own, the least of one, and "none", "atm" or "ptm"."""
+    """The bytes of a packet on the wire: `overhead` per packet, `mpu` at least (both bytes).
+
+    `framing` is "none", "atm" or "ptm".
+    """
 
     overhead: int = 0
     mpu: int = 0
     framing: str = "none"
 
     def keys(self) -> dict[str, str]:
-        """Return the keys of [[links]] that say so, without those that are as they are unless told."""
+        """Return the keys of [[links]] with these values, without those that are the default."""
         keys = {"overhead": f"{self.overhead} B", "mpu": f"{self.mpu} B", "framing": self.framing}
         return {key: value for key, value in keys.items() if value not in ("0 B", "none")}
 
@@ -36,10 +39,10 @@ PLAIN = Layer()
 
 @dataclass(frozen=True)
 class Link:
-    """The link that a line is for: bit/s, "600 packets" or "100 kB", bytes of a full packet with its link header.
+    """The link of a command: `rate` in bit/s, `buffer` as "600 packets" or "100 kB".
 
-    `layer` is what packets take on it besides; a shaper counts it.
-    `frame`: those of the largest that its device takes, by which a discipline knows the MTU, if that is not `packet`.
+    `packet` is the size of a full packet with its link header, bytes. A shaper counts `layer`. `frame` is the largest
+    frame of the device, bytes, from which a discipline takes its MTU; by default it is `packet`.
     """
 
     rate: float | None = None
@@ -59,7 +62,7 @@ class Link:
 
     @property
     def full(self) -> int:
-        """Bytes of the largest frame of the device."""
+        """The largest frame of the device, bytes."""
         return self.packet if self.frame is None else self.frame
 
     def packets(self, name: str) -> float:

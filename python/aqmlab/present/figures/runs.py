@@ -72,7 +72,7 @@ def engines_figure(runs: Mapping[str, Mapping[str, RunResult]], scenario: Scenar
 
 def _of(spec: str, run: RunResult, link: str) -> str:
     """Return the title of a panel: the scheme, and others that the link had."""
-    return label(spec) + departs(spec, run.links[link].schemes)
+    return label(spec) + departs(spec, link, run.links[link].schemes)
 
 
 def queue_panel(name: str, runs: Mapping[str, DrawnRun], link: str, target: float | None) -> Panel:

@@ -1,6 +1,6 @@
 """The figures of a sweep: clouds of runs, dots, lines, distributions, queues over time, the ranking."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -249,6 +249,52 @@ def figure(found: Findings, wanted: Wanted) -> Drawing:
     if not any(_shown(found, case, scheme, measure) for scheme in found.schemes):
         raise InputError("figure", f"{name}: no run of {case.name} has a value of {measure}")
     return OF_MEASURE.get(name, dots)(found, case, measure)
+
+
+def caption(found: Findings, wanted: Wanted) -> str:
+    """Return the caption of a figure: the scheme if there is only one, how many runs each value is from, their seeds.
+
+    Empty if the figure shows no run.
+    """
+    found = only(found, wanted.aqms) if wanted.aqms else found
+    shown = {place: seeds for place, seeds in _seeds(found, wanted).items() if seeds}
+    if not shown:
+        return ""
+    axes = [name for name in (wanted.against, wanted.by) if name]
+    names = dict.fromkeys(_without(scheme, *axes) for _, scheme in shown)
+    alone = [f"{name}." for name in names if len(names) == 1]
+    counts = sorted({len(seeds) for seeds in shown.values()})
+    count = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
+    return " ".join([*alone, f"n = {count} ({_seeds_in_words(set().union(*shown.values()))})."])
+
+
+def _seeds(found: Findings, wanted: Wanted) -> dict[tuple[Case, str], set[int]]:
+    """Return the seeds of the runs that a figure shows, by case and scheme."""
+    name = wanted.figure
+    axes = [axis for axis in (wanted.against, wanted.by) if axis]
+    if name == "ranking":
+        cases = found.cases
+    else:
+        cases = _cases(found, wanted.scenario) if axes else [_case(found, wanted.scenario)]
+    if name in OVER_TIME or name == "cdf":
+        what, _ = SERIES if name in OVER_TIME else DELAYS
+        return {place: {run.seed} for place, run in stored(found, what, (), cases).items()}
+    measures = [DELAY, GOODPUT] if name == "delay-throughput" else [wanted.measure or MEASURE_OF.get(name, DELAY)]
+    return {
+        (case, scheme): set.intersection(*({*found.measured.values(case, scheme, each)} for each in measures))
+        for case in cases
+        for scheme in found.schemes
+        if all(row.get(axis) is not None for row in found.runs(case, scheme).values() for axis in axes)
+    }
+
+
+def _seeds_in_words(seeds: Collection[int]) -> str:
+    """Return "seed 2", "seeds 1 to 4" or "seeds 1, 5, 9"."""
+    first, last = min(seeds), max(seeds)
+    if first == last:
+        return f"seed {first}"
+    in_a_row = last - first + 1 == len(seeds)
+    return f"seeds {first} to {last}" if in_a_row else f"seeds {', '.join(map(str, sorted(seeds)))}"
 
 
 OVER_TIME = {"queue": queue, "utilisation": utilisation}

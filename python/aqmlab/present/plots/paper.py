@@ -113,6 +113,7 @@ def dots(drawn: Dots) -> Figure:
             axes.scatter([i - 0.12] * len(values), values.values(), s=9, color=colour, marker=marker, alpha=0.5, lw=0)
             _intervals(axes, [i + 0.12], [drawn.summaries[name]], of[name], markersize=5)
         _name(axes, list(drawn.values))
+        axes.set_xlim(-0.5, len(drawn.values) - 0.5)  # a single scheme is in the middle
         axes.set_ylabel(drawn.label)
     return figure
 
@@ -130,6 +131,7 @@ def boxes(drawn: Boxes) -> Figure:
                 values, positions=[i], widths=0.5, showfliers=False, **parts, medianprops=edge | {"linewidth": 2.0}
             )
         _name(axes, list(drawn.values))
+        axes.set_xlim(-0.5, len(drawn.values) - 0.5)  # a single scheme is in the middle
         axes.set_ylabel(drawn.label)
     return figure
 

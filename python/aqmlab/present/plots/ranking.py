@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots.data import CriticalDifference
-from aqmlab.present.plots.style import DARK, LETTER, adapt, points, wanted
+from aqmlab.present.plots.style import DARK, FOOTNOTE_MARGIN, LETTER, adapt, points, wanted
 from aqmlab.problems import InputError
 
 ROW, BAR = 0.19, 0.11
@@ -29,7 +29,7 @@ def critical_difference(drawn: CriticalDifference) -> Figure:
     below = 0.16 + BAR * len(drawn.cliques)  # inches from the axis to the first name
     told = " ".join(part for part in (how.about, footnote(drawn.names.values())) if part) if how.footnotes else ""
     marks = textwrap.wrap(told, int(width / 0.045))
-    foot = 0.03 + 0.12 * len(marks) if marks else 0.0
+    foot = FOOTNOTE_MARGIN + 0.12 * len(marks) if marks else 0.0
     height = 0.75 + below + ROW * ((len(order) + 1) // 2) + foot
     margin = 0.15 + LETTER * max(len(drawn.names[scheme]) for scheme in order)
     if 2 * margin > 0.7 * width:
@@ -46,7 +46,8 @@ def critical_difference(drawn: CriticalDifference) -> Figure:
         for i, clique in enumerate(drawn.cliques):
             ends = [ranks[clique[0]] - 0.04, ranks[clique[-1]] + 0.04]
             axes.plot(ends, [-0.12 - BAR * i] * 2, color="black", linewidth=2.6, solid_capstyle="butt")
-        figure.text(0.01, 0.04 / height, "\n".join(marks), fontsize=points(6), color=DARK)
+        at = FOOTNOTE_MARGIN / width, FOOTNOTE_MARGIN / height
+        figure.text(*at, "\n".join(marks), va="bottom", fontsize=points(6), color=DARK)
         _names(axes, drawn, below)
         adapt(figure, how)
     return figure

@@ -26,8 +26,14 @@ WIDTH = 7.2
 LETTER = 0.062
 """Inches that a letter of a name takes, about, of 8 points."""
 
+TICKS, LEAST_WRAP = 7, 12
+"""Letters that the label and the numbers of an axis take from a title's line; and letters that a line has at least."""
+
 PANEL, TIGHT_PANEL = 1.8, 1.7
 """Inches that a panel needs with letters of 8 points; and that it gets where panels in one column would be flat."""
+
+FOOTNOTE_MARGIN = 0.072
+"""Inches between the edge of the paper and the footnotes."""
 
 MOST_IN_A_COLUMN = 3
 """Panels up to which a column is not too long."""
@@ -218,7 +224,8 @@ def explain_marks(figure: Figure, about: str = "") -> None:
         scale = wanted().scale
         lines = textwrap.wrap(meaning, int(figure.get_figwidth() / scale / 0.045))
         figure.set_figheight(figure.get_figheight() + 0.12 * scale * len(lines))
-        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=points(6), color=DARK)
+        left = FOOTNOTE_MARGIN * scale / figure.get_figwidth()
+        figure.supxlabel("\n".join(lines), x=left, ha="left", fontsize=points(6), color=DARK)
 
 
 def points(size: float) -> float:
@@ -261,8 +268,14 @@ def _logarithmic(axes: Any, side: str) -> None:
 
 
 def heading(axes: Any, title: str, remark: str = "") -> None:
-    """Write the title of a panel on the left, and a remark on the right."""
-    size = points(7) if axes.get_subplotspec().get_gridspec().ncols > 2 else None
+    """Write the title of a panel on the left, in lines that fit its width, and a remark on the right."""
+    columns = axes.get_subplotspec().get_gridspec().ncols
+    size = points(7) if columns > 2 else None
+    inches = axes.figure.get_figwidth() / wanted().scale / columns
+    if not remark:
+        title = "\n".join(
+            textwrap.fill(line, max(LEAST_WRAP, int(inches / LETTER) - TICKS)) for line in title.split("\n")
+        )
     axes.set_title(title, loc="left", fontweight="bold", fontsize=size, pad=points(3))
     axes.set_title(remark, loc="right", fontsize=points(7), color=DARK, pad=points(3))
 

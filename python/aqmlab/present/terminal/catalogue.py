@@ -108,12 +108,12 @@ def scenario_page(scenario: Scenario, text: str) -> None:
 
 
 def presets_page(found: Iterable[LinkPreset]) -> None:
-    """Print presets of links: their keys, and how a scenario and an advice have them."""
+    """Print presets of links: their keys, and how a scenario uses them."""
     out = console()
     for each in found:
         out.print(title(f"{each.title} ({each.name})"))
         out.print(Text(f"\n{each.text.strip()}\n"))
-        out.print(f'In [[links]] of a scenario: preset = "{each.name}"; every key of the link itself replaces its own.')
+        out.print(f'In [[links]] of a scenario: preset = "{each.name}"; keys of the link replace its own.')
 
 
 def study_page(study: Study) -> None:

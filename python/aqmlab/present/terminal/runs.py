@@ -111,7 +111,11 @@ def _labels(found: Sequence[Comparison] | Sequence[EngineComparison]) -> list[st
 
 def _explained(measures: Sequence[str], explain: bool) -> Text:
     """Return what the columns are, or how to read it."""
-    return aside(definitions(dict.fromkeys(map(find, measures))) if explain else "--explain says what each column is.")
+    return aside(
+        definitions(dict.fromkeys(map(find, measures)))
+        if explain
+        else "--explain prints the definition of each column."
+    )
 
 
 def _flows(result: RunResult) -> Table:

@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_new_window_has_eight_significant_bits() {
-        let heard = [0, 1, 255, 256, 257, 511, 513, 1023, 32_639, 32_640, u32::MAX].map(|n| NewWindow::of(n).segments());
+        let heard =
+            [0, 1, 255, 256, 257, 511, 513, 1023, 32_639, 32_640, u32::MAX].map(|n| NewWindow::of(n).segments());
         let exact = [1, 1, 255, 256, 256, 510, 512, 1020, 32_512, u32::MAX, u32::MAX];
         assert_eq!(heard, exact.map(Some));
         assert_eq!(NewWindow::default().segments(), None);

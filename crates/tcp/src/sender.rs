@@ -453,7 +453,10 @@ impl Sender {
             rtt,
             hole: hole.max(ack.next),
             sent,
-            is_predicted: ack.sack.is_empty() && ack.dsack.is_none() && !ack.ece && ack.new_window == NewWindow::default(),
+            is_predicted: ack.sack.is_empty()
+                && ack.dsack.is_none()
+                && !ack.ece
+                && ack.new_window == NewWindow::default(),
             now,
             ..Facts::default()
         };

@@ -115,7 +115,7 @@ params! {
         ect_on_retransmit: bool = "false", from "RFC 3168, section 6.1.5; true: draft-ietf-tcpm-generalized-ecn";
         /// The SYN, too, carries ECT where the law learns of each mark; if it is marked, the initial window is one segment.
         ect_on_syn: bool = "false", from "draft-ietf-tcpm-generalized-ecn, section 3.2.1; RFC 8257, section 3.6";
-        /// A SYN that is sent again, with AccECN the second time, no longer asks for ECN, and the connection has none.
+        /// A SYN that is sent again, with AccECN the second time, no longer asks for ECN. If it arrives first, the connection has none.
         ecn_fallback: bool = "false", from "RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4; true: Linux, tcp_ecn_fallback";
         /// The receiver acknowledges every second segment, or when `ack_delay` is over; out of order or SYN: at once.
         delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";

@@ -198,8 +198,8 @@ impl Sender {
     /// An ACK arrives.
     #[inline]
     pub fn on_ack(&mut self, mut ack: Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        if self.hole == 0 && params.ect_on_syn {
-            self.syn_lost |= ack.ece || ack.ce > 0;
+        if self.hole == 0 {
+            self.on_syn_answered(&ack, params);
         }
         if matches!(self.recovery, LossRecovery::Rack(_)) {
             return self.rack_on_ack(&ack, now, params, net);
@@ -500,14 +500,20 @@ impl Sender {
         }
     }
 
-    /// A SYN carries ECT: that of DCTCP and of Prague in Linux does, again too (`tcp_ecn_send_syn`). One that is sent again may be
-    /// the end of ECN.
+    /// The SYN is answered. One that was sent again may have been the end of ECN, if it is that which came first.
     #[cold]
-    fn is_ect_on_syn(&mut self, is_first: bool, params: &TcpParams) -> bool {
-        let feedback = self.cc.feedback();
-        if !is_first && params.ecn_fallback && self.retransmits > u32::from(feedback == EcnFeedback::Counter) {
+    fn on_syn_answered(&mut self, ack: &Ack, params: &TcpParams) {
+        self.syn_lost |= params.ect_on_syn && (ack.ece || ack.ce > 0);
+        let asks = 1 + u32::from(self.cc.feedback() == EcnFeedback::Counter);
+        if params.ecn_fallback && ack.is_resent && self.retransmits >= asks {
             self.ecn = false;
         }
+    }
+
+    /// A SYN carries ECT: that of DCTCP and of Prague in Linux does, again too (`tcp_ecn_send_syn`).
+    #[cold]
+    fn is_ect_on_syn(&self, is_first: bool, params: &TcpParams) -> bool {
+        let feedback = self.cc.feedback();
         let needs_ecn = feedback != EcnFeedback::Classic && !self.cc.owns_window();
         needs_ecn && params.estimator == Estimator::Linux || params.ect_on_syn && is_first
     }

@@ -44,9 +44,15 @@ fn data_are_ecn_capable_and_the_syn_is_not() {
 #[test]
 fn a_syn_that_is_sent_again_asks_for_ecn_no_more() {
     let prague = LawChoice::parse("tcp", "prague").unwrap();
-    for (law, lost, is_capable) in
-        [(&LawChoice::default(), 0, true), (&LawChoice::default(), 1, false), (&prague, 1, true), (&prague, 2, false)]
-    {
+    let reno = LawChoice::default();
+    let (first, again) = (false, true);
+    for (law, lost, is_resent, is_capable) in [
+        (&reno, 0, first, true),
+        (&reno, 1, again, false),
+        (&reno, 1, first, true), // late, not lost: the answer is to the SYN that asked
+        (&prague, 1, again, true),
+        (&prague, 2, again, false),
+    ] {
         let mut bench = ecn(TcpVariant::Rack, Profile::Linux, &[]);
         bench.sender = Sender::new(TcpVariant::Rack, &bench.params, law, true, Span::ZERO);
         bench.open();
@@ -55,7 +61,7 @@ fn a_syn_that_is_sent_again_asks_for_ecn_no_more() {
             bench.sender.on_timer(bench.now, &bench.params, &mut bench.wire);
         }
         bench.wire.0.clear();
-        bench.sender.on_ack(Ack { next: 1, ..Ack::default() }, bench.now, &bench.params, &mut bench.wire);
+        bench.sender.on_ack(Ack { next: 1, is_resent, ..Ack::default() }, bench.now, &bench.params, &mut bench.wire);
         assert!(!bench.wire.0.is_empty() && bench.wire.0.iter().all(|segment| segment.is_ect == is_capable));
     }
 }

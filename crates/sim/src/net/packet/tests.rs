@@ -76,12 +76,12 @@ fn label() -> Label {
 
 /// The largest offset, the longest block, the last segment of all.
 const NEXT: u32 = u32::MAX - (1 << 20);
-const THREE: Sack = Sack { starts: [NEXT + 1, NEXT + (1 << 19) - 1, NEXT + 7], lens: [1, u16::MAX, u16::MAX] };
+const THREE: Sack = Sack { starts: [NEXT + 1, NEXT + (1 << 18) - 1, NEXT + 7], lens: [1, u16::MAX, u16::MAX] };
 
 #[test]
 fn an_ack_carries_what_is_put_into_it() {
     let two = Sack { starts: [NEXT + 9, NEXT + 5, 0], lens: [u16::MAX, 2, 0] };
-    let far = Sack { starts: [NEXT + 1, NEXT + (1 << 19), NEXT + 3], lens: [1, 1, 1] };
+    let far = Sack { starts: [NEXT + 1, NEXT + (1 << 18), NEXT + 3], lens: [1, 1, 1] };
     let near = Sack { starts: [NEXT + 1, 0, 0], lens: [1, 0, 0] };
     for (sack, kept) in [(THREE, THREE), (two, two), (far, near), Default::default()] {
         for ece in [false, true] {
@@ -100,14 +100,14 @@ fn an_ack_carries_what_is_put_into_it() {
 fn an_ack_tells_of_a_segment_that_has_arrived_twice_in_the_place_of_a_block() {
     let two = Sack { starts: [THREE.starts[0], THREE.starts[1], 0], lens: [1, u16::MAX, 0] };
     for (sack, kept) in [(THREE, two), (two, two), Default::default()] {
-        for dsack in [NEXT - 1, NEXT - (1 << 18) + 1, NEXT + 1, NEXT + (1 << 18) - 1] {
+        for dsack in [NEXT - 1, NEXT - (1 << 17) + 1, NEXT + 1, NEXT + (1 << 17) - 1] {
             for is_resent in [false, true] {
                 let ack = Ack { next: NEXT, sack, dsack: Some(dsack), is_resent, ..Ack::default() };
                 assert_eq!(Packet::of_ack(label(), 40, AT_SENDER, &ack).ack(), Ack { sack: kept, ..ack });
             }
         }
     }
-    let far = Ack { next: NEXT, dsack: Some(NEXT - (1 << 18)), ..Ack::default() };
+    let far = Ack { next: NEXT, dsack: Some(NEXT - (1 << 17)), ..Ack::default() };
     assert_eq!(Packet::of_ack(label(), 40, AT_SENDER, &far).ack().dsack, None);
 }
 

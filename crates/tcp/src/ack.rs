@@ -14,8 +14,8 @@ pub struct Ack {
     pub is_resent: bool,
     /// Echo of a congestion mark (RFC 3168, ECE).
     pub ece: bool,
-    /// The window that a receiver of Linux offers, if the ACK before has offered another: then the sender has not predicted its
-    /// header. An ACK with a delay does not say.
+    /// The window that a receiver of Linux offers, if the ACK before has offered another or there are blocks: then the sender has
+    /// not predicted its header. An ACK with a delay does not say.
     pub new_window: NewWindow,
     /// Segments received with a congestion mark so far, modulo 2^24, for senders that ask for it: it takes the room of a
     /// block. 0 where they are not counted.

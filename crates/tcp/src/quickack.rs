@@ -259,6 +259,11 @@ impl QuickAcks {
         self.scale.up(free.min(self.window))
     }
 
+    /// The window that the last ACK has offered.
+    pub fn window(&self) -> NewWindow {
+        NewWindow::of(self.offered / MSS)
+    }
+
     /// The window for which there is room (`tcp_win_from_space`).
     fn window_of(&self, room: u32) -> u32 {
         (u64::from(room) * u64::from(self.share) / 256) as u32

@@ -268,6 +268,9 @@ impl Receiver {
         }
         if self.end > self.next && self.variant.has_sack() {
             ack.sack = self.blocks(dsack);
+            if let Some(quick) = &self.quick {
+                ack.new_window = quick.window(); // each of them says: others may be lost on the way
+            }
         }
         ack
     }

@@ -55,25 +55,24 @@ pub(crate) struct Rack {
     pub offer: Offer,
 }
 
-/// The room that ACKs have offered. A window is not taken back (RFC 9293, section 3.8.6).
+/// The room that ACKs offer while a segment is missing: otherwise it grows ahead of what comes. A window is not taken back (RFC
+/// 9293, section 3.8.6).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Offer {
-    /// Segments, by the last ACK that said; 0 before.
-    window: u32,
-    /// The first segment that there is no room for.
-    edge: u32,
+    /// The first segment that there is no room for, if that is known.
+    edge: Option<u32>,
 }
 
 impl Offer {
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
-        self.window = ack.new_window.segments().unwrap_or(self.window);
-        self.edge = self.edge.max(ack.next.saturating_add(self.window));
+        let told = ack.new_window.segments().map(|window| ack.next.saturating_add(window));
+        self.edge = if ack.sack.is_empty() { None } else { self.edge.max(told) };
     }
 
     #[inline]
     pub fn has_room_for(&self, seq: u32) -> bool {
-        self.window == 0 || seq < self.edge
+        self.edge.is_none_or(|edge| seq < edge)
     }
 }
 

@@ -241,11 +241,13 @@ def tcp() -> str:
         "`phases = true` records when a sender enters slow start, or BBR's drain ([phases of a law](phases.md)).",
         'With `bursts = "gso"` new segments of a law without a pace wait until about a millisecond of them can leave\n'
         "at once, as in Linux with segmentation offload; laws with a pace have bursts of their own then.",
-        "The receiver's window does not grow, for in Linux its growth holds no bulk transfer back. It begins with\n"
+        "The receiver's window of profile `linux` grows as Linux's does. It begins with\n"
         "64 KiB, 45 segments; slow start needs 10, 20, 40. When 20 have been read in a round trip after 10,\n"
         "`tcp_rcv_space_adjust` makes it 2*20 + 16, and twice as much more for the growth by half: 168 segments,\n"
         "twice what comes next. `tcp_grow_window` lets it out by two segments for each that arrives. So it keeps\n"
-        'ahead, up to 2172 segments. `window = "2172 packets"` sets that bound. It is not the default: it would bind\n'
+        "ahead, up to 2172 segments. While a segment is missing nothing is read, and the window limits the sender: ACKs with\n"
+        "SACK blocks carry it with eight significant bits.\n"
+        '`window = "2172 packets"` sets that bound. It is not the default: it would bind\n'
         "in `l4s/*` from 120 Mbit/s and 100 ms on, which are about laws and queues, not about hosts.",
         "A receiver of profile `linux` takes no segment that is older than the last timestamp by more than a tick\n"
         "(RFC 7323, section 5, PAWS): an original that comes after what was sent again in its place, and before a\n"

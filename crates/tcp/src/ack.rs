@@ -14,9 +14,11 @@ pub struct Ack {
     pub is_resent: bool,
     /// Echo of a congestion mark (RFC 3168, ECE).
     pub ece: bool,
-    /// The window that a receiver of Linux offers, if the ACK before has offered another or there are blocks: then the sender has
-    /// not predicted its header. An ACK with a delay does not say.
-    pub new_window: NewWindow,
+    /// It offers another window than the ACK before, of a receiver of Linux: then the sender has not predicted its header. An ACK
+    /// with a third block, a delay or a count does not say.
+    pub has_new_window: bool,
+    /// The window of a receiver of Linux. An ACK with a delay does not say.
+    pub rwnd: Rwnd,
     /// Segments received with a congestion mark so far, modulo 2^24, for senders that ask for it: it takes the room of a
     /// block. 0 where they are not counted.
     pub ce: u32,
@@ -35,11 +37,12 @@ impl Ack {
     pub const CE_MASK: u32 = (1 << 24) - 1;
 }
 
-/// A window in segments with eight significant bits, rounded down; from 32,640 segments on it is no limit. Zero is none.
+/// The window that a receiver advertises (RFC 5681), in segments with eight significant bits, rounded down; from 32,640 segments on
+/// it is no limit. Zero says nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NewWindow(u16);
+pub struct Rwnd(u16);
 
-impl NewWindow {
+impl Rwnd {
     /// Of its code.
     pub const BITS: u32 = 11;
     const DIGITS: u32 = 8;
@@ -53,7 +56,7 @@ impl NewWindow {
         Self(code.min(Self::UNLIMITED.into()) as u16)
     }
 
-    /// The segments, `u32::MAX` for no limit, or `None` if there is no new window.
+    /// The segments, `u32::MAX` for no limit, or `None` if it says nothing.
     #[inline]
     pub fn segments(self) -> Option<u32> {
         match self.0 {
@@ -155,13 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn a_new_window_has_eight_significant_bits() {
-        let heard =
-            [0, 1, 255, 256, 257, 511, 513, 1023, 32_639, 32_640, u32::MAX].map(|n| NewWindow::of(n).segments());
+    fn a_window_has_eight_significant_bits() {
+        let heard = [0, 1, 255, 256, 257, 511, 513, 1023, 32_639, 32_640, u32::MAX].map(|n| Rwnd::of(n).segments());
         let exact = [1, 1, 255, 256, 256, 510, 512, 1020, 32_512, u32::MAX, u32::MAX];
         assert_eq!(heard, exact.map(Some));
-        assert_eq!(NewWindow::default().segments(), None);
-        assert_eq!(NewWindow::from_code(NewWindow::of(300).code()), NewWindow::of(300));
+        assert_eq!(Rwnd::default().segments(), None);
+        assert_eq!(Rwnd::from_code(Rwnd::of(300).code()), Rwnd::of(300));
     }
 
     #[test]

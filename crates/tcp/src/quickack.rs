@@ -3,7 +3,7 @@
 //! The receive window grows ahead of what arrives, and limits the sender where it cannot: while a segment is missing, nothing is
 //! read. Its application reads at once.
 
-use crate::ack::NewWindow;
+use crate::ack::Rwnd;
 use crate::cc::rledbat::DrivenWindow;
 use crate::linux::{self, TIMESTAMP_TICK};
 use crate::params::TcpParams;
@@ -120,8 +120,10 @@ pub(crate) struct QuickAcks {
     /// The window that the last ACK has offered, and the segment expected then (`rcv_wnd`, `rcv_wup`).
     offered: u32,
     offered_at: u32,
-    /// That window, if the ACK before had offered another one.
-    pub new_window: NewWindow,
+    /// The ACK before had offered another one.
+    pub has_new_window: bool,
+    /// That window in an ACK, once there are data.
+    pub rwnd: Rwnd,
     /// Most bytes of a round trip so far.
     space: u32,
     /// Time at which this round trip began, and the segment expected then.
@@ -163,7 +165,8 @@ impl Default for QuickAcks {
             scale: WindowScale::default(),
             offered: FIRST_ROOM / 2 / MSS * MSS,
             offered_at: 0,
-            new_window: NewWindow::default(),
+            has_new_window: false,
+            rwnd: Rwnd::default(),
             space: FIRST_ROUND,
             round: (Time::ZERO, 0),
             duplicates: 0,
@@ -259,11 +262,6 @@ impl QuickAcks {
         self.scale.up(free.min(self.window))
     }
 
-    /// The window that the last ACK has offered.
-    pub fn window(&self) -> NewWindow {
-        NewWindow::of(self.offered / MSS)
-    }
-
     /// The window for which there is room (`tcp_win_from_space`).
     fn window_of(&self, room: u32) -> u32 {
         (u64::from(room) * u64::from(self.share) / 256) as u32
@@ -299,8 +297,10 @@ impl QuickAcks {
         let left = self.offered.saturating_sub((next - self.offered_at).saturating_mul(MSS));
         if self.rtt > Span::ZERO {
             let offered = self.select_window().max(self.scale.up(left));
-            let is_new = std::mem::replace(&mut self.offered, offered) != offered;
-            self.new_window = if is_new { NewWindow::of(offered / MSS) } else { NewWindow::default() };
+            self.has_new_window = std::mem::replace(&mut self.offered, offered) != offered;
+            if self.has_new_window {
+                self.rwnd = Rwnd::of(offered / MSS);
+            }
         }
         self.offered_at = next;
         self.answered = now;
@@ -595,7 +595,7 @@ mod tests {
         let offers = [(102, 2280), (172, 100_000), (174, 2280), (176, 2280)].map(|(next, taken)| {
             acks.taken = taken;
             acks.on_ack(next, ms(0));
-            (acks.offered / 16_384, acks.new_window.segments().is_some())
+            (acks.offered / 16_384, acks.has_new_window)
         });
         assert_eq!(offers, [(25, false), (24, true), (25, true), (25, false)]);
     }

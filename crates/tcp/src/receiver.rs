@@ -264,13 +264,10 @@ impl Receiver {
         let mut ack = Ack { next, ece, ce, dsack, is_resent, ..Ack::default() };
         if let Some(quick) = &mut self.quick {
             quick.acked = next;
-            ack.new_window = quick.new_window;
+            (ack.has_new_window, ack.rwnd) = (quick.has_new_window, quick.rwnd);
         }
         if self.end > self.next && self.variant.has_sack() {
             ack.sack = self.blocks(dsack);
-            if let Some(quick) = &self.quick {
-                ack.new_window = quick.window(); // each of them says: others may be lost on the way
-            }
         }
         ack
     }

@@ -6,7 +6,7 @@ mod host_queue;
 mod ns2;
 mod validation;
 
-use crate::ack::{Ack, Advertised, NewWindow};
+use crate::ack::{Ack, Advertised};
 use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure, SENDER_PHASES};
 use crate::ecn::EcnFeedback;
 use crate::params::{BurstLimit, EcnResponse, Estimator, IdleWindow, TcpParams, TcpVariant};
@@ -453,10 +453,7 @@ impl Sender {
             rtt,
             hole: hole.max(ack.next),
             sent,
-            is_predicted: ack.sack.is_empty()
-                && ack.dsack.is_none()
-                && !ack.ece
-                && ack.new_window == NewWindow::default(),
+            is_predicted: ack.sack.is_empty() && ack.dsack.is_none() && !ack.ece && !ack.has_new_window,
             now,
             ..Facts::default()
         };

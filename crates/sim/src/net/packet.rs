@@ -6,7 +6,7 @@ mod tests;
 use crate::net::WirePacket;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, Advertised, NewWindow, Sack};
+use aqmlab_tcp::{Ack, Advertised, Rwnd, Sack};
 
 /// The hop of an ACK that has passed all queues: it reaches its sender. Also of media, when they reach their receiver.
 pub const AT_SENDER: u8 = u8::MAX;
@@ -20,7 +20,7 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// |----------|------------------------------|---------------------------------------------|
 /// | 0-33     | 0-63: when it was sent, ps   | first SACK block: offset (18), length (16)  |
 /// | 34-67    | 64-79: announced RTT         | second SACK block, likewise                 |
-/// | 68-112   | 80-81: ECN field; 82: CWR,   | third SACK block, new window (11); or the   |
+/// | 68-112   | 80-81: ECN field; 82: CWR,   | third SACK block, rwnd (11); or the         |
 /// |          | or of media: feedback        | one-way delay, ps; or the window of a       |
 /// |          |                              | receiver that drives (20) and a timestamp   |
 /// | 113      | 83-115: since when, us, if   | it echoes a segment that had been           |
@@ -33,7 +33,7 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// | 120-127  | epoch                        | epoch                                       |
 ///
 /// The offset of a block is its first segment's distance from the next one expected. A first block without length is a
-/// segment that has arrived twice, whose offset has a sign.
+/// segment that has arrived twice, whose offset has a sign. A third block without length but with an offset is a new window.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u32,
@@ -170,7 +170,8 @@ const OFFSETS: u32 = (1 << OFFSET_BITS) - 1;
 const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
 const DELAY: u32 = 2 * BLOCK_BITS;
 const DELAY_BITS: u32 = 43;
-const NEW_WINDOW: u32 = 3 * BLOCK_BITS;
+/// In the second word.
+const RWND: u32 = 3 * BLOCK_BITS - u64::BITS;
 const WINDOW_BITS: u32 = 20;
 
 impl Packet {
@@ -195,11 +196,13 @@ impl Packet {
         Self::new(label, size, hop, kind, number, [now.0, (ecn as u64) << ECN])
     }
 
-    /// An ACK on its way back from `hop` on. Blocks 2^18 segments or more ahead are left out, and those after them.
+    /// An ACK on its way back from `hop` on. Blocks 2^18 segments or more ahead are left out, and those after them. So is the window
+    /// where it queues: its receiver takes what an ACK needs for constant, and what it lets grow by that would be too small.
     #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
-        let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() | (ack.new_window.code() > 0);
-        let body = [0, u64::from(ack.ece) << ECE];
+        let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() | ack.has_new_window;
+        let rwnd = if hop == AT_SENDER { ack.rwnd.code() } else { 0 };
+        let body = [0, u64::from(ack.ece) << ECE | u64::from(rwnd) << RWND];
         let body = if has_more { Self::with_blocks(body, *ack) } else { body };
         Self::new(label, size, hop, PacketKind::Ack, ack.next, body)
     }
@@ -220,16 +223,15 @@ impl Packet {
         let offset = |i: usize| starts[i].wrapping_sub(ack.next);
         let is_told = |i: usize| lens[i] > 0 && offset(i) < 1 << OFFSET_BITS;
         let block = |i: usize| if (0..=i).all(is_told) { (offset(i), lens[i]) } else { (0, 0) };
+        let last = |i: usize| if is_told(i) { block(i) } else { (u32::from(ack.has_new_window), 0) };
         let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1));
         let blocks = match twice {
-            Some(seq) => [(seq.wrapping_sub(ack.next) & OFFSETS, 0), block(0), block(1)],
-            None => [block(0), block(1), block(2)],
+            Some(seq) => [(seq.wrapping_sub(ack.next) & OFFSETS, 0), block(0), last(1)],
+            None => [block(0), block(1), last(2)],
         };
         let [one, two, three] = blocks.map(|(offset, len)| u128::from(offset) | u128::from(len) << OFFSET_BITS);
         let second = second | 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
-        let blocks = one | two << BLOCK_BITS | three << (2 * BLOCK_BITS);
-        let window = u128::from(ack.new_window.code()) << NEW_WINDOW;
-        let body = u128::from(first) | u128::from(second) << 64 | blocks | window;
+        let body = u128::from(first) | u128::from(second) << 64 | one | two << BLOCK_BITS | three << (2 * BLOCK_BITS);
         [body as u64, (body >> 64) as u64]
     }
 
@@ -241,8 +243,8 @@ impl Packet {
         self.body = [bits as u64, (bits >> 64) as u64];
     }
 
-    /// Those of the third block and the new window, whose place something else may take.
-    const LAST_BITS: u128 = ((1 << (BLOCK_BITS + NewWindow::BITS)) - 1) << DELAY;
+    /// Those of the third block and the window, whose place something else may take.
+    const LAST_BITS: u128 = ((1 << (BLOCK_BITS + Rwnd::BITS)) - 1) << DELAY;
 
     /// A plain ACK becomes one of another kind.
     fn tell_more(&mut self, kind: PacketKind) {
@@ -407,7 +409,8 @@ impl Packet {
     /// Contents of an ACK.
     #[inline]
     pub fn ack(&self) -> Ack {
-        let ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, ..Ack::default() };
+        let rwnd = Rwnd::from_code((self.body[1] >> RWND) as u16);
+        let ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, rwnd, ..Ack::default() };
         if self.body[1] >> MORE & 1 == 0 { ack } else { self.whole(ack) }
     }
 
@@ -433,7 +436,8 @@ impl Packet {
             sack: Sack { starts, lens: blocks.map(|(_, len)| len) },
             dsack: has_twice.then_some(twice),
             is_resent: self.body[1] >> ECHOES_RESENT & 1 == 1,
-            new_window: if is_plain { NewWindow::from_code((bits >> NEW_WINDOW) as u16) } else { NewWindow::default() },
+            has_new_window: third.0 > 0 && third.1 == 0,
+            rwnd: if is_plain { ack.rwnd } else { Rwnd::default() },
             delay: if is_timed { delay } else { Span::ZERO },
             ce: if counts { (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32 } else { 0 },
             ..ack

@@ -40,8 +40,10 @@ impl Sender {
         let (hole, recover, is_old) = (self.hole, self.recover, ack.next < self.hole);
         let mut news = News::default();
         if !is_old {
-            self.rack().offer.on_ack(ack);
             let (rack, law) = self.rack_and_law();
+            if let Some(window) = ack.rwnd.segments() {
+                rack.rwnd_edge = rack.rwnd_edge.max(ack.next.saturating_add(window));
+            }
             if ack.dsack.is_some_and(|seq| rack.probe.is_none_or(|probe| probe.end_seq != seq + 1)) {
                 rack.detection.on_duplicate();
             }
@@ -294,8 +296,8 @@ impl Sender {
     /// A segment never sent, for which the receiver has room.
     fn rack_next_new(&mut self, params: &TcpParams) -> Option<u32> {
         let has_new = self.next_seq < self.end && f64::from(self.next_seq - self.hole + 1) <= self.room(params);
-        let next = self.next_seq;
-        (has_new && self.rack().offer.has_room_for(next)).then_some(next)
+        let (next, edge) = (self.next_seq, self.rack().rwnd_edge);
+        (has_new && (edge == 0 || next < edge)).then_some(next)
     }
 
     /// After an ACK the timer is for the reordering window, or else it starts again for a probe or the retransmission timeout if

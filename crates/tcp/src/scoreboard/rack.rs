@@ -16,7 +16,6 @@ pub(super) mod undo;
 mod usage;
 mod writes;
 
-use crate::ack::Ack;
 use crate::cc::Window;
 use crate::linux;
 use detection::Detection;
@@ -52,28 +51,8 @@ pub(crate) struct Rack {
     pub timeouts: u32,
     pub usage: Usage,
     pub writes: Writes,
-    pub offer: Offer,
-}
-
-/// The room that ACKs offer while a segment is missing: otherwise it grows ahead of what comes. A window is not taken back (RFC
-/// 9293, section 3.8.6).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Offer {
-    /// The first segment that there is no room for, if that is known.
-    edge: Option<u32>,
-}
-
-impl Offer {
-    #[inline]
-    pub fn on_ack(&mut self, ack: &Ack) {
-        let told = ack.new_window.segments().map(|window| ack.next.saturating_add(window));
-        self.edge = if ack.sack.is_empty() { None } else { self.edge.max(told) };
-    }
-
-    #[inline]
-    pub fn has_room_for(&self, seq: u32) -> bool {
-        self.edge.is_none_or(|edge| seq < edge)
-    }
+    /// The first segment that ACKs have offered no room for; 0 where they do not say. It is not taken back (RFC 9293, section 3.8.6).
+    pub rwnd_edge: u32,
 }
 
 impl Rack {

@@ -112,17 +112,33 @@ fn an_ack_tells_of_a_segment_that_has_arrived_twice_in_the_place_of_a_block() {
 }
 
 #[test]
-fn a_new_window_is_told_beside_blocks_and_counts_but_not_beside_a_delay() {
+fn a_new_window_is_told_in_the_place_of_a_third_block_that_is_empty() {
+    let two = Sack { starts: [THREE.starts[0], THREE.starts[1], 0], lens: [1, u16::MAX, 0] };
+    let one = Sack { starts: [THREE.starts[0], 0, 0], lens: [1, 0, 0] };
+    let told = |sack, dsack| {
+        let ack = Ack { next: NEXT, sack, dsack, has_new_window: true, ..Ack::default() };
+        let carried = Packet::of_ack(label(), 40, AT_SENDER, &ack).ack();
+        assert_eq!(carried, Ack { has_new_window: carried.has_new_window, ..ack });
+        carried.has_new_window
+    };
+    assert_eq!([Sack::default(), one, two].map(|sack| told(sack, None)), [true; 3]);
+    assert_eq!([Sack::default(), one].map(|sack| told(sack, Some(NEXT - 1))), [true; 2]);
+    assert_eq!((told(THREE, None), told(two, Some(NEXT - 1))), (false, false), "no place is left");
+}
+
+#[test]
+fn a_window_is_beside_blocks_and_counts_but_not_beside_a_delay() {
     for sack in [Sack::default(), THREE] {
-        for segments in [1, 255, 0x8000, u32::MAX] {
-            let ack = Ack { next: NEXT, sack, new_window: NewWindow::of(segments), ..Ack::default() };
+        for segments in [1, 255, 0x7f00, u32::MAX] {
+            let ack = Ack { next: NEXT, sack, rwnd: Rwnd::of(segments), ..Ack::default() };
             let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
             assert_eq!(packet.ack(), ack);
+            assert_eq!(packet.ack().rwnd.segments(), Some(segments));
             packet.set_marks(7);
-            assert_eq!((packet.ack().new_window, packet.ack().ce), (ack.new_window, 7));
+            assert_eq!((packet.ack().rwnd, packet.ack().ce), (ack.rwnd, 7));
             let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
             packet.set_delay(Span(5));
-            assert_eq!((packet.ack().new_window, packet.ack().delay), (NewWindow::default(), Span(5)));
+            assert_eq!((packet.ack().rwnd, packet.ack().delay), (Rwnd::default(), Span(5)));
         }
     }
 }

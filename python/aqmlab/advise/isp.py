@@ -12,7 +12,7 @@ from aqmlab.catalogue import halves
 from aqmlab.problems import InputError
 from aqmlab.quantities import read, written
 from aqmlab.tc import numbers
-from aqmlab.tc.syntax import qdisc_lines, stab
+from aqmlab.tc.syntax import htb_root, qdisc_lines
 
 FIRST = 0x10
 """The minor number of the first subscriber's class, which is the major number of its queue."""
@@ -121,5 +121,4 @@ def _tree(scheme: str, scenario: Scenario, link: str, dev: str, rate: float, of:
     )
     loop = f"for i in $(seq {of.count}); do n=$(printf %x $(({FIRST - 1} + i)))"
     body = [f"  {command}" for command in (subscriber, *leaf.commands)]
-    root = " ".join(filter(None, (f"tc qdisc replace dev {dev} root handle 1:", stab(line.layer), "htb")))
-    return tc.Lines((root, trunk, loop, *body, "done"), leaf.notes)
+    return tc.Lines((htb_root(dev, line.layer), trunk, loop, *body, "done"), leaf.notes)

@@ -84,6 +84,11 @@ def stab(layer: Layer) -> str:
     return " ".join(["stab", *words]) if words else ""
 
 
+def htb_root(dev: str, layer: Layer, options: str = "") -> str:
+    """Return the command that makes HTB the root of a device, which counts a link layer."""
+    return " ".join(filter(None, (f"tc qdisc replace dev {dev} root handle 1:", stab(layer), "htb", options)))
+
+
 def qdisc_lines(setting: Setting, place: str) -> Lines:
     """Return the commands that put a scheme in a place of its device, without a shaper."""
     qdisc, values = prepared(setting)
@@ -223,9 +228,8 @@ def _notes_of_cake(values: Values) -> list[str]:
 
 def _shaper(setting: Setting) -> list[str]:
     rate = numbers.write(int(setting.link.shaped), "rate", "rate")
-    head = " ".join(["root handle 1:", stab(setting.link.layer), "htb default 1"]).replace("  ", " ")
     return [
-        f"tc qdisc replace dev {setting.dev} {head}",
+        htb_root(setting.dev, setting.link.layer, "default 1"),
         f"tc class replace dev {setting.dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} "
         f"quantum {setting.link.packet}",
     ]

@@ -11,7 +11,7 @@ from aqmlab.quantities import number, quantity, written
 from aqmlab.tc import htb, numbers
 from aqmlab.tc.lines import listing
 from aqmlab.tc.link import PLAIN, Layer, Link
-from aqmlab.tc.syntax import PASSED_OVER, Lines, Setting, qdisc_lines, read_qdisc, stab
+from aqmlab.tc.syntax import PASSED_OVER, Lines, Setting, htb_root, qdisc_lines, read_qdisc
 
 OPTIONS = {"rate": "rate", "ceil": "rate", "burst": "bytes", "cburst": "bytes", "prio": "number", "quantum": "number"}
 """What a class is told of HTB, and in what."""
@@ -54,7 +54,7 @@ def write_tree(scenario: Scenario, link: str, dev: str = "eth0", packet: int = 1
     if layer.framing == "ptm":
         raise InputError(f"links.{link}.framing", "htb counts no PTM; take rates of 64/65 and framing none")
     found = [
-        " ".join(filter(None, (f"tc qdisc replace dev {dev} root handle 1:", stab(layer), "htb"))),
+        htb_root(dev, layer),
         f"tc class replace dev {dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum {packet}",
     ]
     notes = []

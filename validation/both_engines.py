@@ -5,11 +5,14 @@ or in which words a scenario was refused.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, stdev
+
+import exceptions
 
 from aqmlab import _core
 from aqmlab.kernel.images import images
@@ -203,3 +206,11 @@ def check(
                 allowed = max(allowed, sharing * everything)
             cells.append(Cell(name, theirs, ours[name], allowed, errors))
         yield Checked(row, cells)
+
+
+def publish(source: str, checked: Sequence[Checked], page: Path, text: str) -> None:
+    """Write a validation page and exit: with code 1 where `exceptions.toml` lists something else than what differs."""
+    page.write_text(text, encoding="utf-8")
+    agree = sum(not each.differing for each in checked)
+    print(f"{agree} of {len(checked)} {source} scenarios agree with Linux; see docs/{page.name}")
+    sys.exit("\n".join(exceptions.faults(source, differing(checked))) or 0)

@@ -10,7 +10,6 @@ scenarios do not agree, and why. No scenario is left out once it is drawn. Linux
 
 import argparse
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -201,10 +200,7 @@ def main() -> None:
     rows += [row for row in drawn(*asked.add or (0, 0)) if row.id not in known]
     rows = both_engines.store(ROWS, rows, SEEDS, MEASURES)
     checked = list(check([row for row in rows if row.is_tried]))
-    PAGE.write_text(page(checked, len(rows)), encoding="utf-8")
-    agree = sum(not each.differing for each in checked)
-    print(f"{agree} of {len(checked)} random scenarios agree with Linux in every measure; see docs/{PAGE.name}")
-    sys.exit("\n".join(exceptions.faults("random", both_engines.differing(checked))) or 0)
+    both_engines.publish("random", checked, PAGE, page(checked, len(rows)))
 
 
 if __name__ == "__main__":

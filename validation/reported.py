@@ -5,7 +5,6 @@ not agree, and why. Run as a program, it measures those that have no row yet, if
 docs/validation-reported.md.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -40,9 +39,11 @@ def check(rows: Sequence[Row]) -> Iterator[Checked]:
 
 def page(checked: Sequence[Checked], listed: int) -> str:
     """Return the validation page; some of those that are listed may have no row yet."""
-    agree = sum(not each.differing for each in checked)
-    share = f"**{agree} of {len(checked)} scenarios agree ({agree / len(checked):.0%}).**"
-    parts = [f"{HEAD}{share}{both_engines.left(checked, listed)}", ""]
+    pairs = [each for each in checked if not each.row.refused]
+    agree = sum(not each.differing for each in pairs)
+    share = f"**{agree} of {len(pairs)} scenarios agree ({agree / len(pairs):.0%}).**"
+    refused = f" Linux refuses {len(checked) - len(pairs)} more." if len(checked) > len(pairs) else ""
+    parts = [f"{HEAD}{share}{refused}{both_engines.left(checked, listed)}", ""]
     parts += ["Linux / simulator; a measure that does not agree is bold. Goodput in Mbit/s, delay in ms.", ""]
     parts += ["| scenario | goodput of each group | mean queueing delay of each link |", "|---|---|---|"]
     parts += [row_of(each) for each in checked]
@@ -73,10 +74,7 @@ def main() -> None:
     """Measure what is missing and write the page."""
     rows = both_engines.store(ROWS, both_engines.read(ROWS), SEEDS, [name for name in TOLERANCES if name != "goodput"])
     checked = list(check([row for row in rows if row.is_tried]))
-    PAGE.write_text(page(checked, len(rows)), encoding="utf-8")
-    agree = sum(not each.differing for each in checked)
-    print(f"{agree} of {len(checked)} reported scenarios agree with Linux; see docs/{PAGE.name}")
-    sys.exit("\n".join(exceptions.faults("reported", both_engines.differing(checked))) or 0)
+    both_engines.publish("reported", checked, PAGE, page(checked, len(rows)))
 
 
 if __name__ == "__main__":

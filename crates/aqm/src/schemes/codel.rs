@@ -90,7 +90,8 @@ params! {
         /// Time in which a good queue falls below target; about the greatest round-trip time.
         interval: Span = "100 ms" in "1 us" ..= "1000 s", tc "interval" in "time", from "RFC 8289, 4.2";
         /// With no more than this left behind a packet, nothing is signalled.
-        mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "RFC 8289, 5.3 (value: Ethernet)";
+        /// "auto" is a full packet of Ethernet: 1500 B, in the flavour linux 1514 B, with its header.
+        mtu: Auto<Bytes> = "auto" in "0 B" ..= "65535 B", from "RFC 8289, 5.3 (value: Ethernet)";
         /// The queues in which they are counted: the packet's own, or all of flow queueing.
         behind: BacklogScope = "all", from "Linux, sch_fq_codel.c (RFC 8290 leaves it open)";
         /// A packet that waited longer is marked whatever the state, if it can be; "auto" is never.
@@ -98,6 +99,15 @@ params! {
           tc "ce_threshold" in "time", from "Linux, codel_impl.h (off)";
         /// The implementation whose details apply.
         flavour: CodelFlavour = "rfc8289", from "RFC 8289";
+    }
+}
+
+impl CodelParams {
+    fn mtu(&self) -> Bytes {
+        self.mtu.unwrap_or_else(|| match self.flavour {
+            CodelFlavour::Rfc8289 => Bytes(1500.0),
+            CodelFlavour::Linux => Bytes(1514.0),
+        })
     }
 }
 
@@ -147,7 +157,7 @@ impl Codel {
             BacklogScope::Queue => queue.bytes,
             BacklogScope::All => queue.bytes + queue.others,
         };
-        if self.sojourn < self.params.target || left as f64 <= self.params.mtu.0 {
+        if self.sojourn < self.params.target || left as f64 <= self.params.mtu().0 {
             self.first_above = None;
             return false;
         }
@@ -230,10 +240,8 @@ impl Scheme for Codel {
         confidence: "after the text of RFC 8290; CoDel as Linux has it",
         papers: &[],
     });
-    const FAIR_DEFAULTS: &'static [FairDefault] = &[
-        FairDefault { name: "mtu", default: "1514 B", source: "Linux, sch_fq_codel.c (value: Ethernet)" },
-        FairDefault { name: "flavour", default: "linux", source: "Linux, sch_fq_codel.c" },
-    ];
+    const FAIR_DEFAULTS: &'static [FairDefault] =
+        &[FairDefault { name: "flavour", default: "linux", source: "Linux, sch_fq_codel.c" }];
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "sojourn", unit: "s", doc: "time that the last packet at the head had waited" },
         Observable { name: "count", unit: "packets", doc: "count of the control law" },
@@ -383,6 +391,21 @@ mod tests {
         assert_eq!(head(&mut codel, 700_000, 90_000, 2, false), SIGNAL);
         assert_eq!(head(&mut codel, 800_000, 90_000, 1, false), PASS);
         assert!(!codel.dropping);
+    }
+
+    /// 1500 B by RFC 8289; Linux counts Ethernet's header, in packets and in its own limit.
+    #[test]
+    fn the_last_full_packet_is_as_large_as_the_flavour_says() {
+        let signals = |flavour, bytes| {
+            let mut codel = Codel::new(CodelParams { flavour, ..CodelParams::defaults() }, &bench::queue(0)).unwrap();
+            let queue = QueueView { bytes, ..bench::queue(1) };
+            [100_000, 300_001].map(|now| {
+                let packet = PacketView { enqueued_at: us(now - 90_000), ..bench::packet() };
+                codel.on_dequeue(&packet, &queue, &mut Ctx { now: us(now), rng: &mut bench::stream() })
+            })
+        };
+        assert_eq!([1500, 1514].map(|bytes| signals(CodelFlavour::Rfc8289, bytes)), [[PASS, PASS], [PASS, SIGNAL]]);
+        assert_eq!([1514, 1515].map(|bytes| signals(CodelFlavour::Linux, bytes)), [[PASS, PASS], [PASS, SIGNAL]]);
     }
 
     #[test]

@@ -50,7 +50,8 @@ LONG = {
 
 LENGTHY = re.compile(
     r"--map|tune pi --parameters|sensitivity|compare boudi/high-10|droptail,codel,fq-codel,cake$"
-    r"|20Mbit/s --rtt 50ms --flows|k_p=2e-10|--study cake-mq$|--study libreqos$|--preset lte"
+    r"|20Mbit/s --rtt 50ms --flows|k_p=2e-10|--study (bbr-draft|bbr-questions|cake-mq|libreqos|slow-start)$"
+    r"|--preset lte|home --down .* --out line$|slides measure --against"
 )
 """What in an example takes long on pages whose other examples do not."""
 

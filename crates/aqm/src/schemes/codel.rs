@@ -240,8 +240,10 @@ impl Scheme for Codel {
         confidence: "after the text of RFC 8290; CoDel as Linux has it",
         papers: &[],
     });
-    const FAIR_DEFAULTS: &'static [FairDefault] =
-        &[FairDefault { name: "flavour", default: "linux", source: "Linux, sch_fq_codel.c" }];
+    const FAIR_DEFAULTS: &'static [FairDefault] = &[
+        FairDefault { name: "mtu", default: "1514 B", source: "Linux, sch_fq_codel.c (value: Ethernet)" },
+        FairDefault { name: "flavour", default: "linux", source: "Linux, sch_fq_codel.c" },
+    ];
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "sojourn", unit: "s", doc: "time that the last packet at the head had waited" },
         Observable { name: "count", unit: "packets", doc: "count of the control law" },

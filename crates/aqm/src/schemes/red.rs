@@ -86,7 +86,8 @@ params! {
     /// `tc` computes for ticks of 64 ns and the kernel reads by microseconds; no `harddrop` and no `nodrop`.
     ///
     /// ns-2 has no byte mode here. "auto" thresholds are symmetric around the link's target (15 and 585 packets for a target of 300,
-    /// the values of Li et al. 2014), not ns-2's 5 ms rule, so that schemes compared on one link aim at one queue.
+    /// the values of Li et al. 2014), not ns-2's 5 ms rule, so that schemes compared on one link aim at one queue. In the flavour
+    /// linux they are whole packets.
     pub struct RedParams for Red {
         /// Average queue below which nothing is dropped; "auto" is target/20, at least 5 packets.
         min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
@@ -185,10 +186,14 @@ fn weight_of_burst(min_th: f64, burst: f64) -> f64 {
 }
 
 impl RedParams {
-    /// min_th and max_th for this target, packets.
+    /// min_th and max_th for this target, packets; "auto" is whole packets in the flavour linux, as tc's thresholds are.
     pub(super) fn thresholds(&self, target: f64) -> (f64, f64) {
-        let min_th = self.min_th.unwrap_or_else(|| Packets((target / 20.0).max(5.0))).0;
-        let max_th = self.max_th.unwrap_or_else(|| Packets((2.0 * target - min_th).max(3.0 * min_th))).0;
+        let auto = |packets: f64| match self.flavour {
+            RedFlavour::Ns2 => Packets(packets),
+            RedFlavour::Linux => Packets(packets.round()),
+        };
+        let min_th = self.min_th.unwrap_or_else(|| auto((target / 20.0).max(5.0))).0;
+        let max_th = self.max_th.unwrap_or_else(|| auto((2.0 * target - min_th).max(3.0 * min_th))).0;
         (min_th, max_th)
     }
 

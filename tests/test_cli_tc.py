@@ -17,6 +17,7 @@ def test_a_line_to_paste(aqmlab: Aqmlab) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     *notes, line = done.stdout.splitlines()
     assert notes == [
+        "# mtu: 1500 B here, 1514 B in Linux, which has no option",
         "# flavour: rfc8289 here, linux in Linux, which has no option",
     ]
     assert line == "tc qdisc replace dev wan root codel target 8ms interval 100ms ecn"

@@ -306,7 +306,8 @@ def test_what_linux_cannot_be_told_is_refused(aqm: str, more: dict[str, object],
 
 
 def test_what_linux_has_otherwise_is_noted() -> None:
-    [flavour] = tc.write(of("codel")).notes
+    mtu, flavour = tc.write(of("codel")).notes
+    assert mtu == "mtu: 1500 B here, 1514 B in Linux, which has no option"
     assert flavour == "flavour: rfc8289 here, linux in Linux, which has no option"
     assert tc.write(of("codel:flavour=linux")).notes == ()
     assert "alpha: 0.13 Hz here, 0.125 Hz in Linux" in tc.write(of("pie:alpha=0.13 Hz")).notes

@@ -31,6 +31,8 @@ from aqmlab.tc.qdiscs import LAYERS, PRESETS, VALUED, Qdisc
 
 LINK_HEADER = 14
 """Bytes of Ethernet's header, which the packets of a link here have."""
+ETHERNET_MTU = 1500.0
+"""Bytes of a full packet without that header."""
 UNSET = {"bandwidth": ["unlimited"], "overhead": ["raw"]}
 """What says that an option has no value; others are left out."""
 RATE_OF_RED = 1e7
@@ -131,6 +133,8 @@ def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
         values |= _weight(values)
         if qdisc.kind == "red":
             values["mean_packet"] = float(link.packet)
+    if values.get("mtu") == "auto":  # as CoDel has it here, to be told apart from the device's
+        values["mtu"] = ETHERNET_MTU + (LINK_HEADER if values["flavour"] == "linux" else 0)
     if qdisc.kind == "gred" and values["max_th"] == "auto":
         values["max_th"] = float(round(link.packets("gred") / 3 * 4 / 3))
     is_unlimited = texts.get("unlimited") == "true"

@@ -43,7 +43,7 @@ params! {
     /// and leave 5 % of the link idle with 0.002; with 1/16 they lose 5.4 % and fill it (Linux 6.1: 5.2 %).
     ///
     /// ## Departures
-    /// The thresholds follow the link's target (RED's own rule, in whole packets) instead of the paper's 100 and 200 packets. Beside
+    /// The automatic thresholds follow the link's target by RED's rule and are whole packets; the paper has 100 and 200. Beside
     /// `net/sched/sch_choke.c` at 55f3722fc694 and iproute2's `q_choke.c`, read line by line: as for RED; and where Linux draws
     /// before it tests the limit, a full queue here draws nothing.
     pub struct ChokeParams for Choke {

@@ -193,9 +193,15 @@ fn result(scenario: &Arc<Scenario>, aqm: &SchemeAssignment, seed: u64) -> RunRes
     result
 }
 
-/// Most packets of 40 B or more, the least size on the wire, that may wait: each of the four queues of cake-mq has the buffer.
+/// Most packets of 40 B or more, the least size on the wire, that may wait. CAKE counts memory: a full packet takes 2304 B, a small
+/// one 832 B. Each of the four queues of cake-mq has the buffer.
 fn room(scenario: &Scenario, link: &LinkSpec, aqm: &SchemeAssignment) -> f64 {
-    let queues = if scenario.scheme_of(link, Some(aqm)).name == "cake-mq" { 4.0 } else { 1.0 };
+    let of_full = 2304.0 / 832.0;
+    let queues = match scenario.scheme_of(link, Some(aqm)).name.as_str() {
+        "cake" => of_full,
+        "cake-mq" => 4.0 * of_full,
+        _ => 1.0,
+    };
     let of_one = match link.buffer {
         Limit::Packets(packets) => f64::from(packets),
         Limit::Bytes(bytes) => (bytes / 40) as f64,

@@ -246,8 +246,7 @@ def tcp() -> str:
         "`tcp_rcv_space_adjust` makes it 2*20 + 16, and twice as much more for the growth by half: 168 segments,\n"
         "twice what comes next. `tcp_grow_window` lets it out by two segments for each that arrives. So it keeps\n"
         "ahead, up to 2172 segments. While a segment is missing nothing is read, and the window may limit the sender.\n"
-        "ACKs carry it with eight significant bits. Where ACKs queue (`ack_path`) it does not limit the\n"
-        "sender: the receiver cannot measure the round trip there.\n"
+        "Where ACKs queue (`ack_path`) it does not limit the sender: no receiver can measure the round trip there.\n"
         '`window = "2172 packets"` sets that bound. It is not the default: it would bind\n'
         "in `l4s/*` from 120 Mbit/s and 100 ms on, which are about laws and queues, not about hosts.",
         "A receiver of profile `linux` takes no segment that is older than the last timestamp by more than a tick\n"

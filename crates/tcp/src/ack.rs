@@ -17,8 +17,8 @@ pub struct Ack {
     /// It offers another window than the ACK before, of a receiver of Linux: then the sender has not predicted its header. An ACK
     /// with a third block, a delay or a count does not say.
     pub has_new_window: bool,
-    /// The window of a receiver of Linux. An ACK with a delay does not say.
-    pub rwnd: Rwnd,
+    /// The window of a receiver of Linux, segments; 0 says nothing.
+    pub rwnd: u32,
     /// Segments received with a congestion mark so far, modulo 2^24, for senders that ask for it: it takes the room of a
     /// block. 0 where they are not counted.
     pub ce: u32,
@@ -35,48 +35,6 @@ pub struct Ack {
 impl Ack {
     /// The bits of `ce`.
     pub const CE_MASK: u32 = (1 << 24) - 1;
-}
-
-/// The window that a receiver advertises (RFC 5681), in segments with eight significant bits, rounded down; from 32,640 segments on
-/// it is no limit. Zero says nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rwnd(u16);
-
-impl Rwnd {
-    /// Of its code.
-    pub const BITS: u32 = 11;
-    const DIGITS: u32 = 8;
-    const UNLIMITED: u16 = (1 << Self::BITS) - 1;
-
-    /// A window of so many segments, one at least.
-    pub fn of(segments: u32) -> Self {
-        let segments = segments.max(1);
-        let exponent = (segments.ilog2() + 1).saturating_sub(Self::DIGITS);
-        let code = u64::from(exponent) << Self::DIGITS | u64::from(segments >> exponent);
-        Self(code.min(Self::UNLIMITED.into()) as u16)
-    }
-
-    /// The segments, `u32::MAX` for no limit, or `None` if it says nothing.
-    #[inline]
-    pub fn segments(self) -> Option<u32> {
-        match self.0 {
-            0 => None,
-            Self::UNLIMITED => Some(u32::MAX),
-            code => Some(u32::from(code & 0xff) << (code >> Self::DIGITS)),
-        }
-    }
-
-    /// In the bits of a packet.
-    #[inline]
-    pub fn code(self) -> u16 {
-        self.0
-    }
-
-    /// From the bits of a packet.
-    #[inline]
-    pub fn from_code(code: u16) -> Self {
-        Self(code & Self::UNLIMITED)
-    }
 }
 
 /// The window in an ACK of a receiver that drives its sender (RFC 9840).
@@ -155,15 +113,6 @@ mod tests {
         assert!(Sack::default().is_empty() && Sack::of([0..0, 0..0, 0..0]) == Sack::default());
         let sack = Sack::of([5..6, 10..100_010, 3..4]);
         assert_eq!(sack.blocks().collect::<Vec<_>>(), [5..6, 34_475..100_010, 3..4]);
-    }
-
-    #[test]
-    fn a_window_has_eight_significant_bits() {
-        let heard = [0, 1, 255, 256, 257, 511, 513, 1023, 32_639, 32_640, u32::MAX].map(|n| Rwnd::of(n).segments());
-        let exact = [1, 1, 255, 256, 256, 510, 512, 1020, 32_512, u32::MAX, u32::MAX];
-        assert_eq!(heard, exact.map(Some));
-        assert_eq!(Rwnd::default().segments(), None);
-        assert_eq!(Rwnd::from_code(Rwnd::of(300).code()), Rwnd::of(300));
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod scoreboard;
 pub mod sender;
 mod seqset;
 
-pub use ack::{Ack, Advertised, Rwnd, Sack};
+pub use ack::{Ack, Advertised, Sack};
 pub use arrival::SegmentArrival;
 pub use cc::{CongestionControl, CongestionControlLaw, LawChoice};
 pub use ecn::EcnFeedback;

@@ -3,7 +3,6 @@
 //! The receive window grows ahead of what arrives, and limits the sender where it cannot: while a segment is missing, nothing is
 //! read. Its application reads at once.
 
-use crate::ack::Rwnd;
 use crate::cc::rledbat::DrivenWindow;
 use crate::linux::{self, TIMESTAMP_TICK};
 use crate::params::TcpParams;
@@ -122,8 +121,8 @@ pub(crate) struct QuickAcks {
     offered_at: u32,
     /// The ACK before had offered another one.
     pub has_new_window: bool,
-    /// That window in an ACK, once there are data.
-    pub rwnd: Rwnd,
+    /// That window in an ACK, segments, once there are data; 0 before.
+    pub rwnd: u32,
     /// Most bytes of a round trip so far.
     space: u32,
     /// Time at which this round trip began, and the segment expected then.
@@ -166,7 +165,7 @@ impl Default for QuickAcks {
             offered: FIRST_ROOM / 2 / MSS * MSS,
             offered_at: 0,
             has_new_window: false,
-            rwnd: Rwnd::default(),
+            rwnd: 0,
             space: FIRST_ROUND,
             round: (Time::ZERO, 0),
             duplicates: 0,
@@ -299,7 +298,7 @@ impl QuickAcks {
             let offered = self.select_window().max(self.scale.up(left));
             self.has_new_window = std::mem::replace(&mut self.offered, offered) != offered;
             if self.has_new_window {
-                self.rwnd = Rwnd::of(offered / MSS);
+                self.rwnd = (offered / MSS).max(1);
             }
         }
         self.offered_at = next;

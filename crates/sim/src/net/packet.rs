@@ -6,7 +6,7 @@ mod tests;
 use crate::net::WirePacket;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, Advertised, Rwnd, Sack};
+use aqmlab_tcp::{Ack, Advertised, Sack};
 
 /// The hop of an ACK that has passed all queues: it reaches its sender. Also of media, when they reach their receiver.
 pub const AT_SENDER: u8 = u8::MAX;
@@ -20,11 +20,11 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// |----------|------------------------------|---------------------------------------------|
 /// | 0-33     | 0-63: when it was sent, ps   | first SACK block: offset (18), length (16)  |
 /// | 34-67    | 64-79: announced RTT         | second SACK block, likewise                 |
-/// | 68-112   | 80-81: ECN field; 82: CWR,   | third SACK block, rwnd (11); or the         |
-/// |          | or of media: feedback        | one-way delay, ps; or the window of a       |
-/// |          |                              | receiver that drives (20) and a timestamp   |
-/// | 113      | 83-115: since when, us, if   | it echoes a segment that had been           |
-/// |          | it has been sent before;     |                                             |
+/// | 68-110   | 80-81: ECN field; 82: CWR,   | third SACK block; or the one-way delay, ps; |
+/// |          | or of media: feedback        | or the window of a receiver that drives     |
+/// |          |                              | (20) and a timestamp                        |
+/// | 112      | 83-115: since when, us, if   | the window of its receiver is in `tuple`    |
+/// | 113      | it has been sent before;     | it echoes a segment that had been           |
 /// |          | else the timestamp it echoes |                                             |
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
@@ -44,7 +44,7 @@ pub struct Packet {
     dscp: Dscp,
     /// Data: the segment; an ACK: the next one expected.
     number: u32,
-    /// Of its flow ([`Label::tuple`]).
+    /// Of its flow ([`Label::tuple`]); in an ACK that meets no queue the window that it offers, segments.
     tuple: u32,
     body: [u64; 2],
 }
@@ -157,6 +157,7 @@ const CWR: u32 = 18;
 const FEEDBACK: u32 = CWR;
 const AGE: u32 = 19;
 const AGE_BITS: u32 = 33;
+const OFFERS: u32 = 48;
 const ECHOES_RESENT: u32 = 49;
 const ECE: u32 = 50;
 const COUNTS: u32 = 51;
@@ -170,8 +171,6 @@ const OFFSETS: u32 = (1 << OFFSET_BITS) - 1;
 const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
 const DELAY: u32 = 2 * BLOCK_BITS;
 const DELAY_BITS: u32 = 43;
-/// In the second word.
-const RWND: u32 = 3 * BLOCK_BITS - u64::BITS;
 const WINDOW_BITS: u32 = 20;
 
 impl Packet {
@@ -201,8 +200,9 @@ impl Packet {
     #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
         let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() | ack.has_new_window;
-        let rwnd = if hop == AT_SENDER { ack.rwnd.code() } else { 0 };
-        let body = [0, u64::from(ack.ece) << ECE | u64::from(rwnd) << RWND];
+        let offers = hop == AT_SENDER && ack.rwnd > 0;
+        let label = Label { tuple: if offers { ack.rwnd } else { label.tuple }, ..label };
+        let body = [0, u64::from(ack.ece) << ECE | u64::from(offers) << OFFERS];
         let body = if has_more { Self::with_blocks(body, *ack) } else { body };
         Self::new(label, size, hop, PacketKind::Ack, ack.next, body)
     }
@@ -243,8 +243,8 @@ impl Packet {
         self.body = [bits as u64, (bits >> 64) as u64];
     }
 
-    /// Those of the third block and the window, whose place something else may take.
-    const LAST_BITS: u128 = ((1 << (BLOCK_BITS + Rwnd::BITS)) - 1) << DELAY;
+    /// Those of the third block, whose place something else may take.
+    const LAST_BITS: u128 = ((1 << DELAY_BITS) - 1) << DELAY;
 
     /// A plain ACK becomes one of another kind.
     fn tell_more(&mut self, kind: PacketKind) {
@@ -409,7 +409,7 @@ impl Packet {
     /// Contents of an ACK.
     #[inline]
     pub fn ack(&self) -> Ack {
-        let rwnd = Rwnd::from_code((self.body[1] >> RWND) as u16);
+        let rwnd = if self.body[1] >> OFFERS & 1 == 1 { self.tuple } else { 0 };
         let ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, rwnd, ..Ack::default() };
         if self.body[1] >> MORE & 1 == 0 { ack } else { self.whole(ack) }
     }
@@ -437,7 +437,6 @@ impl Packet {
             dsack: has_twice.then_some(twice),
             is_resent: self.body[1] >> ECHOES_RESENT & 1 == 1,
             has_new_window: third.0 > 0 && third.1 == 0,
-            rwnd: if is_plain { ack.rwnd } else { Rwnd::default() },
             delay: if is_timed { delay } else { Span::ZERO },
             ce: if counts { (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32 } else { 0 },
             ..ack

@@ -41,8 +41,8 @@ impl Sender {
         let mut news = News::default();
         if !is_old {
             let (rack, law) = self.rack_and_law();
-            if let Some(window) = ack.rwnd.segments() {
-                rack.rwnd_edge = rack.rwnd_edge.max(ack.next.saturating_add(window));
+            if ack.rwnd > 0 {
+                rack.rwnd_edge = rack.rwnd_edge.max(ack.next.saturating_add(ack.rwnd));
             }
             if ack.dsack.is_some_and(|seq| rack.probe.is_none_or(|probe| probe.end_seq != seq + 1)) {
                 rack.detection.on_duplicate();

@@ -127,18 +127,20 @@ fn a_new_window_is_told_in_the_place_of_a_third_block_that_is_empty() {
 }
 
 #[test]
-fn a_window_is_beside_blocks_and_counts_but_not_beside_a_delay() {
+fn a_window_is_whole_beside_blocks_counts_and_delays_and_absent_from_an_ack_that_queues() {
     for sack in [Sack::default(), THREE] {
-        for segments in [1, 255, 0x7f00, u32::MAX] {
-            let ack = Ack { next: NEXT, sack, rwnd: Rwnd::of(segments), ..Ack::default() };
+        for rwnd in [1, 995, u32::MAX] {
+            let ack = Ack { next: NEXT, sack, rwnd, ..Ack::default() };
             let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
             assert_eq!(packet.ack(), ack);
-            assert_eq!(packet.ack().rwnd.segments(), Some(segments));
             packet.set_marks(7);
-            assert_eq!((packet.ack().rwnd, packet.ack().ce), (ack.rwnd, 7));
+            assert_eq!((packet.ack().rwnd, packet.ack().ce), (rwnd, 7));
             let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
             packet.set_delay(Span(5));
-            assert_eq!((packet.ack().rwnd, packet.ack().delay), (Rwnd::default(), Span(5)));
+            assert_eq!((packet.ack().rwnd, packet.ack().delay), (rwnd, Span(5)));
+            let mut packet = Packet::of_ack(label(), 40, 0, &ack);
+            packet.hop = AT_SENDER;
+            assert_eq!((packet.ack().rwnd, packet.flow_hash()), (0, !label().tuple));
         }
     }
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::single_range_in_vec_init)] // lists of blocks, one or more
 
 use super::*;
-use crate::ack::{Rwnd, Sack};
+use crate::ack::Sack;
 use crate::cc::{CongestionControl, LawHost, Needs, Window};
 
 fn open() -> Bench {
@@ -107,7 +107,7 @@ fn the_window_grows_by_the_segments_that_an_ack_acknowledges() {
 fn a_sender_of_linux_stays_within_the_window_that_acks_offer() {
     let mut bench = open();
     bench.now = ms(200);
-    let ack = |next, window| Ack { next, rwnd: Rwnd::of(window), ..Ack::default() };
+    let ack = |next, window| Ack { next, rwnd: window, ..Ack::default() };
     assert_eq!(bench.on(ack(3, 10)), [11, 12], "cwnd is 12, there is room up to 12");
     assert_eq!(bench.on(ack(4, 5)), [], "what has been offered stays offered");
     assert_eq!(bench.on(ack(5, 10)), [13, 14]);

@@ -31,6 +31,15 @@ def test_the_code_is_that_of_the_command(command: str, code: int, aqmlab: Aqmlab
     assert aqmlab("live", *LINE, "--", "sh", "-c", command).returncode == code
 
 
+def test_without_a_device_it_says_who_helps(tmp_path: Path) -> None:
+    hidden = f"mount -t tmpfs none /dev/net && exec {COMMAND} live {' '.join(LINE)} -- true"
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", hidden]
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert finished.stderr.startswith("Error: /dev/net/tun: No such file or directory")
+    assert finished.stderr.endswith("; aqmlab doctor says what to do\n")
+
+
 def test_what_cannot_be_started_has_the_code_of_a_shell(aqmlab: Aqmlab, tmp_path: Path) -> None:
     missing = aqmlab("live", *LINE, "--", "no-such-program")
     assert (missing.returncode, missing.stdout) == (127, "")

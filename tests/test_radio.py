@@ -126,6 +126,16 @@ def test_what_is_wrong_is_told_by_name(keys: str, told: str, tmp_path: Path) -> 
     assert told in str(refused.value)
 
 
+@pytest.mark.parametrize(("name", "written"), [("lte-up", '"lte-up"'), ("lte", '"lte-down" or preset = "lte-up"')])
+def test_a_preset_in_place_of_a_scenario_is_told_its_place(name: str, written: str) -> None:
+    with pytest.raises(InputError) as refused:
+        aqmlab.load(name)
+    assert (
+        str(refused.value)
+        == f'scenario: "{name}" is a preset of a link; write preset = {written} in [[links]] of a file'
+    )
+
+
 def test_the_page_has_every_preset_as_it_is() -> None:
     root = Path(__file__).parents[1]
     page = "".join((root / "docs" / name).read_text() for name in ("radio.md", "cable.md"))

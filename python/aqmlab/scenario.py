@@ -15,6 +15,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab import presets
 from aqmlab._core import Scenario, read_toml
 from aqmlab.names import suggestion, unknown
 from aqmlab.problems import InputError
@@ -147,6 +148,9 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
         raise InputError("scenario", f"{source!r}: expected a built-in name, a path, or what aqmlab.load returned")
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
+        if links := presets.kind(source).links:
+            names = " or ".join(f'preset = "{link.name}"' for link in links.values())
+            raise InputError("scenario", f'"{source}" is a preset of a link; write {names} in [[links]] of a file')
         raise unknown("scenario", "no built-in scenario and no file", source, [*scenarios(), *_beside(path, ".toml")])
     return path.stem, read_file(path)
 

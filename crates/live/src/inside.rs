@@ -212,7 +212,7 @@ impl Init {
 
 /// One end: the namespace in which the process is, and its device. All that has no other route goes to `gateway`.
 fn end(own: [IpAddr; 2], gateway: Option<[IpAddr; 2]>, setup: &Setup) -> Result<(File, File), String> {
-    let device = tun::open().step("/dev/net/tun")?;
+    let device = tun::open().map_err(|why| format!("/dev/net/tun: {why}; aqmlab doctor says what to do"))?;
     // Where a system has no IPv6 its settings are not there.
     fs::write("/proc/sys/net/ipv6/conf/default/router_solicitations", "0").ok();
     let net = Netlink::open().step("netlink")?;

@@ -58,6 +58,18 @@ class Row:
         return self.runs is not None or bool(self.refused)
 
     @property
+    def seeds(self) -> int:
+        """How many seeds Linux has run."""
+        return len(next(iter(self.runs.values()))) if self.runs else 0
+
+    def extended(self, version: str, found: Runs | str) -> "Row":
+        """Return the row with what Linux measured under further seeds, or in which words it was refused."""
+        if isinstance(found, str):
+            return replace(self, kernel=version, runs=None, refused=found)
+        runs = {name: [*(self.runs or {}).get(name, ()), *values] for name, values in found.items()}
+        return replace(self, kernel=version, runs=runs, refused="")
+
+    @property
     def scenario(self) -> _core.Scenario:
         """The scenario."""
         return _core.Scenario.parse(self.text, self.id)
@@ -149,20 +161,18 @@ def by_name(runs: Sequence[Mapping[str, float]]) -> Runs:
 
 
 def measured(rows: Sequence[Row], version: str, seeds: Sequence[int], names: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows with what Linux measures."""
-    for row, found in zip(rows, played(rows, LINUX, seeds, names), strict=True):
-        if isinstance(found, str):
-            yield replace(row, kernel=version, runs=None, refused=found)
-        else:
-            yield replace(row, kernel=version, runs=found, refused="")
+    """Yield the rows with what Linux measures under the seeds that each lacks."""
+    for row in rows:
+        (found,) = played([row], LINUX, seeds[row.seeds :], names)
+        yield row.extended(version, found)
 
 
 def store(path: Path, rows: Sequence[Row], seeds: Sequence[int], names: Sequence[str]) -> list[Row]:
-    """Let Linux run what it has not run, refused scenarios included; each is stored as soon as it is measured."""
+    """Let Linux run the seeds that rows lack, refused scenarios included; each is stored as soon as it is measured."""
     kept = list(rows)
-    waiting = [i for i, row in enumerate(kept) if row.runs is None]
+    waiting = [i for i, row in enumerate(kept) if row.seeds < len(seeds)]
     if not images():
-        print(f"no kernel is built (aqmlab kernel build): {len(waiting)} scenarios without a row are left out")
+        print(f"no kernel is built (aqmlab kernel build): {len(waiting)} scenarios are not measured")
         return kept
     found = measured([kept[i] for i in waiting], images()[0].version, seeds, names)
     for done, (i, row) in enumerate(zip(waiting, found, strict=True), 1):

@@ -4,7 +4,7 @@
     python validation/random_scenarios.py --add SEED N   # draw N more scenarios under a seed and store them first
     python validation/random_scenarios.py --draw SEED N  # judge N fresh scenarios, and store nothing
 
-`kernel/random.jsonl` has the scenarios and what Linux measured in each under seeds 1 to 5, `exceptions.toml` which
+`kernel/random.jsonl` has the scenarios and what Linux measured in each under seeds 1 to 10, `exceptions.toml` which
 scenarios do not agree, and why. No scenario is left out once it is drawn. Linux is measured only if a kernel is built.
 """
 
@@ -21,7 +21,7 @@ from aqmlab.kernel.images import newest
 
 ROWS = Path(__file__).parent / "kernel" / "random.jsonl"
 PAGE = Path(__file__).parent.parent / "docs" / "validation-random.md"
-SEEDS = range(1, 6)
+SEEDS = range(1, 11)
 ERRORS = 2.0
 """Standard errors of Linux's mean by which a measure may differ, up to twice its tolerance."""
 SHARING = 0.05
@@ -120,7 +120,7 @@ three groups of one to eight flows run CUBIC, Reno, BBR or DCTCP. A third of the
 random loss, and a third carries a stream of UDP datagrams at 2 to 130 % of the rate.
 `validation/random_scenarios.py` declares the space; no scenario is left out once it is drawn.
 
-A scenario agrees if every measure agrees: the mean over five seeds. The tolerances are **15 %** of the goodput of each
+A scenario agrees if every measure agrees: the mean over ten seeds. The tolerances are **15 %** of the goodput of each
 group or 5 % of the goodput of all groups, **25 % or 1 ms** of the mean and the 99th percentile of the queueing delay,
 **30 % or 0.2 points** of drop and mark ratios, and **3 points** of utilisation. A measure may also differ by two
 standard errors of Linux's mean, but never by more than twice these tolerances. A scenario that an engine refuses does

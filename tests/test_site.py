@@ -95,6 +95,7 @@ def test_every_page_is_as_it_should_be(width: int, site: Path, address: str, bro
         name = page.relative_to(site).as_posix()
         browser.open(f"{address}/{name}", width)
         if width > PHONE or page.parent.parent not in looked_at:
+            browser.run("document.querySelectorAll('details').forEach(folded => folded.open = true)")
             browser.run(check)
             faults += [f"{name}: {line}" for line in browser.execute_async_script(FAULTS)]
             looked_at.add(page.parent.parent)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from aqmlab import _core
+
 SEGMENT = 1448
 """Bytes of data in a full segment."""
 PACKET = 1514
@@ -71,10 +73,15 @@ class Case:
         """The scheme with its parameters, and the buffer in packets."""
         name, *words = self.qdisc.split()
         options = dict(zip(words, [*words[1:], ""], strict=False))  # each word with what follows it
+        if name == "red":
+            return red(options, _core.Scenario.parse(self._toml(1), self.id).link("bottleneck").packet)
         return SCHEMES[name](options)
 
     def toml(self) -> str:
         """Return the case as a scenario."""
+        return self._toml(self.scheme[1])
+
+    def _toml(self, buffer: float) -> str:
         groups = [*self.groups, PING]
         hosts = len({group["source"] for group in self.groups}) > 1
         return f"""
@@ -86,7 +93,7 @@ warmup = "{self.omit} s"
 name = "bottleneck"
 rate = "{self.link_mbit} Mbit/s"
 delay = "0 ms"
-buffer = "{self.scheme[1]:.0f} packets"
+buffer = "{buffer:.0f} packets"
 """ + "".join(flows(f"g{i}", group, self.wire_rtt_ms(group), hosts) for i, group in enumerate(groups))
 
 
@@ -117,19 +124,21 @@ def flows(name: str, group: Row, rtt_ms: float, hosts: bool) -> str:
     return "\n[[flows]]\n" + "\n".join(lines) + "\n"
 
 
-def packets(size: str) -> float:
-    """Bytes of tc as packets."""
-    return int(size) / PACKET
+def red(options: Mapping[str, str], packet: float) -> tuple[str, float]:
+    """RED; its lengths are bytes, and here packets of the mean size on the link, `packet` bytes.
+
+    Thresholds a byte apart, as for DCTCP, are a step of the average.
+    """
+    low, high, limit = (int(options[name]) / packet for name in ("min", "max", "limit"))
+    weight = weight_of(int(options["burst"]), int(options["min"]) / int(options["avpkt"]))
+    given = f"min_th={low:.8g} packets,max_th={high:.8g} packets,max_p={options['probability']},q_weight={weight}"
+    return f"red:flavour=linux,{given}", limit
 
 
-def red(options: Mapping[str, str]) -> tuple[str, float]:
-    """RED; its lengths are bytes. Thresholds a byte apart, as for DCTCP, are a step of the average."""
-    low, high = (packets(options[name]) for name in ("min", "max"))
-    return (
-        f"red:flavour=linux,min_th={low:.8g} packets,max_th={high:.8g} packets,burst={options['burst']} packets,"
-        f"max_p={options['probability']},q_weight=auto",
-        packets(options["limit"]),
-    )
+def weight_of(burst: int, low: float) -> float:
+    """Return the weight that tc finds: an empty queue's average reaches the threshold with the end of a burst."""
+    weights = (2.0**-k for k in range(1, 32))
+    return next(weight for weight in weights if burst + 1 - low <= (1 - (1 - weight) ** burst) / weight)
 
 
 def choke(options: Mapping[str, str]) -> tuple[str, float]:
@@ -174,7 +183,6 @@ SCHEMES: Mapping[str, Callable[[Mapping[str, str]], tuple[str, float]]] = {
     "pfifo": lambda options: ("droptail", float(options["limit"])),
     "pie": lambda _: (f"pie:flavour=linux,mean_packet=1514 B,t_update={PIE_UPDATE}", 1000),
     "fq_codel": fq_codel,
-    "red": red,
     "choke": choke,
     "sfb": sfb,
     "codel": codel,

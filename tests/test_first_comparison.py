@@ -1,5 +1,6 @@
 """The numbers of the tutorial are those that its program prints."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,3 +16,10 @@ def test_the_page_says_what_its_program_prints(tmp_path: Path) -> None:
     program = blocks(PAGE, "python")[-1]
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert [done.stdout] == blocks(PAGE, "text")
+    codel = done.stdout.splitlines()[-1]
+    numbers = re.search(r"delay -(\S+) ms \(95 % interval -(\S+) to -(\S+)\), .* \(-(\d+) to \+(\d+)\)", codel)
+    assert numbers, codel
+    mean, most, least, lower, higher = numbers.groups()
+    sentence = " ".join(PAGE.read_text().replace("\n>", "").split())
+    assert f"{mean} ms lower than DropTail's (95 % interval {least} to {most} ms; ten paired runs)" in sentence
+    assert f"{lower} kbit/s lower to {higher} higher" in sentence

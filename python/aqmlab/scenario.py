@@ -15,7 +15,6 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import presets
 from aqmlab._core import Scenario, read_toml
 from aqmlab.names import suggestion, unknown
 from aqmlab.problems import InputError
@@ -148,6 +147,8 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
         raise InputError("scenario", f"{source!r}: expected a built-in name, a path, or what aqmlab.load returned")
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
+        from aqmlab import presets  # not needed for help
+
         if links := presets.kind(source).links:
             names = " or ".join(f'preset = "{link.name}"' for link in links.values())
             raise InputError("scenario", f'"{source}" is a preset of a link; write {names} in [[links]] of a file')

@@ -77,6 +77,11 @@ def test_a_scheme_that_no_link_takes_is_refused(fixed: Path, aqmlab: Aqmlab, com
     assert "Traceback" not in done.stderr
 
 
+def test_what_is_wrong_with_several_schemes_alike_is_said_once(fixed: Path, aqmlab: Aqmlab) -> None:
+    done = aqmlab("compare", "fixed.toml", "--aqms", "fq-codel,pie,cake:rtt=1s")
+    assert (done.returncode, done.stderr) == (2, f"Error: aqm: {REFUSED}\n")
+
+
 def test_python_refuses_it_too(fixed: Path) -> None:
     for ask in (aqmlab.run, aqmlab.compare):
         with pytest.raises(aqmlab.InputError, match="no link of this scenario takes a scheme"):

@@ -34,10 +34,17 @@ def _meant(link: str, names: Sequence[str]) -> set[str]:
 
 
 def check_schemes(scenario: Scenario, specs: Sequence[str]) -> None:
-    """Raise one InputError with the problems of every scheme that cannot be used in this scenario."""
-    problems = [problem for spec in specs for problem in _problems(scenario, spec)]
+    """Raise one InputError with the problems of every scheme that cannot be used in this scenario.
+
+    What is wrong with several schemes alike is said of the first, but each name that is not known is named.
+    """
+    problems: dict[Problem, Problem] = {}
+    for spec in specs:
+        for problem in _problems(scenario, spec):
+            alike = problem.reason if problem.kind == "unknown" else problem.reason.replace(spec, "")
+            problems.setdefault(problem._replace(reason=alike), problem)
     if problems:
-        raise InputError(*dict.fromkeys(problems))
+        raise InputError(*problems.values())
 
 
 def _problems(scenario: Scenario, spec: str) -> Sequence[Problem]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from aqmlab import _core
+from aqmlab.tc.averages import weight
 
 SEGMENT = 1448
 """Bytes of data in a full segment."""
@@ -73,7 +74,7 @@ class Case:
         """The scheme with its parameters, and the buffer in packets."""
         name, *words = self.qdisc.split()
         options = dict(zip(words, [*words[1:], ""], strict=False))  # each word with what follows it
-        if name == "red":
+        if name == "red":  # the buffer does not change the mean size of packets
             return red(options, _core.Scenario.parse(self._toml(1), self.id).link("bottleneck").packet)
         return SCHEMES[name](options)
 
@@ -130,15 +131,9 @@ def red(options: Mapping[str, str], packet: float) -> tuple[str, float]:
     Thresholds a byte apart, as for DCTCP, are a step of the average.
     """
     low, high, limit = (int(options[name]) / packet for name in ("min", "max", "limit"))
-    weight = weight_of(int(options["burst"]), int(options["min"]) / int(options["avpkt"]))
-    given = f"min_th={low:.8g} packets,max_th={high:.8g} packets,max_p={options['probability']},q_weight={weight}"
+    share = 0.5 ** weight(float(options["burst"]), int(options["min"]) / int(options["avpkt"]))
+    given = f"min_th={low:.8g} packets,max_th={high:.8g} packets,max_p={options['probability']},q_weight={share}"
     return f"red:flavour=linux,{given}", limit
-
-
-def weight_of(burst: int, low: float) -> float:
-    """Return the weight that tc finds: an empty queue's average reaches the threshold with the end of a burst."""
-    weights = (2.0**-k for k in range(1, 32))
-    return next(weight for weight in weights if burst + 1 - low <= (1 - (1 - weight) ** burst) / weight)
 
 
 def choke(options: Mapping[str, str]) -> tuple[str, float]:

@@ -139,20 +139,18 @@ def measures(run: RunResult, names: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def played(rows: Sequence[Row], engine: str, seeds: Sequence[int], names: Sequence[str]) -> Iterator[Runs | str]:
-    """Yield what an engine measures in each scenario, or in which words it refuses it or fails."""
-    for row in rows:
-        try:
-            tasks = [Task(row.scenario, None, seed, engine=engine) for seed in seeds]
-        except ValueError as error:
-            yield str(error)
-            continue
-        found: dict[int, RunResult | Failure] = {}
-        with workers() as pool:
-            do_all(tasks, pool, found.update)
-        outcomes = [found[i] for i in range(len(tasks))]
-        failed = next((outcome.reason for outcome in outcomes if isinstance(outcome, Failure)), None)
-        yield failed or by_name([measures(run, names) for run in outcomes if isinstance(run, RunResult)])
+def played(row: Row, engine: str, seeds: Sequence[int], names: Sequence[str]) -> Runs | str:
+    """Return what an engine measures in a scenario, or in which words it refuses it or fails."""
+    try:
+        tasks = [Task(row.scenario, None, seed, engine=engine) for seed in seeds]
+    except ValueError as error:
+        return str(error)
+    found: dict[int, RunResult | Failure] = {}
+    with workers() as pool:
+        do_all(tasks, pool, found.update)
+    outcomes = [found[i] for i in range(len(tasks))]
+    failed = next((outcome.reason for outcome in outcomes if isinstance(outcome, Failure)), None)
+    return failed or by_name([measures(run, names) for run in outcomes if isinstance(run, RunResult)])
 
 
 def by_name(runs: Sequence[Mapping[str, float]]) -> Runs:
@@ -163,8 +161,7 @@ def by_name(runs: Sequence[Mapping[str, float]]) -> Runs:
 def measured(rows: Sequence[Row], version: str, seeds: Sequence[int], names: Sequence[str]) -> Iterator[Row]:
     """Yield the rows with what Linux measures under the seeds that each lacks."""
     for row in rows:
-        (found,) = played([row], LINUX, seeds[row.seeds :], names)
-        yield row.extended(version, found)
+        yield row.extended(version, played(row, LINUX, seeds[row.seeds :], names))
 
 
 def store(path: Path, rows: Sequence[Row], seeds: Sequence[int], names: Sequence[str]) -> list[Row]:
@@ -205,7 +202,7 @@ def check(
     """
     names = [name for name in tolerances if name != "goodput"]
     for row in rows:
-        (ours,) = played([row], SIM, seeds[: row.seeds or 1], names)
+        ours = played(row, SIM, seeds[: row.seeds or 1], names)
         if row.runs is None or isinstance(ours, str):
             yield Checked(row, refused=row.refused or str(ours))
             continue

@@ -23,8 +23,6 @@ from aqmlab.kernel.images import newest
 ROWS = Path(__file__).parent / "kernel" / "random.jsonl"
 PAGE = Path(__file__).parent.parent / "docs" / "validation-random.md"
 SEEDS = range(1, 11)
-LEAST_SEEDS = 5
-"""Seeds under which Linux has run each stored scenario at least; `make validate` adds the others."""
 ERRORS = 2.0
 """Standard errors of Linux's mean by which a measure may differ, up to twice its tolerance."""
 SHARING = 0.05

@@ -90,10 +90,10 @@ struct Plan<'a> {
     share: f64,
 }
 
-/// A line: its number, the places of its plan and of its own link down.
+/// A line: its number, that among those of its plan whether they are built or not, and the place of its link down.
 struct Line {
     number: usize,
-    plan: usize,
+    rank: u32,
     down: usize,
 }
 
@@ -103,6 +103,8 @@ pub struct TreeShape<'a> {
     sites: Vec<Sites<'a>>,
     plans: Vec<Plan<'a>>,
     lines: Vec<Line>,
+    /// Of each plan, the places of its lines in `lines`.
+    of_plan: Vec<Vec<usize>>,
     /// Lines, whether they are built or not.
     count: usize,
     /// Of each site, the index of its link down; that of the link up, if there is one, is the next.
@@ -234,8 +236,7 @@ fn lay_out<'a>(
         of_sites.chain(only.iter().map(|i| (sites.len(), *i))).map(|(level, i)| (region(level, i), level, i)).collect();
     places.sort_unstable();
     let mut down: Vec<Vec<usize>> = sites.iter().map(|sites| vec![0; sites.count]).collect();
-    let plan_of = plans_of(&plans, count);
-    let mut lines = Vec::new();
+    let (plan_of, mut lines, mut of_plan) = (plans_of(&plans, count), Vec::new(), vec![Vec::new(); plans.len()]);
     let mut link_regions = vec![0; first];
     for (region, level, i) in places {
         let link = link_regions.len();
@@ -243,23 +244,29 @@ fn lay_out<'a>(
         link_regions.extend(std::iter::repeat_n(region as u16, links));
         match down.get_mut(level) {
             Some(of) => of[i] = link,
-            None => lines.push(Line { number: i, plan: plan_of[i], down: link }),
+            None => {
+                let (plan, rank) = plan_of[i];
+                of_plan[plan].push(lines.len());
+                lines.push(Line { number: i, rank, down: link });
+            }
         }
     }
-    TreeShape { sites, plans, lines, count, down, first, regions: link_regions, region_count: regions as u16 + 1 }
+    TreeShape { sites, plans, lines, of_plan, count, down, first, regions: link_regions, region_count: regions as u16 + 1 }
 }
 
-/// The plan of each line: by shares, spread evenly.
-fn plans_of(plans: &[Plan], count: usize) -> Vec<usize> {
+/// The plan of each line, and its number among those of that plan: by shares, spread evenly.
+fn plans_of(plans: &[Plan], count: usize) -> Vec<(usize, u32)> {
     let all: f64 = plans.iter().map(|plan| plan.share).sum();
-    let mut taken = vec![0.0; plans.len()];
-    let owed = |plan: usize, line: usize, taken: &[f64]| plans[plan].share / all * (line + 1) as f64 - taken[plan];
+    let mut taken = vec![0; plans.len()];
+    let owed = |plan: usize, line: usize, taken: &[u32]| {
+        plans[plan].share / all * (line + 1) as f64 - f64::from(taken[plan])
+    };
     let next = |line: usize| {
         let plan =
             (0..plans.len()).max_by(|a, b| owed(*a, line, &taken).total_cmp(&owed(*b, line, &taken)).then(b.cmp(a)));
         let plan = plan.expect("there is a plan");
-        taken[plan] += 1.0;
-        plan
+        taken[plan] += 1;
+        (plan, taken[plan] - 1)
     };
     (0..count).map(next).collect()
 }
@@ -328,21 +335,15 @@ impl TreeShape<'_> {
 
     /// The way of the flows on each line of a plan; their ACKs queue on the way back if they have any.
     pub fn branches(&self, plan: &str, is_up: bool, has_acks: bool) -> Vec<Branch> {
-        let mut ranks = vec![0; self.plans.len()];
-        let numbers: Vec<u32> = plans_of(&self.plans, self.count)
-            .into_iter()
-            .map(|plan| {
-                ranks[plan] += 1;
-                ranks[plan] - 1
-            })
-            .collect();
-        let branch = |line: &Line| {
+        let Some(plan) = self.plans.iter().position(|known| known.list.name == plan) else { return Vec::new() };
+        let branch = |line: &usize| {
+            let line = &self.lines[*line];
             let (down, up) = self.paths(line);
             let (path, back) = if is_up { (up, down) } else { (down, up) };
             let ack_path = if has_acks { back } else { Vec::new() };
-            Branch { number: numbers[line.number], path, ack_path, region: self.regions[line.down] }
+            Branch { number: line.rank, path, ack_path, region: self.regions[line.down] }
         };
-        self.lines.iter().filter(|line| self.plans[line.plan].list.name == plan).map(branch).collect()
+        self.of_plan[plan].iter().map(branch).collect()
     }
 
     /// The links down to a line, and those up from it.
@@ -372,8 +373,8 @@ impl TreeShape<'_> {
                 |i: usize| if sites.count == 1 { sites.list.name.clone() } else { format!("{}-{i}", sites.list.name) };
             (&sites.list, down.iter().enumerate().map(|(i, down)| (name(i), *down)).collect::<Vec<_>>())
         });
-        let of_plans = self.plans.iter().enumerate().map(|(plan, of)| {
-            let lines = self.lines.iter().filter(|line| line.plan == plan);
+        let of_plans = self.plans.iter().zip(&self.of_plan).map(|(of, lines)| {
+            let lines = lines.iter().map(|line| &self.lines[*line]);
             (&of.list, lines.map(|line| (format!("line-{}", line.number), line.down)).collect())
         });
         for (list, places) in of_plans.chain(of_sites) {

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Losses of each flow at one link. Only a loss, and a segment sent again, cost anything.
 #[derive(Clone, Debug)]
 pub struct LossMeter {
-    /// Of all flows that have lost a packet, by index; where few of many flows cross the link, in the order of their first losses.
+    /// Of all flows that have lost a packet, by index; where few of many flows cross the link, the long ones first, then in the order
+    /// of their first losses.
     flows: Vec<FlowLosses>,
     /// Where each flow is, if few of many cross the link.
     places: Option<BTreeMap<u32, u32>>,
@@ -68,16 +69,15 @@ impl LostSegment {
 }
 
 impl LossMeter {
-    /// Of a link that these flows cross all the time, each with its round-trip propagation.
-    pub fn new(long: &[(u32, Span)]) -> Self {
+    /// Of a link that these flows cross all the time, each with its round-trip propagation. Where few of many flows cross it
+    /// (`of_few`), it has no room for the others.
+    pub fn new(long: &[(u32, Span)], of_few: bool) -> Self {
         let sum: u64 = long.iter().map(|(_, rtt)| rtt.0 / long.len() as u64).sum();
-        let mut flows = vec![FlowLosses::NONE; long.iter().map(|(flow, _)| *flow as usize + 1).max().unwrap_or(0)];
-        long.iter().for_each(|(flow, _)| flows[*flow as usize].event = 0);
         let (event, ends, events, losing) = (0, Time::ZERO, 0, 0);
         let (notes, foreign) = (Vec::new(), Vec::new());
-        Self {
-            places: None,
-            flows,
+        let mut meter = Self {
+            places: of_few.then(BTreeMap::new),
+            flows: Vec::new(),
             long: long.len() as u32,
             round_trip: Span(sum),
             event,
@@ -86,7 +86,9 @@ impl LossMeter {
             losing,
             notes,
             foreign,
-        }
+        };
+        long.iter().for_each(|(flow, _)| meter.of(*flow).event = 0);
+        meter
     }
 
     /// The queue drops a packet, behind which others would wait for `wait`. What goes back does not count.
@@ -138,12 +140,6 @@ impl LossMeter {
         memory::fetch_at(&self.flows, flow as usize);
     }
 
-    /// Few of many flows cross the link, none of them active all the time.
-    pub fn of_few(mut self) -> Self {
-        self.places = self.flows.is_empty().then(BTreeMap::new);
-        self
-    }
-
     /// Where a flow is, if it has lost a packet.
     #[inline]
     fn place(&self, flow: u32) -> Option<usize> {
@@ -190,7 +186,8 @@ impl LossMeter {
             self.event += 1;
             self.events += 1;
         }
-        let last = std::mem::replace(&mut self.flows[flow as usize].event, self.event);
+        let event = self.event;
+        let last = std::mem::replace(&mut self.of(flow).event, event);
         self.losing += u64::from(last != self.event);
     }
 }
@@ -265,15 +262,28 @@ mod tests {
     }
 
     /// Four long flows with round trips of 60, 60, 100 and 100 ms; flow 4 is none.
+    const LONG: [(u32, Span); 4] = [
+        (0, Span::from_millis(60)),
+        (1, Span::from_millis(60)),
+        (2, Span::from_millis(100)),
+        (3, Span::from_millis(100)),
+    ];
+
     fn meter() -> LossMeter {
-        LossMeter::new(
-            &[60, 60, 100, 100]
-                .map(Span::from_millis)
-                .into_iter()
-                .enumerate()
-                .map(|(i, rtt)| (i as u32, rtt))
-                .collect::<Vec<_>>(),
-        )
+        LossMeter::new(&LONG, false)
+    }
+
+    #[test]
+    fn a_link_that_few_of_many_flows_cross_has_room_for_those_alone() {
+        let long = LONG.map(|(flow, rtt)| (10_000 * flow, rtt));
+        let mut meter = LossMeter::new(&long, true);
+        for flow in [0, 10_000, 20_000, 25_000] {
+            meter.drop_packet(&segment(flow, 0, ms(1), false), DROPPED, ms(1), || Span::ZERO);
+        }
+        assert_eq!(meter.synchronisation(), Some(0.75));
+        assert_eq!(meter.dropped().collect::<Vec<_>>(), [(0, 1), (10_000, 1), (20_000, 1), (25_000, 1), (30_000, 0)]);
+        assert_eq!(meter.flows.len(), 5);
+        assert_eq!([10_000, 30_000, 30_001].map(|flow| meter.recall(flow, 0, 0, ms(2))), [Some(ms(1)), None, None]);
     }
 
     #[test]

@@ -243,8 +243,7 @@ impl Simulation {
             }
         }
         for (long, link) in long.iter().zip(&mut self.network.links) {
-            let losses = LossMeter::new(long);
-            link.count_losses(if !self.scenario.alike.is_empty() { losses.of_few() } else { losses });
+            link.count_losses(LossMeter::new(long, !self.scenario.alike.is_empty()));
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::distribution::Distribution;
 use crate::impairments::Loss;
-use crate::sizing::{SizingBasis, limit, target};
-use crate::table_reader::{TableReader, kind, scalar};
+use crate::sizing::{SizingBases, SizingBasis, limit, target};
+use crate::table_reader::{TableReader, kind, places, scalar};
 use crate::{AqmChoice, LinkSpec, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::{clip, unknown};
@@ -73,6 +73,13 @@ const FORM: &str = "write e.g. links.bottleneck.rate, links.bottleneck.aqm.targe
 /// Most flows of a group.
 const MOST_FLOWS: u32 = 1_000_000;
 
+/// How a change finds what it names: one by looking through all, many by tables.
+struct Finder<'a> {
+    link: &'a dyn Fn(&str) -> Option<usize>,
+    group: &'a dyn Fn(&str) -> Option<usize>,
+    basis: &'a dyn Fn(usize) -> SizingBasis,
+}
+
 impl Change {
     /// A change whose value is written as in TOML; what is not TOML is text.
     pub fn new(at: Span, path: &str, value: &str) -> Self {
@@ -91,32 +98,43 @@ impl Change {
     /// # Errors
     /// What is wrong with path or value.
     pub fn action(&self, scenario: &Scenario, links: &[LinkSpec]) -> Result<Action, Problem> {
-        let refused = |reason: String| Problem::new(clip(&self.path), reason);
+        let find = Finder {
+            link: &|name| links.iter().position(|link| link.name == name),
+            group: &|name| scenario.flows.iter().position(|flows| flows.name == name),
+            basis: &|link| SizingBasis::of(link, &scenario.flows),
+        };
+        self.action_of(scenario, links, &find).map_err(|reason| Problem::new(clip(&self.path), reason))
+    }
+
+    fn action_of(&self, scenario: &Scenario, links: &[LinkSpec], find: &Finder) -> Result<Action, String> {
         let keys: Vec<&str> = self.path.split('.').collect();
         match keys[..] {
             ["links", name, ref keys @ ..] if !keys.is_empty() => {
-                let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-                let link = names.iter().position(|known| *known == name);
-                let link = link.ok_or_else(|| refused(unknown("link", name, &names)))?;
-                self.of_link(scenario, links, link, keys)
+                let names = || links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>();
+                let link = (find.link)(name).ok_or_else(|| unknown("link", name, &names()))?;
+                self.of_link(scenario, links, link, keys, find)
             }
             ["flows", name, key] => {
-                let names: Vec<&str> = scenario.flows.iter().map(|flows| flows.name.as_str()).collect();
-                let group = names.iter().position(|known| *known == name);
-                let group = group.ok_or_else(|| refused(unknown("group of flows", name, &names)))?;
+                let group = (find.group)(name).ok_or_else(|| unknown("group of flows", name, &scenario.names()))?;
                 self.of_flows(scenario, links, group, key)
             }
             _ => Err(format!("is not a path to what can be changed; {FORM}")),
         }
-        .map_err(refused)
     }
 
-    fn of_link(&self, scenario: &Scenario, links: &[LinkSpec], link: usize, keys: &[&str]) -> Result<Action, String> {
+    fn of_link(
+        &self,
+        scenario: &Scenario,
+        links: &[LinkSpec],
+        link: usize,
+        keys: &[&str],
+        find: &Finder,
+    ) -> Result<Action, String> {
         if keys == ["loss"] {
             return Loss::read(&self.value).map(|loss| Action::Loss(link, loss));
         }
         let (spec, text) = (&links[link], self.text()?);
-        let basis = SizingBasis::of(link, &scenario.flows);
+        let basis = (find.basis)(link);
         match keys {
             ["rate"] if matches!(spec.changes, RateChanges::Trace(_)) => {
                 Err("the link follows a trace, which has no rate to change".into())
@@ -213,7 +231,13 @@ impl AwaitedChange {
     }
 
     /// `when = { flow, enters, after }` of one of `[[changes]]`.
-    fn read(change: &mut TableReader, path: &str, value: &Value, scenario: &Scenario) -> Option<Self> {
+    fn read(
+        change: &mut TableReader,
+        path: &str,
+        value: &Value,
+        scenario: &Scenario,
+        group_of: impl Fn(&str) -> Option<usize>,
+    ) -> Option<Self> {
         const EXAMPLE: &str = "when = { flow = \"bulk\", enters = \"slow_start\" }";
         let mut when = change.inner("when", EXAMPLE)?;
         let (flow, phase) = (when.text("flow"), when.text("enters"));
@@ -223,11 +247,9 @@ impl AwaitedChange {
             }
         }
         let after = when.optional("after").unwrap_or(Span::ZERO);
-        let names: Vec<&str> = scenario.flows.iter().map(|flows| flows.name.as_str()).collect();
         let group = flow.and_then(|flow| {
-            let found = names.iter().position(|known| *known == flow);
-            found.or_else(|| {
-                when.refuse("flow", unknown("group of flows", flow, &names));
+            group_of(flow).or_else(|| {
+                when.refuse("flow", unknown("group of flows", flow, &scenario.names()));
                 None
             })
         });
@@ -257,6 +279,11 @@ fn table<const N: usize>(pairs: [(&str, Value); N]) -> Table {
 }
 
 impl Scenario {
+    /// Names of its groups of flows.
+    fn names(&self) -> Vec<&str> {
+        self.flows.iter().map(|flows| flows.name.as_str()).collect()
+    }
+
     /// Every change, as a table of `[[changes]]`.
     pub(super) fn change_tables(&self) -> impl Iterator<Item = Table> {
         self.changes.iter().map(Change::table).chain(self.awaited.iter().map(|change| change.table(self)))
@@ -317,6 +344,8 @@ pub fn read_changes(
 ) -> (Vec<Change>, Vec<AwaitedChange>) {
     let (mut changes, mut awaited) = (Vec::new(), Vec::new());
     let are_flows_whole = found.is_empty(); // else groups may be missing
+    let groups = places(scenario.flows.iter().map(|flows| flows.name.as_str()));
+    let group_of = |name: &str| groups.get(name).copied();
     for (i, table) in tables.iter().enumerate() {
         let mut reader = TableReader::new(table, format!("changes.{i}"), found);
         let is_awaited = reader.raw("when").is_some();
@@ -336,7 +365,7 @@ pub fn read_changes(
             reader.refuse("at", format!("is after the end of the run ({})", scenario.duration.text()));
         }
         if let (true, true, Some(path), Some(value)) = (are_flows_whole, is_awaited, path, value) {
-            awaited.extend(AwaitedChange::read(&mut reader, path, value, scenario).map(|change| (i, change)));
+            awaited.extend(AwaitedChange::read(&mut reader, path, value, scenario, group_of).map(|change| (i, change)));
         }
         reader.finish();
         if let (Some(at), Some(path), Some(value)) = (at, path, value) {
@@ -347,16 +376,20 @@ pub fn read_changes(
     if !found.is_empty() {
         return (Vec::new(), Vec::new()); // links or groups may be missing
     }
+    let of_links = places(scenario.links.iter().map(|link| link.name.as_str()));
+    let bases = SizingBases::new(&scenario.flows);
+    let find = Finder { link: &|name| of_links.get(name).copied(), group: &group_of, basis: &|link| bases.of(link) };
+    let refused = |i: usize, path: &str, reason| Problem::new(clip(path), reason).within(&format!("changes.{i}"));
     let mut links = scenario.links.clone();
     for (i, change) in &changes {
-        match change.action(scenario, &links) {
+        match change.action_of(scenario, &links, &find) {
             Ok(action) => action.update(&mut links),
-            Err(problem) => found.push(problem.within(&format!("changes.{i}"))),
+            Err(reason) => found.push(refused(*i, &change.path, reason)),
         }
     }
     for (i, change) in &awaited {
-        if let Err(problem) = change.at(Span::ZERO).action(scenario, &scenario.links) {
-            found.push(problem.within(&format!("changes.{i}")));
+        if let Err(reason) = change.at(Span::ZERO).action_of(scenario, &scenario.links, &find) {
+            found.push(refused(*i, &change.path, reason));
         }
     }
     let mut all: Vec<Change> = of_traces.into_iter().chain(changes.into_iter().map(|(_, change)| change)).collect();

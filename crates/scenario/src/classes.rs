@@ -1,7 +1,7 @@
 //! Reads the classes that share a link: a tree, as Linux's HTB has it.
 
 use crate::sizing::{SizingBasis, limit};
-use crate::table_reader::{TableReader, scalar};
+use crate::table_reader::{TableReader, places, scalar};
 use crate::{AqmChoice, FlowSpec};
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::disciplines::{HtbClass, HtbQueue, LEVELS};
@@ -95,15 +95,6 @@ impl ClassTree {
 struct Known<'a> {
     classes: BTreeMap<&'a str, usize>,
     groups: BTreeMap<&'a str, usize>,
-}
-
-/// The place of each name, the first of one that is used twice.
-fn places<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
-    let mut found = BTreeMap::new();
-    for (at, name) in names.enumerate() {
-        found.entry(name).or_insert(at);
-    }
-    found
 }
 
 fn not_known(what: &str, name: &str, known: &BTreeMap<&str, usize>) -> String {

@@ -1,10 +1,9 @@
 //! Reads a leaf-spine fabric: hosts below leaf switches, and spine switches that join all leaves, by their counts.
 
-use crate::link_trace::LinkTraces;
-use crate::links::read_link;
+use crate::links::{LinkContext, read_link};
 use crate::shared_buffer::SharedBufferSpec;
 use crate::table_reader::{TableReader, note_of_link};
-use crate::{AlikeLinks, FlowSpec, LinkSpec};
+use crate::{AlikeLinks, LinkSpec};
 use aqmlab_core::{Problem, Rate};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -126,8 +125,7 @@ impl FabricShape<'_> {
     pub fn build(
         &self,
         buffers: &mut Vec<SharedBufferSpec>,
-        flows: &[FlowSpec],
-        traces: &LinkTraces,
+        context: &LinkContext,
         found: &mut Vec<Problem>,
     ) -> Option<(Vec<LinkSpec>, Vec<AlikeLinks>)> {
         let Fabric { spines, leaves, hosts } = self.fabric;
@@ -149,7 +147,7 @@ impl FabricShape<'_> {
         let (mut links, mut alike) = (Vec::new(), Vec::new());
         for (list, index, table, places) in tiers {
             let (_, direction) = list.split_once('-')?;
-            let spec = self.link(list, index, table, flows, traces, found)?;
+            let spec = self.link(list, index, table, context, found)?;
             let begins = links.len();
             for (i, (name, leaf)) in (0u32..).zip(places) {
                 let shared = match list {
@@ -171,8 +169,7 @@ impl FabricShape<'_> {
         list: &str,
         index: usize,
         table: &Table,
-        flows: &[FlowSpec],
-        traces: &LinkTraces,
+        context: &LinkContext,
         found: &mut Vec<Problem>,
     ) -> Option<LinkSpec> {
         let at = if list.starts_with("host") { "fabric.hosts" } else { "fabric.leaves" };
@@ -186,7 +183,7 @@ impl FabricShape<'_> {
         if list != "host-up" {
             table.insert("buffer".into(), format!("{} B", self.buffer.most()).into());
         }
-        let link = read_link(&table, at, index, flows, traces, &mut own);
+        let link = read_link(&table, at, index, context, &mut own);
         note_of_link(own, &OWN, found);
         link.map(|(link, _)| link)
     }

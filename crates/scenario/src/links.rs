@@ -6,7 +6,7 @@ use crate::distribution::Distribution;
 use crate::fading::Fading;
 use crate::impairments::{Impairments, Loss};
 use crate::link_trace::{LinkTrace, LinkTraces};
-use crate::sizing::{SizingBasis, limit, target};
+use crate::sizing::{SizingBases, SizingBasis, limit, target};
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::{AqmChoice, Change, FlowSpec, LinkSpec, RateChanges};
 use aqmlab_aqm::Limit;
@@ -23,17 +23,22 @@ pub(crate) fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
     }
 }
 
-/// A link, the `index`-th, whose table stands at `at`, and what changes at it by its trace; the flows that cross it tell packet
-/// sizes and round-trip times.
+/// What links are read by: the flows, which tell packet sizes and round-trip times, and the traces that rates follow.
+pub struct LinkContext<'a> {
+    pub flows: &'a [FlowSpec],
+    pub bases: SizingBases<'a>,
+    pub traces: &'a LinkTraces,
+}
+
+/// A link, the `index`-th, whose table stands at `at`, and what changes at it by its trace.
 pub fn read_link(
     table: &Table,
     at: &str,
     index: usize,
-    flows: &[FlowSpec],
-    traces: &LinkTraces,
+    context: &LinkContext,
     found: &mut Vec<Problem>,
 ) -> Option<(LinkSpec, Vec<Change>)> {
-    let basis = SizingBasis::of(index, flows);
+    let (basis, traces) = (context.bases.of(index), context.traces);
     let mut link = TableReader::new(table, at, found);
     let name = link.name("bottleneck");
     let rate_and_changes = read_fading_rate(&mut link, traces);
@@ -60,7 +65,7 @@ pub fn read_link(
     if let Some((_, loss)) = line.and_then(|line| line.losses.first()) {
         impairments.loss = Some(Loss::random(loss.0));
     }
-    let classes = read_classes(&mut link, index, flows, basis);
+    let classes = read_classes(&mut link, index, context.flows, basis);
     link.finish();
     let (rate, changes) = rate_and_changes?;
     let of_trace = line.map_or(Vec::new(), |line| line.changes(&name));

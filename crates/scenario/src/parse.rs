@@ -4,13 +4,14 @@ use crate::changes::read_changes;
 use crate::controllers::read_controllers;
 use crate::fabric::read_fabric;
 use crate::flows::{FlowPlaces, check_flows, read_flows};
-use crate::link_trace::{LinkTraces, read_traces};
-use crate::links::read_link;
+use crate::link_trace::read_traces;
+use crate::links::{LinkContext, read_link};
 use crate::location::{locate, location};
 use crate::presets;
 use crate::repeat::{LinkLists, Repeated, repeat_flows, repeat_links};
 use crate::set::set;
 use crate::shared_buffer::{read_buffers, share};
+use crate::sizing::SizingBases;
 use crate::table_reader::{TableReader, default_name, kind, scalar};
 use crate::tree::{by_plan, read_shape};
 use crate::wifi::{by_station, read_cell};
@@ -101,12 +102,13 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     let places =
         FlowPlaces { links: &link_names, tree: shape.as_ref(), fabric: of_fabric.as_ref(), cell: cell.as_ref() };
     let (flows, are_read) = read_groups(&flow_tables, &lists, &places, found);
-    let (mut links, of_traces) = read_links(&mut link_tables, &buffers, &flows, &traces, found);
+    let context = LinkContext { flows: &flows, bases: SizingBases::new(&flows), traces: &traces };
+    let (mut links, of_traces) = read_links(&mut link_tables, &buffers, &context, found);
     let duration = duration?;
     let (tree, mut alike) = match &shape {
         Some(_) if !found.is_empty() => return None, // what is wrong has been said
         Some(shape) => {
-            let (tree, alike) = shape.build(&mut links, &flows, &traces, found)?;
+            let (tree, alike) = shape.build(&mut links, &context, found)?;
             refuse_twice("links", links.iter().map(|link| link.name.as_str()), found);
             (Some(tree), alike)
         }
@@ -114,12 +116,12 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     };
     let fabric = of_fabric.as_ref().map(|shape| shape.fabric);
     if let Some(shape) = &of_fabric {
-        (links, alike) = shape.build(&mut buffers, &flows, &traces, found)?;
+        (links, alike) = shape.build(&mut buffers, &context, found)?;
     }
     let wifi = match cell {
         Some(_) if !found.is_empty() => return None, // what is wrong has been said
         Some(cell) => {
-            let (wifi, of_stations) = cell.build(&mut links, &flows, &traces, found)?;
+            let (wifi, of_stations) = cell.build(&mut links, &context, found)?;
             refuse_twice("links", links.iter().map(|link| link.name.as_str()), found);
             alike = of_stations;
             Some(wifi)
@@ -200,8 +202,7 @@ fn read_groups(
 fn read_links(
     tables: &mut [Repeated],
     buffers: &[SharedBufferSpec],
-    flows: &[FlowSpec],
-    traces: &LinkTraces,
+    context: &LinkContext,
     found: &mut Vec<Problem>,
 ) -> (Vec<LinkSpec>, Vec<Change>) {
     let (mut links, mut of_traces): (Vec<LinkSpec>, Vec<Change>) = (Vec::new(), Vec::new());
@@ -209,7 +210,7 @@ fn read_links(
         let mut problems = Vec::new();
         presets::expand(&mut link.table, &link.at, &mut problems);
         let shared = share(&mut link.table, &link.at, buffers, &mut problems);
-        if let Some((spec, changes)) = read_link(&link.table, &link.at, i, flows, traces, &mut problems) {
+        if let Some((spec, changes)) = read_link(&link.table, &link.at, i, context, &mut problems) {
             links.push(LinkSpec { shared, ..spec });
             of_traces.extend(changes);
         }

@@ -5,6 +5,7 @@ use aqmlab_aqm::Limit;
 use aqmlab_core::problem::clip;
 use aqmlab_core::quantity::nearest_unit;
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
+use std::collections::BTreeMap;
 
 /// The packet size and round-trip time by which a link's buffer and target are sized.
 #[derive(Clone, Copy)]
@@ -20,20 +21,41 @@ pub struct SizingBasis {
 impl SizingBasis {
     /// The flows whose data cross the `link`-th link, or else those whose ACKs do, or else all.
     pub fn of(link: usize, flows: &[FlowSpec]) -> Self {
-        let sized = |size: &dyn Fn(&FlowSpec) -> Option<f64>| -> Vec<(&FlowSpec, f64)> {
-            flows.iter().filter(|flow| flow.count() > 0).filter_map(|flow| Some((flow, size(flow)?))).collect()
+        let crossing = |crosses: &dyn Fn(&FlowSpec) -> bool| -> Vec<usize> {
+            (0..flows.len()).filter(|group| flows[*group].count() > 0 && crosses(&flows[*group])).collect()
         };
-        let data = sized(&|flow| flow.sends_over(link).then(|| f64::from(flow.wire_size())));
-        let acks = sized(&|flow| flow.acknowledges_over(link).then_some(flow.tcp.ack.0));
-        let all = sized(&|flow| Some(f64::from(flow.wire_size())));
-        let crossing = [data, acks, all].into_iter().find(|flows| !flows.is_empty()).unwrap_or_default();
-        let count: f64 = crossing.iter().map(|(flow, _)| f64::from(flow.count())).sum();
-        let bytes: f64 = crossing.iter().map(|(flow, size)| f64::from(flow.count()) * size).sum();
-        Self {
-            packet: if count > 0.0 { bytes / count } else { 1040.0 },
-            largest: crossing.iter().map(|(_, size)| *size).fold(0.0, f64::max),
-            longest_rtt: crossing.iter().map(|(flow, _)| flow.rtt.typical_largest().seconds()).reduce(f64::max),
+        let data = crossing(&|flow| flow.sends_over(link));
+        let acks = if data.is_empty() { crossing(&|flow| flow.acknowledges_over(link)) } else { Vec::new() };
+        Self::of_crossing(flows, &data, &acks).unwrap_or_else(|| Self::of_all(flows))
+    }
+
+    /// The groups whose data cross a link, or else those whose ACKs do, if there are any.
+    fn of_crossing(flows: &[FlowSpec], data: &[usize], acks: &[usize]) -> Option<Self> {
+        match (data, acks) {
+            ([], []) => None,
+            ([], acks) => Some(Self::of_sizes(acks.iter().map(|group| (&flows[*group], flows[*group].tcp.ack.0)))),
+            (data, _) => Some(Self::of_data(data.iter().map(|group| &flows[*group]))),
         }
+    }
+
+    fn of_all(flows: &[FlowSpec]) -> Self {
+        Self::of_data(flows.iter().filter(|flow| flow.count() > 0))
+    }
+
+    fn of_data<'a>(flows: impl Iterator<Item = &'a FlowSpec>) -> Self {
+        Self::of_sizes(flows.map(|flow| (flow, f64::from(flow.wire_size()))))
+    }
+
+    fn of_sizes<'a>(sizes: impl Iterator<Item = (&'a FlowSpec, f64)>) -> Self {
+        let (mut count, mut bytes, mut largest, mut longest_rtt) = (0.0, 0.0, 0.0, None);
+        for (flow, size) in sizes {
+            let (flows, rtt) = (f64::from(flow.count()), flow.rtt.typical_largest().seconds());
+            count += flows;
+            bytes += flows * size;
+            largest = f64::max(largest, size);
+            longest_rtt = Some(longest_rtt.map_or(rtt, |longest| f64::max(longest, rtt)));
+        }
+        Self { packet: if count > 0.0 { bytes / count } else { 1040.0 }, largest, longest_rtt }
     }
 
     /// A buffer in packets of mean size.
@@ -42,6 +64,40 @@ impl SizingBasis {
             Limit::Packets(packets) => f64::from(packets),
             Limit::Bytes(bytes) => bytes as f64 / self.packet,
         }
+    }
+}
+
+/// The basis of each link, in time proportional to the hops of all flows.
+pub struct SizingBases<'a> {
+    flows: &'a [FlowSpec],
+    /// Of each link, the groups whose data cross it and those whose ACKs do.
+    crossing: BTreeMap<usize, [Vec<usize>; 2]>,
+    of_all: SizingBasis,
+}
+
+impl<'a> SizingBases<'a> {
+    /// Of links that these flows cross.
+    pub fn new(flows: &'a [FlowSpec]) -> Self {
+        let mut crossing: BTreeMap<usize, [Vec<usize>; 2]> = BTreeMap::new();
+        for (group, spec) in flows.iter().enumerate().filter(|(_, spec)| spec.count() > 0) {
+            let of_branches = spec.branches.iter().flat_map(|branch| [&branch.path, &branch.ack_path]);
+            for (i, path) in [&spec.path, &spec.ack_path].into_iter().chain(of_branches).enumerate() {
+                for link in path {
+                    let groups = &mut crossing.entry(*link).or_default()[i % 2];
+                    if groups.last() != Some(&group) {
+                        groups.push(group);
+                    }
+                }
+            }
+        }
+        Self { flows, crossing, of_all: SizingBasis::of_all(flows) }
+    }
+
+    /// That of the `link`-th link, as [`SizingBasis::of`].
+    pub fn of(&self, link: usize) -> SizingBasis {
+        let crossing = self.crossing.get(&link);
+        let own = crossing.and_then(|[data, acks]| SizingBasis::of_crossing(self.flows, data, acks));
+        own.unwrap_or(self.of_all)
     }
 }
 

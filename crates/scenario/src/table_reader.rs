@@ -2,7 +2,7 @@
 
 use aqmlab_core::problem::{ProblemKind, clip, unknown};
 use aqmlab_core::{Problem, Quantity};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// Unknown keys of a table that are named one by one.
@@ -32,6 +32,15 @@ pub fn default_name(list: &str) -> &'static str {
         "controllers" => "controller",
         _ => "flows",
     }
+}
+
+/// The place of each name, the first of one that is used twice.
+pub fn places<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
+    let mut found = BTreeMap::new();
+    for (at, name) in names.enumerate() {
+        found.entry(name).or_insert(at);
+    }
+    found
 }
 
 /// A scalar as text that quantities are read from: `"80 ms"`, `0.002`, `true`.

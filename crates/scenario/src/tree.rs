@@ -1,9 +1,8 @@
 //! Reads trees: sites below sites, and below these the lines of subscribers, all by their counts.
 
-use crate::link_trace::LinkTraces;
-use crate::links::read_link;
+use crate::LinkSpec;
+use crate::links::{LinkContext, read_link};
 use crate::table_reader::{TableReader, kind, names, note_of_link, scalar};
-use crate::{FlowSpec, LinkSpec};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Quantity, Rate};
 use toml::{Table, Value};
@@ -251,16 +250,25 @@ fn lay_out<'a>(
             }
         }
     }
-    TreeShape { sites, plans, lines, of_plan, count, down, first, regions: link_regions, region_count: regions as u16 + 1 }
+    TreeShape {
+        sites,
+        plans,
+        lines,
+        of_plan,
+        count,
+        down,
+        first,
+        regions: link_regions,
+        region_count: regions as u16 + 1,
+    }
 }
 
 /// The plan of each line, and its number among those of that plan: by shares, spread evenly.
 fn plans_of(plans: &[Plan], count: usize) -> Vec<(usize, u32)> {
     let all: f64 = plans.iter().map(|plan| plan.share).sum();
     let mut taken = vec![0; plans.len()];
-    let owed = |plan: usize, line: usize, taken: &[u32]| {
-        plans[plan].share / all * (line + 1) as f64 - f64::from(taken[plan])
-    };
+    let owed =
+        |plan: usize, line: usize, taken: &[u32]| plans[plan].share / all * (line + 1) as f64 - f64::from(taken[plan]);
     let next = |line: usize| {
         let plan =
             (0..plans.len()).max_by(|a, b| owed(*a, line, &taken).total_cmp(&owed(*b, line, &taken)).then(b.cmp(a)));
@@ -298,20 +306,13 @@ impl<'a> List<'a> {
     }
 
     /// A link of it in one direction, the `index`-th of the scenario.
-    fn link(
-        &self,
-        direction: &str,
-        index: usize,
-        flows: &[FlowSpec],
-        traces: &LinkTraces,
-        found: &mut Vec<Problem>,
-    ) -> Option<LinkSpec> {
+    fn link(&self, direction: &str, index: usize, context: &LinkContext, found: &mut Vec<Problem>) -> Option<LinkSpec> {
         const OWN: [&str; 7] = ["count", "parent", "share", "rtt", "each", "down", "up"];
         let mut table = self.table.clone();
         OWN.iter().for_each(|key| drop(table.remove(*key)));
         table.insert("rate".into(), self.table[direction].clone());
         let mut own = Vec::new();
-        let link = read_link(&table, &self.at, index, flows, traces, &mut own);
+        let link = read_link(&table, &self.at, index, context, &mut own);
         for problem in &mut own {
             if let Some(at) = problem.path.strip_suffix(".rate") {
                 problem.path = format!("{at}.{direction}");
@@ -361,8 +362,7 @@ impl TreeShape<'_> {
     pub fn build(
         &self,
         links: &mut Vec<LinkSpec>,
-        flows: &[FlowSpec],
-        traces: &LinkTraces,
+        context: &LinkContext,
         found: &mut Vec<Problem>,
     ) -> Option<(Tree, Vec<AlikeLinks>)> {
         let mut alike = Vec::new();
@@ -383,7 +383,7 @@ impl TreeShape<'_> {
             }
             for (i, direction) in DIRECTIONS.into_iter().enumerate().take(list.links()) {
                 let index = places[0].1 + i;
-                let Some(spec) = list.link(direction, index, flows, traces, found) else { continue };
+                let Some(spec) = list.link(direction, index, context, found) else { continue };
                 let of = format!("{}-{direction}", list.name);
                 for (name, down) in &places {
                     let name = format!("{name}-{direction}");

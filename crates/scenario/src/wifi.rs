@@ -1,9 +1,8 @@
 //! Reads a Wi-Fi cell: an access point, and the stations that share its channel.
 
-use crate::link_trace::LinkTraces;
-use crate::links::read_link;
+use crate::links::{LinkContext, read_link};
 use crate::table_reader::{TableReader, kind, names, note_of_link};
-use crate::{AlikeLinks, Branch, FlowSpec, LinkSpec};
+use crate::{AlikeLinks, Branch, LinkSpec};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
 use std::collections::BTreeSet;
@@ -386,8 +385,7 @@ impl CellShape<'_> {
     pub fn build(
         self,
         links: &mut Vec<LinkSpec>,
-        flows: &[FlowSpec],
-        traces: &LinkTraces,
+        context: &LinkContext,
         found: &mut Vec<Problem>,
     ) -> Option<(Wifi, Vec<AlikeLinks>)> {
         let mut alike = Vec::new();
@@ -397,7 +395,7 @@ impl CellShape<'_> {
             let rate = self.lists.iter().map(|list| list.rate).fold(Rate(0.0), |a, b| if b > a { b } else { a });
             let first = self.wifi.first();
             let given = [("buffer", "1000 packets"), ("aqm", "droptail")];
-            let spec = link(self.table, "wifi", &OWN, rate, &given, first, flows, traces, found)?;
+            let spec = link(self.table, "wifi", &OWN, rate, &given, first, context, found)?;
             let name = format!("{}-down", self.name);
             specs.push((first, LinkSpec { list: name.clone(), name, ..spec }));
         }
@@ -410,11 +408,11 @@ impl CellShape<'_> {
                         let is_slow = self.is_before_2025 && list.rate.0 < SLOW * all;
                         let aqm = if is_slow { MAC80211_SLOW } else { MAC80211 };
                         let given = [("buffer", "8192 packets"), ("aqm", aqm)];
-                        link(self.table, "wifi", &OWN, list.rate, &given, of(0), flows, traces, found)?
+                        link(self.table, "wifi", &OWN, list.rate, &given, of(0), context, found)?
                     }
                     _ => {
                         let given = [("buffer", "1000 packets"), ("aqm", "droptail"), ("fixed", "true")];
-                        link(list.table, &list.at, &OF_STATION, list.rate, &given, of(0), flows, traces, found)?
+                        link(list.table, &list.at, &OF_STATION, list.rate, &given, of(0), context, found)?
                     }
                 };
                 let name = format!("{}-{label}", list.name);
@@ -442,8 +440,7 @@ fn link(
     rate: Rate,
     given: &[(&str, &str)],
     index: usize,
-    flows: &[FlowSpec],
-    traces: &LinkTraces,
+    context: &LinkContext,
     found: &mut Vec<Problem>,
 ) -> Option<LinkSpec> {
     let mut problems = Vec::new();
@@ -459,7 +456,7 @@ fn link(
         let value: Value = if *value == "true" { true.into() } else { (*value).into() };
         table.entry(*key).or_insert(value);
     }
-    let spec = read_link(&table, at, index, flows, traces, &mut problems);
+    let spec = read_link(&table, at, index, context, &mut problems);
     note_of_link(problems, own, found);
     spec.map(|(spec, _)| spec)
 }

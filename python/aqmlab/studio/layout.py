@@ -14,19 +14,21 @@ def layout(scenario: Scenario) -> dict[str, Any]:
     resolved = scenario.resolved()
     names = [link["name"] for link in resolved["links"]]
     x = columns_of([group["path"] for group in resolved["flows"]], len(names))
-    links = [
-        {
-            "name": link["name"],
-            "x": column,
-            "rate": scenario.link(link["name"]).rate,
-            "rate_text": link["rate"] if isinstance(link["rate"], str) else "varies",
-            "packets": scenario.link(link["name"]).buffer,
-            "target_packets": scenario.link(link["name"]).target,
-            **{key: link[key] for key in DETAILS},
-        }
-        for link, column in zip(resolved["links"], x, strict=True)
-    ]
+    links = [_link(scenario, link, column) for link, column in zip(resolved["links"], x, strict=True)]
     return {"links": links, "groups": [_group(scenario, group, names) for group in resolved["flows"]]}
+
+
+def _link(scenario: Scenario, link: dict[str, Any], column: int) -> dict[str, Any]:
+    numbers = scenario.link(link["name"])
+    return {
+        "name": link["name"],
+        "x": column,
+        "rate": numbers.rate,
+        "rate_text": link["rate"] if isinstance(link["rate"], str) else "varies",
+        "packets": numbers.buffer,
+        "target_packets": numbers.target,
+        **{key: link[key] for key in DETAILS},
+    }
 
 
 def _group(scenario: Scenario, group: dict[str, Any], names: list[str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ What is absent means what it does in Linux (`sch_htb.c`, `q_htb.c`): the ceiling
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import zip_longest
 
 from aqmlab.names import unknown
@@ -65,11 +66,11 @@ class Hierarchy:
     has_root: bool = False
     layer: Layer = PLAIN
 
-    @property
-    def leaves(self) -> list[str]:
-        """The classes that have none below them."""
+    @cached_property
+    def leaves(self) -> Mapping[str, Class]:
+        """The classes that have none below them, once all are read."""
         parents = {each.parent for each in self.classes.values()}
-        return [name for name in self.classes if name not in parents]
+        return {name: each for name, each in self.classes.items() if name not in parents}
 
     def top(self) -> list[str]:
         """Return the classes at the root."""
@@ -105,7 +106,7 @@ def hierarchy(lines: Listing) -> Hierarchy:
             made = _class(each, found, quantum_of)
             found.classes[made.name] = made
     for made in found.classes.values():
-        if made.parent not in (found.root, *found.classes):
+        if made.parent != found.root and made.parent not in found.classes:
             raise InputError("parent", f"{made.parent}: no class is called so, and {made.name} is below it")
     found.disciplines = [each for each in lines.commands if each.kind != "htb" and each.what == "qdisc"]
     others = [each for each in lines.commands if each.kind != "htb" and each.what == "class" and not each.is_shown]

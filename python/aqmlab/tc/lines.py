@@ -6,8 +6,10 @@ those before it happens here: `del` takes away, `change` keeps what it does not 
 
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import count
 
 from aqmlab.problems import InputError
 from aqmlab.tc.link import Layer
@@ -21,6 +23,8 @@ RUNNERS = {"sudo", "doas", "command", "exec", "nice"}
 WITH_VALUE = {"-n", "-netns", "-b", "-batch", "-cf", "-conf"}
 """Options of tc itself that have a value."""
 ROOT = "root"
+ALL = ""
+"""Stands for what all commands of a device hang from."""
 AGAIN = "\n"
 """Stands between the options of two commands for one discipline."""
 WHOLE = {"red", "choke", "sfb", "htb"}
@@ -36,7 +40,13 @@ STATISTICS = {
     *("quantum", "queue", "total", "credit", "pkts_in_c", "delay_c", "step_marks", "memory_used", "ecn_mark", "max"),
 }
 """First words of the lines that `-s` prints below a discipline, in lower case."""
+LONGEST_LINE = 10_000
+"""Characters of a line."""
 REDIRECTION = re.compile(r"(?<!\S)(?:\d*|&)(?:>>?|<)(?:&\d+|\s*[^\s;|&]+)")
+
+
+Key = tuple[str, str, str] | int
+"""The place of a command, or the number of a line of output, of which there may be two for one place."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +72,41 @@ class Command:
         where = self.place.get("classid", "") if self.what == "class" else self.place.get("parent", ROOT)
         return self.what, self.place.get("dev", ""), where
 
-    def is_below(self, other: "Command") -> bool:
-        """Return whether it hangs from a class, or from a discipline by its number."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What commands below it may call it: a class by its number, a discipline by its handle."""
+        name = self.place.get("classid" if self.what == "class" else "handle")
+        return (name,) if name else ()
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """What it hangs from: the class or root, and the discipline that the class is in."""
         parent = self.place.get("parent", ROOT)
-        if other.what == "class":
-            return parent == other.place.get("classid")
-        number = other.place.get("handle", ROOT)
-        return self is not other and f"{parent.partition(':')[0]}:" == number
+        return parent, f"{parent.partition(':')[0]}:"
 
 
-@dataclass
 class Listing:
-    """The result of lines, and notes on those that are not read."""
+    """The result of lines, and notes on those that are not read. Each command takes about as long as the one before."""
 
-    commands: list[Command] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._commands: dict[Key, Command] = {}
+        self._lines = count()
+        self._below: defaultdict[tuple[str, str], dict[Key, None]] = defaultdict(dict)  # by device and what is above
+
+    @property
+    def commands(self) -> list[Command]:
+        """All that are in force, in order."""
+        return [*self._commands.values()]
+
+    @property
+    def last(self) -> Command | None:
+        """The last of them."""
+        return next(reversed(self._commands.values()), None)
+
+    def change_last(self, command: Command) -> None:
+        """Put another in place of the last."""
+        self._commands[next(reversed(self._commands))] = command
 
     def skip(self, words: Sequence[str], why: str = "") -> None:
         """Note that something is not read."""
@@ -84,37 +114,58 @@ class Listing:
 
     def take(self, command: Command) -> None:
         """Do a command after those before, as the kernel would. InputError where it refuses."""
-        old = next((each for each in self.commands if each.at == command.at and not each.is_shown), None)
+        old = None if command.is_shown else self._commands.get(command.at)
         dev, at = command.place.get("dev", "the device"), command.at[2]
-        if command.is_shown or old is None:
+        if old is None:
             if command.verb == "change":
                 self.notes.append("change: what is not named stays as it is there; here it is what Linux begins with")
-            self.commands.append(command)
+            self._put(next(self._lines) if command.is_shown else command.at, command)
         elif command.verb == "add":
             thing = "queueing discipline" if command.what == "qdisc" else "class"
             raise InputError("tc", f"{dev} has a {thing} there already ({at}); write replace")
         elif old.kind == command.kind:
-            self.commands[self.commands.index(old)] = _changed(old, command)
+            self._put(command.at, _changed(old, command))
         elif command.verb == "change":
             raise InputError(
                 "tc", f"{dev} {at} has {old.kind}, which cannot be changed to {command.kind}; write replace"
             )
         else:
             self.delete(command)
-            self.commands.append(command)
+            self._put(command.at, command)
 
     def delete(self, command: Command) -> None:
         """Take away what is at the place of a command, and what is below it. InputError for a class with classes."""
-        there = [each for each in self.commands if each.place.get("dev", "") == command.at[1] and not each.is_shown]
-        gone = (
-            there if command.at == ("qdisc", command.at[1], ROOT) else [each for each in there if each.at == command.at]
-        )
-        for each in gone:  # grows by what is below
-            below = [other for other in there if other not in gone and other.is_below(each)]
-            if command.what == each.what == "class" and any(other.what == "class" for other in below):
+        dev = command.at[1]
+        whole = command.at == ("qdisc", dev, ROOT)
+        gone = dict.fromkeys(self._below[dev, ALL] if whole else [command.at] if command.at in self._commands else [])
+        left = [*gone]
+        while left:
+            each = self._commands[left.pop()]
+            below = [key for name in each.names for key in self._below[dev, name] if key not in gone]
+            if command.what == each.what == "class" and any(self._commands[key].what == "class" for key in below):
                 raise InputError("classid", f"{each.at[2]}: has classes below it, and Linux deletes none that has")
-            gone += below
-        self.commands = [each for each in self.commands if each not in gone]
+            gone |= dict.fromkeys(below)
+            left += below
+        for key in gone:
+            self._drop(key)
+
+    def _put(self, key: Key, command: Command) -> None:
+        if key in self._commands:
+            self._unlist(key)
+        self._commands[key] = command
+        for name in self._places(command):
+            self._below[name][key] = None
+
+    def _drop(self, key: Key) -> None:
+        self._unlist(key)
+        del self._commands[key]
+
+    def _unlist(self, key: Key) -> None:
+        for name in self._places(self._commands[key]):
+            self._below[name].pop(key, None)
+
+    def _places(self, command: Command) -> list[tuple[str, str]]:
+        return [] if command.is_shown else [(command.at[1], name) for name in (*command.above, ALL)]
 
 
 def _changed(old: Command, new: Command) -> Command:
@@ -130,8 +181,10 @@ def listing(text: str) -> Listing:
     found = Listing()
     has_lines = False
     for line in text.replace("\\\n", " ").splitlines():
+        if len(line) > LONGEST_LINE:
+            raise InputError("tc", f'"{line[:40]}...": a line of {len(line)} characters; at most {LONGEST_LINE}')
         words = line.split()
-        shown = bool(found.commands) and found.commands[-1].is_shown
+        shown = found.last is not None and found.last.is_shown
         if _is_output(words):
             has_lines = True
             found.take(_shown(words))
@@ -324,10 +377,12 @@ def _shown(words: Sequence[str]) -> Command:
 
 def _continue(found: Listing, words: Sequence[str]) -> None:
     """Read an indented line below one of output: a table of sizes, GRED's queues, or statistics."""
-    last = found.commands[-1]
+    last = found.last
+    if last is None:
+        return
     if words[0] == "vq":
-        found.commands[-1] = replace(last, options=(*last.options, *words))
+        found.change_last(replace(last, options=(*last.options, *words)))
     elif words[0] in SIZES:
-        found.commands[-1] = replace(last, layer=_sizes(list(words)))
+        found.change_last(replace(last, layer=_sizes(list(words))))
     elif words[0].rstrip(":").lower() not in STATISTICS:
         found.skip(words)

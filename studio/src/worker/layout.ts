@@ -37,13 +37,38 @@ export function layout({ resolved, links, groups }: Described): Layout {
 
 /** The column of each link: to the right of those that packets cross before it, circles aside. */
 export function columnsOf(paths: number[][], links: number): number[] {
+  const onward = Array.from({ length: links }, () => new Set<number>());
+  for (const path of paths) path.slice(1).forEach((after, i) => onward[path[i]!]!.add(after));
   const found = Array<number>(links).fill(0);
-  for (let turn = 0; turn < links; turn++) {
-    for (const path of paths) {
-      for (const [i, after] of path.slice(1).entries()) {
-        found[after] = Math.min(Math.max(found[after]!, found[path[i]!]! + 1), links - 1);
-      }
+  const order = asLeft(paths.map((path) => path[0]!), onward).reverse();
+  const ranks = new Map(order.map((link, rank) => [link, rank]));
+  for (const link of order) {
+    for (const after of onward[link]!) {
+      if (ranks.get(after)! > ranks.get(link)!) found[after] = Math.max(found[after]!, found[link]! + 1);
     }
   }
   return found;
+}
+
+/** The links in the order in which a depth-first search leaves them: each after those beyond it. */
+function asLeft(firsts: number[], onward: Set<number>[]): number[] {
+  const seen = new Set<number>();
+  const left: number[] = [];
+  for (const first of firsts) {
+    const way = seen.has(first) ? [] : [{ link: first, others: onward[first]!.values() }];
+    seen.add(first);
+    while (way.length > 0) {
+      const { link, others } = way[way.length - 1]!;
+      let next = others.next();
+      while (!next.done && seen.has(next.value)) next = others.next();
+      if (next.done) {
+        left.push(link);
+        way.pop();
+      } else {
+        seen.add(next.value);
+        way.push({ link: next.value, others: onward[next.value]!.values() });
+      }
+    }
+  }
+  return left;
 }

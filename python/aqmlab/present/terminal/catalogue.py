@@ -102,9 +102,9 @@ def scenario_page(scenario: Scenario, text: str) -> None:
     """Print a scenario: its file, and its values with every default filled in."""
     out = console()
     out.print(title(f"{scenario.title} ({scenario.name})"))
-    out.print(Text(f"\n{text.strip()}\n"))
+    out.write(f"\n{text.strip()}\n")
     out.print(title("With every default filled in (seconds, bit/s, packets):"))
-    out.print(Text(json.dumps(scenario.resolved(), indent=2)))
+    out.write(json.dumps(scenario.resolved(), indent=2))
 
 
 def presets_page(found: Iterable[LinkPreset]) -> None:
@@ -112,7 +112,7 @@ def presets_page(found: Iterable[LinkPreset]) -> None:
     out = console()
     for each in found:
         out.print(title(f"{each.title} ({each.name})"))
-        out.print(Text(f"\n{each.text.strip()}\n"))
+        out.write(f"\n{each.text.strip()}\n")
         out.print(f'In [[links]] of a scenario: preset = "{each.name}"; keys of the link replace its own.')
 
 

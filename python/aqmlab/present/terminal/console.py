@@ -59,8 +59,12 @@ class Plain(Console):
             super().print(*objects, **options)
         self.file.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))
 
+    def write(self, text: str) -> None:
+        """Print a text line by line as it is, in time proportional to its length, which wrapping is not."""
+        self.file.write(f"{plain(text)}\n")
 
-def console() -> Console:
+
+def console() -> Plain:
     """Return the console on stdout; brackets in texts are printed, not taken as markup."""
     asked = os.environ.get("COLUMNS", "")
     width = int(asked) if asked.isdecimal() and int(asked) else None if sys.stdout.isatty() else PIPE_WIDTH

@@ -24,6 +24,9 @@ use aqmlab_scenario::{FlowSpec, Scenario, Traffic};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Records of losses that may be there for flows that lose nothing, on all links: 64 MB of them.
+const MOST_DENSE: usize = 1 << 20;
+
 impl Simulation {
     /// A scenario before anything has happened. Nothing is computed ahead that a later change could move.
     ///
@@ -242,8 +245,10 @@ impl Simulation {
                 there.for_each(|hop| long[hop.link].push((number, flow.rtt)));
             }
         }
+        let records = self.network.links.len() * self.network.flows.len();
+        let of_few = !self.scenario.alike.is_empty() || self.network.links.len() > 1 && records > MOST_DENSE;
         for (long, link) in long.iter().zip(&mut self.network.links) {
-            link.count_losses(LossMeter::new(long, !self.scenario.alike.is_empty()));
+            link.count_losses(LossMeter::new(long, of_few));
         }
     }
 

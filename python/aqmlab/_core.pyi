@@ -238,8 +238,11 @@ class Parameters:
 
 @final
 class Watch:
-    """A flag shared with running simulations; any thread may raise it."""
-    def __init__(self) -> None: ...
+    """A flag shared with running simulations; any thread may raise it.
+
+    Runs that hold more than `memory` bytes together are stopped, those first that hold no less than a `share` of them.
+    """
+    def __init__(self, memory: float | None = None, share: float = 0) -> None: ...
     def cancel(self) -> None: ...
     def reach(self, seconds: float) -> None: ...
     def is_cancelled(self) -> bool: ...
@@ -316,6 +319,8 @@ class Scenario:
     def check_scheme(self, aqm: str) -> None:
         """Refuse a scheme that no link takes, or that some link cannot be built with: InputError."""
 
+    def memory(self, aqm: str | None = None, series: bool = False) -> float:
+        """Bytes that its simulation takes at its start and while queues stay short, within a quarter."""
     def parameters(self, aqm: str) -> dict[str, str]:
         """Every parameter of a scheme as it will run here, as text with its unit."""
     def resolved(self) -> dict[str, Any]:

@@ -17,11 +17,13 @@ mod link;
 #[cfg(target_os = "linux")]
 mod live;
 mod measures;
+mod memory;
 mod output;
 mod own;
 mod scenario;
 mod simulation;
 mod toml_text;
+mod waiting;
 
 use aqmlab_aqm::schemes::fuzzy;
 use aqmlab_aqm::{OWN, entry};
@@ -29,7 +31,7 @@ use aqmlab_core::problem::{self, ProblemKind, unknown};
 use aqmlab_core::{Problem, Problems, Rate};
 use aqmlab_exercise::Known;
 use aqmlab_scenario::{AqmChoice, SchemeAssignment};
-use aqmlab_sim::{Options, RunError};
+use aqmlab_sim::{MemoryBound, Options, RunError};
 use output::{PacketTrace, Run};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError};
@@ -99,9 +101,17 @@ struct Watch(Arc<aqmlab_sim::Watch>);
 
 #[pymethods]
 impl Watch {
+    /// Runs that hold more than `memory` bytes together are stopped, those first that hold no less than a `share` of them.
     #[new]
-    fn new() -> Self {
-        Watch(Arc::default())
+    #[pyo3(signature = (memory=None, share=0.0))]
+    fn new(memory: Option<f64>, share: f64) -> Self {
+        let bound = |most: f64| MemoryBound {
+            held: memory::held,
+            own: memory::own,
+            most: most as u64,
+            share: (share * most) as u64,
+        };
+        Watch(Arc::new(memory.map(bound).map_or_else(aqmlab_sim::Watch::default, aqmlab_sim::Watch::bounded)))
     }
 
     /// The run stops within milliseconds.
@@ -193,7 +203,10 @@ fn run(
     );
     let watch = watch.map(|watch| watch.0.clone());
     let options = Options { aqm, seed, series, trace, watch, threads, most_events, is_controlled: false };
-    let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
+    let simulate = || {
+        memory::begin();
+        aqmlab_sim::run(scenario.0.clone(), options)
+    };
     let done = if is_own { simulate() } else { py.detach(simulate) };
     done.map(Run::of).map_err(failed)
 }
@@ -203,7 +216,7 @@ fn failed(error: RunError) -> PyErr {
     match error {
         RunError::Input(problems) => refused(problems),
         RunError::Interrupted(why) => Interrupted::new_err(why.to_string()),
-        RunError::Endless { .. } => PyRuntimeError::new_err(error.to_string()),
+        RunError::Endless { .. } | RunError::Memory { .. } => PyRuntimeError::new_err(error.to_string()),
         RunError::Scheme { .. } => SchemeError::new_err(error.to_string()),
     }
 }

@@ -1,6 +1,6 @@
 //! Scenarios.
 
-use crate::{controller, counted, group, linear_law, link, not_known, object, refused, toml_text};
+use crate::{controller, counted, group, linear_law, link, not_known, object, refused, toml_text, waiting};
 use aqmlab_scenario::{of_table, parse_file};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -19,30 +19,39 @@ impl Scenario {
     /// Reads TOML text; `overrides` are (path, value) pairs as of `--set`, `file` is where the text is from.
     #[staticmethod]
     #[pyo3(signature = (text, name, overrides=Vec::new(), file=None))]
-    fn parse(text: &str, name: &str, overrides: Vec<(String, String)>, file: Option<&str>) -> PyResult<Self> {
-        let parsed = parse_file(text, name, file.unwrap_or(name), &overrides).map_err(refused)?;
-        Ok(Scenario(Arc::new(parsed), Source(text.to_owned(), overrides)))
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        overrides: Vec<(String, String)>,
+        file: Option<&str>,
+    ) -> PyResult<Self> {
+        let source = Source(text.to_owned(), overrides.clone());
+        let (text, name, file) = (text.to_owned(), name.to_owned(), file.unwrap_or(name).to_owned());
+        let (size, read) = (text.len(), move || parse_file(&text, &name, &file, &overrides));
+        Ok(Scenario(Arc::new(waiting::read(py, size, read)?.map_err(refused)?), source))
     }
 
     /// Reads values instead of text: what a file would say, as a dictionary.
     #[staticmethod]
     #[pyo3(signature = (values, name, overrides=Vec::new()))]
-    fn of(values: &Bound<'_, PyDict>, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
+    fn of(py: Python<'_>, values: &Bound<'_, PyDict>, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
         let table = toml_text::table(values)?;
-        let text = table.to_string();
-        let read = of_table(table, name, &overrides).map_err(refused)?;
-        Ok(Scenario(Arc::new(read), Source(text, overrides)))
+        let source = Source(table.to_string(), overrides.clone());
+        let (name, size) = (name.to_owned(), source.0.len());
+        let read = waiting::read(py, size, move || of_table(table, &name, &overrides))?;
+        Ok(Scenario(Arc::new(read.map_err(refused)?), source))
     }
 
     /// The scenario with another group of flows: what a file would say of it, as a dictionary.
-    fn with_flows(&self, group: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn with_flows(&self, py: Python<'_>, group: &Bound<'_, PyDict>) -> PyResult<Self> {
         let flows = toml::Table::from_iter([("flows".to_string(), vec![toml_text::table(group)?].into())]);
-        Self::parse(&format!("{}\n{flows}", self.text()), &self.0.name, self.overrides(), None)
+        Self::parse(py, &format!("{}\n{flows}", self.text()), &self.0.name, self.overrides(), None)
     }
 
     #[new]
-    fn new(text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        Self::parse(text, name, overrides, None)
+    fn new(py: Python<'_>, text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        Self::parse(py, text, name, overrides, None)
     }
 
     fn __repr__(&self) -> String {
@@ -103,6 +112,12 @@ impl Scenario {
     #[getter]
     fn sample(&self) -> f64 {
         self.0.sample.seconds()
+    }
+
+    /// Bytes that its simulation under a scheme takes at its start and while queues stay short, within a quarter.
+    #[pyo3(signature = (aqm=None, series=false))]
+    fn memory(&self, aqm: Option<&str>, series: bool) -> PyResult<f64> {
+        Ok(aqmlab_sim::footprint(&self.0, crate::parse_choice(aqm)?.as_ref(), series))
     }
 
     /// Names of the groups of flows.

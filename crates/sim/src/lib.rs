@@ -21,6 +21,7 @@
 //!               ends         the hosts of a fabric between which transfers go
 //!               video        a player of adaptive video: bitrate, stalls
 //!               media        a call that adapts: encoder, sender and its laws, feedback, frames
+//!   footprint                the memory that a simulation takes, before there is any of it
 //!   environment/             a link as an agent sees it: observations, actions, many links side by side
 //!   measure/    histogram    percentiles at a nanosecond a sample
 //!               spans        a sample of times
@@ -41,6 +42,7 @@
 mod calendar;
 mod engine;
 pub mod environment;
+mod footprint;
 mod measure;
 mod memory;
 mod net;
@@ -79,7 +81,8 @@ pub use engine::simulation::{
     ColumnSource, FlowState, ForeignEvent, ForeignFlow, ForeignPacket, GroupProbe, Interrupted, LawState, LinkProbe,
     Options, Probe, RunError, SampleColumn, Simulation, run, run_divided,
 };
-pub use engine::watch::Watch;
+pub use engine::watch::{MemoryBound, Watch};
+pub use footprint::footprint;
 pub use measure::call::CallResult;
 pub use measure::declared::{Field, Measure, Preference, Unit};
 pub use measure::group::{FlowResult, jain};

@@ -28,6 +28,24 @@ Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at the same time; default: one a core.")
 ]
+
+
+def _set_memory(text: str | None) -> None:
+    if text is not None:
+        from aqmlab.runs import memory
+
+        memory.set_limit(text)
+
+
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        callback=_set_memory,
+        help='Memory that all runs may take together, such as "8 GB"; default: half of the machine\'s.',
+    ),
+]
 Engine = Annotated[
     str, typer.Option(metavar="NAME", help="sim, the simulator, or linux, a kernel that aqmlab kernel build has built.")
 ]

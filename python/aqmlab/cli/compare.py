@@ -19,6 +19,7 @@ from aqmlab.cli.common import (
     Json,
     LawOption,
     Measures,
+    Memory,
     Out,
     Seeds,
     Settings,
@@ -92,6 +93,7 @@ def compare(
     engines: Engines = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the definition of each column.")] = False,
     jobs: Jobs = None,
+    memory: Memory = None,  # noqa: ARG001
     as_json: Json = False,
     out: Out = None,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Engine, Json, LawOption, Out, ScenarioName, Settings, leave, progress
+from aqmlab.cli.common import Engine, Json, LawOption, Memory, Out, ScenarioName, Settings, leave, progress
 from aqmlab.scenario import assignments
 
 EPILOG = "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2"
@@ -35,6 +35,7 @@ def run(
         typer.Option(metavar="N", min=1, help="Threads of the run; default: one per core. The result is the same."),
     ] = None,
     engine: Engine = "sim",
+    memory: Memory = None,  # noqa: ARG001
     as_json: Json = False,
     out: Out = None,
 ) -> None:

@@ -15,6 +15,7 @@ from aqmlab.cli.common import (
     Json,
     LawOption,
     Measures,
+    Memory,
     Out,
     exit_if_failed,
     print_json,
@@ -37,6 +38,7 @@ def sweep(
     experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="A TOML file; docs/sweeps.md describes it.")],
     out: Out = None,
     jobs: Jobs = None,
+    memory: Memory = None,  # noqa: ARG001
     executor: Annotated[
         str | None, typer.Option(metavar="URL", help="Where to run: threads (default) or dask://host:port.")
     ] = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.common import Jobs, Json, print_json, progress
+from aqmlab.cli.common import Jobs, Json, Memory, print_json, progress
 
 EPILOG = "Example: aqmlab verify li2014.zip"
 
@@ -18,6 +18,7 @@ def verify(
         typer.Option(metavar="FILE", help="Run this Python file of the bundle, a scheme; repeatable."),
     ] = None,
     jobs: Jobs = None,
+    memory: Memory = None,  # noqa: ARG001
     as_json: Json = False,
 ) -> None:
     """Run a bundle again and compare every number.

@@ -9,6 +9,7 @@ from time import perf_counter
 
 from aqmlab._core import Watch
 from aqmlab.problems import InputError
+from aqmlab.runs import memory
 from aqmlab.runs import workers as places
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Failure, RunError, Task
@@ -63,16 +64,22 @@ class _Batch:
 
 
 def do_all(tasks: Sequence[Task], workers: Workers, take: Take, progress: Progress | None = None) -> None:
-    """Do the tasks in batches, and give each to `take` as soon as it is done; RunError if the workers are lost."""
+    """Do the tasks in batches, and give each to `take` as soon as it is done.
+
+    RunError if the workers are lost, InputError if a run takes more memory than there is for all (`runs.memory`).
+    """
     waiting, done, size = deque(range(len(tasks))), 0, 1
+    slots = memory.slots(tasks, workers.slots) if workers.are_here else workers.slots
+    threads = slots * max((task.threads for task in tasks), default=1)
     pending: dict[Future[list[Outcome]], _Batch] = {}
     under_way: dict[int, _Batch] = {}  # noted before it is submitted, for an interrupt may come in between
     ended: list[tuple[int, Outcome]] = []
     try:
         while waiting or pending or ended:
-            while waiting and len(pending) < workers.slots:
+            while waiting and len(pending) < slots:
                 at = waiting[0]
-                batch = _Batch(at, [tasks[waiting.popleft()] for _ in range(min(size, len(waiting)))], Watch())
+                watch = memory.watch(threads) if workers.are_here else Watch()
+                batch = _Batch(at, [tasks[waiting.popleft()] for _ in range(min(size, len(waiting)))], watch)
                 under_way[at] = batch
                 pending[_submit(workers, batch)] = batch
             if ended:
@@ -85,7 +92,7 @@ def do_all(tasks: Sequence[Task], workers: Workers, take: Take, progress: Progre
                 ended += enumerate(outcomes, batch.at)
                 done += len(outcomes)
                 seconds = (perf_counter() - batch.started) / len(outcomes)
-                fair = ceil(len(waiting) / workers.slots)  # the last batches end together
+                fair = ceil(len(waiting) / slots)  # the last batches end together
                 size = max(1, min(LONGEST_BATCH, fair, round(BATCH / seconds)))
             if progress:
                 progress(done + sum(batch.part for batch in pending.values()), len(tasks))

@@ -37,6 +37,8 @@ class Workers:
     slots: int
     stop: Callable[[], None]
     where: str
+    are_here: bool = False
+    """They are threads of this process, and share its memory."""
 
 
 @contextmanager
@@ -55,7 +57,9 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
         running = Running()
         with ThreadPoolExecutor(jobs := jobs or cpu_count() or 1) as pool:
             stop = partial(_stop, pool, running)
-            yield Workers(lambda batch, watch: pool.submit(running.do, batch, watch), jobs, stop, f"{jobs} threads")
+            yield Workers(
+                lambda batch, watch: pool.submit(running.do, batch, watch), jobs, stop, f"{jobs} threads", True
+            )
     elif where.startswith("dask://"):
         with _dask(where, jobs) as found:
             yield found

@@ -13,6 +13,7 @@ mod setup;
 mod tests;
 
 pub use foreign::{ForeignEvent, ForeignFlow, ForeignPacket};
+pub(crate) use probe::observables;
 pub use probe::{FlowState, GroupProbe, LawState, LinkProbe, Probe};
 pub use sample::{ColumnSource, SampleColumn};
 
@@ -74,6 +75,16 @@ pub enum RunError {
         /// Events so far.
         events: u64,
         /// Events that it may have.
+        most: u64,
+        /// The time that it has reached.
+        at: Time,
+    },
+    /// The run, or all runs of the process together, hold more memory than they may.
+    #[error("{:.2} GB are held by {:.3} s, more than the {:.2} GB that runs may have together", *held as f64 / 1e9, at.seconds(), *most as f64 / 1e9)]
+    Memory {
+        /// Bytes that are held.
+        held: u64,
+        /// Bytes that may be held.
         most: u64,
         /// The time that it has reached.
         at: Time,
@@ -219,7 +230,7 @@ impl Simulation {
     /// Lets everything happen on several threads.
     fn go_in_rounds(&mut self, plan: &Plan) -> Result<(), RunError> {
         let network = std::mem::replace(&mut self.network, NetworkState::new(&self.scenario, false));
-        self.network = rounds::run(network, plan, self.options.watch.as_deref()).ok_or(Interrupted)?;
+        self.network = rounds::run(network, plan, self.options.watch.as_deref())?;
         self.look_at_schemes()
     }
 
@@ -244,12 +255,7 @@ impl Simulation {
         for receipts in self.network.group_meters.iter_mut().filter_map(|meter| meter.receipts.as_mut()) {
             receipts.tidy(now);
         }
-        if let Some(watch) = &self.options.watch {
-            watch.note(now);
-            if watch.is_cancelled() {
-                return Err(Interrupted.into());
-            }
-        }
+        self.options.watch.as_ref().map_or(Ok(()), |watch| watch.reach(now))?;
         let events = self.network.events;
         if let Some(most) = self.options.most_events.filter(|most| events > *most) {
             return Err(RunError::Endless { events, most, at: now });

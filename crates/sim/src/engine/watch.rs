@@ -1,5 +1,6 @@
-//! Progress and cancellation of a run, from another thread.
+//! Progress and end of a run, from another thread.
 
+use super::simulation::{Interrupted, RunError};
 use aqmlab_core::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,9 +9,28 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Watch {
     cancelled: AtomicBool,
     now: AtomicU64,
+    bound: Option<MemoryBound>,
+}
+
+/// The memory that may be held while a run goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryBound {
+    /// Bytes that all runs of the process hold together.
+    pub held: fn() -> u64,
+    /// Bytes that the asking thread has come to hold.
+    pub own: fn() -> u64,
+    /// Bytes that all may hold.
+    pub most: u64,
+    /// A thread that holds less than this is not the cause.
+    pub share: u64,
 }
 
 impl Watch {
+    /// One that stops the run when memory is at its bound.
+    pub fn bounded(bound: MemoryBound) -> Self {
+        Self { bound: Some(bound), ..Self::default() }
+    }
+
     /// Stops the run within milliseconds.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
@@ -24,6 +44,20 @@ impl Watch {
     /// Simulated time that the run has reached.
     pub fn now(&self) -> Time {
         Time(self.now.load(Ordering::Relaxed))
+    }
+
+    /// The run has reached this time; fails if it is to stop.
+    pub(crate) fn reach(&self, now: Time) -> Result<(), RunError> {
+        self.note(now);
+        if self.is_cancelled() {
+            return Err(Interrupted.into());
+        }
+        match self.bound.map(|bound| (bound, (bound.held)())) {
+            Some((bound, held)) if held > bound.most && (bound.own)() >= bound.share => {
+                Err(RunError::Memory { held, most: bound.most, at: now })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The run has reached this time.

@@ -10,6 +10,7 @@ use crate::calendar::{Calendar, Lane};
 use crate::engine::agenda::{Abroad, Crossing, Home};
 use crate::engine::event::Event;
 use crate::engine::part::Part;
+use crate::engine::simulation::RunError;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
 use crate::memory;
@@ -166,21 +167,21 @@ fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> 
     (least > Span::ZERO).then_some(least)
 }
 
-/// Lets all of a run happen; returns the network at its end, or `None` if the watch says stop. A scheme may have failed.
-pub fn run(network: NetworkState, plan: &Plan, watch: Option<&Watch>) -> Option<NetworkState> {
+/// Lets all of a run happen; returns the network at its end, or why the watch says stop. A scheme may have failed.
+pub fn run(network: NetworkState, plan: &Plan, watch: Option<&Watch>) -> Result<NetworkState, RunError> {
     let parts: Vec<Mutex<NetworkState>> = divide(network, plan).into_iter().map(Mutex::new).collect();
     let gate = Gate::new(&parts, plan.round);
-    let is_over = std::thread::scope(|scope| {
+    let outcome = std::thread::scope(|scope| {
         (1..plan.threads).for_each(|_| drop(scope.spawn(|| gate.serve())));
         let _closing = ClosingGuard(&gate);
         go_round(&gate, plan, watch)
     });
     let parts = parts.into_iter().map(|part| part.into_inner().expect("a thread panicked"));
-    is_over.then(|| NetworkState::joined(parts.collect(), plan.is_tree))
+    outcome.map(|()| NetworkState::joined(parts.collect(), plan.is_tree))
 }
 
-/// Round after round until the end; false if the watch says stop.
-fn go_round(gate: &Gate, plan: &Plan, watch: Option<&Watch>) -> bool {
+/// Round after round until the end, or until the watch says stop.
+fn go_round(gate: &Gate, plan: &Plan, watch: Option<&Watch>) -> Result<(), RunError> {
     let (mut rounds, end) = (0, gate.lock(0).measured.end + Span(1));
     let mut now = Time::ZERO;
     while now < end {
@@ -191,19 +192,14 @@ fn go_round(gate: &Gate, plan: &Plan, watch: Option<&Watch>) -> bool {
         gate.wait();
         let mut parts: Vec<_> = (0..gate.parts.len()).map(|part| gate.lock(part)).collect();
         exchange(&mut parts);
-        if let Some(watch) = watch {
-            watch.note(now);
-            if watch.is_cancelled() {
-                return false;
-            }
-        }
+        watch.map_or(Ok(()), |watch| watch.reach(now))?;
         rounds += 1;
         if rounds % ROUNDS_PER_LOOK == 0 && parts.iter().any(|part| part.has_failed()) {
-            return true;
+            return Ok(());
         }
     }
     (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());
-    true
+    Ok(())
 }
 
 /// Each part gets what the others have for it.

@@ -242,6 +242,6 @@ impl Simulation {
 }
 
 /// The observables of a scheme.
-pub(super) fn observables(scheme: &AqmChoice) -> &'static [Observable] {
+pub(crate) fn observables(scheme: &AqmChoice) -> &'static [Observable] {
     aqmlab_aqm::entry(&scheme.name).map(|entry| entry.observables).unwrap_or_default()
 }

@@ -1,0 +1,74 @@
+//! The memory that the engine holds, for bounds that are kept while runs go on.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Bytes that a thread holds unsaid at most: to say each would have the cores wait for each other.
+const UNSAID: i64 = 1 << 16;
+
+/// Bytes that all threads hold, but for what is unsaid.
+static HELD: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    static UNSAID_HERE: Cell<i64> = const { Cell::new(0) };
+    /// Bytes that this thread has taken since it began a run, less those that it gave back.
+    static OWN: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Bytes that the engine holds in this process.
+pub fn held() -> u64 {
+    HELD.load(Ordering::Relaxed).max(0) as u64
+}
+
+/// Bytes that this thread has come to hold since [`begin`].
+pub fn own() -> u64 {
+    OWN.get().max(0) as u64
+}
+
+/// A run begins in this thread.
+pub fn begin() {
+    OWN.set(0);
+}
+
+/// The system's allocator, which counts.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count(bytes: i64) {
+    // A thread that ends may free memory when its counters are gone.
+    let _ = OWN.try_with(|own| own.set(own.get() + bytes));
+    let _ = UNSAID_HERE.try_with(|unsaid| {
+        let all = unsaid.get() + bytes;
+        if all.abs() > UNSAID {
+            HELD.fetch_add(all, Ordering::Relaxed);
+        }
+        unsaid.set(if all.abs() > UNSAID { 0 } else { all });
+    });
+}
+
+// SAFETY: the system's allocator does the work; counting allocates nothing.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as i64 - layout.size() as i64);
+        unsafe { System.realloc(place, layout, size) }
+    }
+}

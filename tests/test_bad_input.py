@@ -1,11 +1,20 @@
 """Bad input: exit code 2, one clear message that names the field, no traceback, nothing written."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import aqmlab as lab
+from aqmlab import line, scenario, tc
+from aqmlab.runs import live
 from conftest import SMALL, Aqmlab
+
+LONG = "9" * 400
+HEX = "f" * 5000
+"""Of more digits than Python reads or writes."""
+HTB = "tc class add dev e "
 
 
 def refused(answer: object, *words: str) -> None:
@@ -153,6 +162,19 @@ def test_a_file_that_is_missing_may_have_been_one_beside_it(aqmlab: Aqmlab, tmp_
         (["compare", "SMALL", "--seeds", "0"], ["--seeds"]),
         (["compare", "SMALL", "--seeds", "1000000000"], ["seeds", "1000000000"]),
         (["compare", "SMALL", "--jobs", "0"], ["--jobs"]),
+        (["compare", "SMALL", "--jobs", "1025"], ["jobs", "1025", "1 to 1024"]),
+        (["tc", "codel", "--packet", LONG], ["packet", "999", "1 to 4294967295"]),
+        (["tc", "--from", "tc qdisc add dev e root codel limit -1"], ["limit", '"-1"', "packets from 0 to 4294967295"]),
+        (["tc", "--from", f"tc qdisc add dev e root codel limit {LONG}"], ["limit", "packets from 0 to 4294967295"]),
+        (["tc", "--from", f"tc qdisc add dev e root codel limit 0x{HEX}"], ["limit", "packets from 0 to 4294967295"]),
+        (["tc", "--from", f"tc qdisc add dev e root stab mpu {10 * LONG} codel"], ["mpu", "bytes"]),
+        (["tc", "--from", f"tc qdisc add dev e root cake bandwidth {LONG}tbit"], ["bandwidth", "rate"]),
+        (["tc", "--from", f"{HTB}parent 1:10 classid 1:10 htb rate 1mbit"], ["parent", "1:10", "below itself"]),
+        (
+            ["tc", "--from", f"{HTB}parent 1:2 classid 1:1 htb rate 1mbit\n{HTB}parent 1:1 classid 1:2 htb rate 1mbit"],
+            ["parent", "1:1", "below itself", "root"],
+        ),
+        (["tc", "--from", f"{HTB}classid 1:1 htb rate {LONG}mbit\n{HTB}classid 1:2 htb rate 1mbit"], ["rate", "mbit"]),
         (["reproduce", "li2013"], ["li2013", "li2014"]),
         (["reproduce", "li2014", "--table", "99"], ["table", "99"]),
         (["reproduce", "li2014", "--figure", "1"], ["figure", "1"]),
@@ -251,3 +273,50 @@ def test_a_byte_order_mark_is_no_part_of_a_file(aqmlab: Aqmlab, tmp_path: Path) 
     scenario = SMALL.read_text("utf-8").replace('rate = "10 Mbit/s"', 'rate = { trace = "line.csv" }')
     (tmp_path / "marked.toml").write_bytes(b"\xef\xbb\xbf" + scenario.encode())
     assert aqmlab("run", "marked.toml").returncode == 0
+
+
+DESCRIPTION = "rate = '8 Mbit/s'\nbuffer = '100 packets'"
+WHOLE: list[tuple[str, Callable[[int], object], int]] = [
+    ("seed", lambda n: lab.run(SMALL, seed=n), 2**64),
+    ("threads", lambda n: lab.run(SMALL, threads=n), 1025),
+    ("jobs", lambda n: lab.compare(SMALL, "pi", jobs=n), 1025),
+    ("seeds", lambda n: lab.compare(SMALL, "pi", n), 10_001),
+    ("seed", lambda n: lab.Simulation(SMALL, seed=n), 2**64),
+    ("i", lambda n: lab.Simulation(SMALL).flow("ftp", n), 2**32),
+    ("flows", lambda n: lab.Simulation(SMALL).sample_columns([("ftp", n)]), 2**32),
+    ("seed", lambda n: line.Line(DESCRIPTION, n), 2**64),
+    ("seed", lambda n: line.Path(SMALL.read_text(), seed=n), 2**64),
+    ("seed", lambda n: line.SharedPath(SMALL.read_text(), seed=n), 2**64),
+    ("now", lambda n: line.Line(DESCRIPTION).push(n, 1000, b""), 2**64),
+    ("length", lambda n: line.Line(DESCRIPTION).push(0, n, b""), 2**32),
+    ("flow", lambda n: line.Line(DESCRIPTION).push(0, 1000, b"", flow=n), 2**32),
+    ("host", lambda n: line.Line(DESCRIPTION).push(0, 1000, b"", host=n), 2**32),
+    ("dscp", lambda n: line.Line(DESCRIPTION).push(0, 1000, b"", dscp=n), 256),
+    ("now", lambda n: line.Line(DESCRIPTION).pop(n), 2**64),
+    ("now", lambda n: line.Line(DESCRIPTION).advance(n), 2**64),
+    ("packet", lambda n: tc.Link(packet=n), 2**32),
+    ("seed", lambda n: live.live(scenario.load(SMALL), ["true"], seed=n), 2**64),
+    ("mtu", lambda n: live.live(scenario.load(SMALL), ["true"], mtu=n), 65536),
+]
+"""What takes whole numbers: how it names one, a call of it, and the first that is too large."""
+
+
+@pytest.mark.parametrize("given", ["negative", "too large", "400 digits", "5000 digits"])
+@pytest.mark.parametrize(("name", "call", "most"), WHOLE, ids=[f"{i}-{each[0]}" for i, each in enumerate(WHOLE)])
+def test_a_whole_number_out_of_range_is_named(name: str, call: Callable[[int], object], most: int, given: str) -> None:
+    number = {"negative": -1, "too large": most, "400 digits": 10**400, "5000 digits": 10**5000}
+    with pytest.raises(lab.InputError, match=rf"^{name}: "):
+        call(number[given])
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**5000], ids=["400", "-400", "5000"])
+def test_a_value_of_many_digits_is_refused(number: int) -> None:
+    with pytest.raises(lab.InputError, match=r"flows\.ftp\.count"):
+        lab.run(SMALL, set={"flows.ftp.count": number})
+    simulation = lab.Simulation(SMALL)
+    if number > 0:
+        simulation.step_until(number)  # at most the end
+        assert simulation.now == simulation.end
+    else:
+        with pytest.raises(lab.InputError, match="step_until"):
+            simulation.step_until(number)

@@ -21,8 +21,10 @@ import pytest
 import aqmlab as lab
 from aqmlab.bundle import archive, artefact, build, verify
 from aqmlab.bundle.artefact import ABOUT, RUNS, SUMMARY
+from aqmlab.csv_text import csv_text
 from aqmlab.gym import policy
 from aqmlab.names import plain
+from aqmlab.present import tables
 from aqmlab.present.html import comparison
 from aqmlab.present.html import sweep as sweep_report
 from aqmlab.present.terminal import console
@@ -32,6 +34,9 @@ from conftest import SMALL, Aqmlab
 
 PACKAGE = Path(lab.__file__).parent
 SCRIPT = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form-action 'none'"
+)
 NAMES = [
     "../evil",
     "a/../../evil",
@@ -242,7 +247,7 @@ def test_no_file_is_read_as_code() -> None:
     assert found == {("own.py", "exec_module"), ("gym/policy.py", "exec")}
 
 
-def hostile_sweep(folder: Path) -> Path:
+def hostile_sweep(folder: Path, name: str = SCRIPT) -> Path:
     """A sweep whose titles and names are a stranger's."""
     (folder / "small.toml").write_text(SMALL.read_text().replace("Ten flows for two seconds", SCRIPT.replace('"', "'")))
     title = json.dumps(SCRIPT + "\x1b[2J")
@@ -254,7 +259,7 @@ def hostile_sweep(folder: Path) -> Path:
     plan = folder / "out" / "plan.parquet"
     table = pq.read_table(plan).to_pylist()
     for row in table:
-        row["scenario"], row["aqm"] = SCRIPT, SCRIPT if row["aqm"] == "red" else row["aqm"]
+        row["scenario"], row["aqm"] = name, name if row["aqm"] == "red" else row["aqm"]
     from aqmlab.runs import columns
 
     plan.write_bytes(columns.encode(columns.table(table)))
@@ -288,6 +293,7 @@ def test_scripts_are_text_on_a_page(pages: list[Path]) -> None:
         assert "&lt;script&gt;document.title=" in text
         assert "<script>document.title" not in text
         assert "<img src=x" not in text
+        assert f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">' in text
 
 
 @pytest.mark.skipif(
@@ -329,12 +335,97 @@ def test_a_terminal_obeys_no_text(tmp_path: Path, aqmlab: Aqmlab, capsys: pytest
     shown.add_row("red\x1b[2J\x9b2J\r")
     out.print(shown, console.title("\x1b[1A"), "\x1b[31mred", sep="\n")
     printed = capsys.readouterr().out
-    assert "\\x1b]0;owned" in printed
+    assert "\\u001b]0;owned" in printed
+    assert "red\\u001b[2J\\u009b2J\\r" in printed
     assert not set("\x1b\x07\x9b\r") & set(printed)
     (tmp_path / "small.toml").write_text(SMALL.read_text().replace("Ten flows", "\\u001b[2JTen"))
     for arguments in (["show", "small.toml"], ["run", "small.toml"], ["run", "\x1b[2J.toml"], ["show", "\x1b[2J"]):
         done = aqmlab(*arguments)
         assert "\x1b" not in done.stdout + done.stderr, arguments
+
+
+CONTROLS = "\x1b[2J\x9b2J\x7f\u202e"
+
+
+def test_no_command_prints_a_control_character(tmp_path: Path, aqmlab: Aqmlab) -> None:
+    text = SMALL.read_text().replace("Ten flows", json.dumps(CONTROLS)[1:-1].replace("\x7f", "\\u007f"))
+    names = ["small\x1b[2J\x9b2J.toml", "e.toml", "answers.toml"]
+    for name, content in zip(names, (text, EXPERIMENT, ANSWERS), strict=True):
+        (tmp_path / name).write_text(content)
+    for arguments in (
+        ["sweep", "e.toml", "--out", "out"],
+        ["sweep", "e.toml", "--out", "other", "--dry-run"],
+        *(["report", "out", "--format", form] for form in ("csv", "latex", "markdown", "html")),
+        ["plot", "out"],
+        ["merge", "out", "--out", "\x1b[2J"],
+        ["compare", names[0], "--aqms", "pi,red", "--out", "compared\x1b[2J"],
+        ["exercise", "mark", "01-bufferbloat", "answers.toml"],
+        ["exercise", "solution", "01-bufferbloat", "--student", "=\x1b[2J"],
+        ["tc", "--from", "tc qdisc add dev \x1b[2J root codel; tc filter \x9b2J"],
+        ["show", "red\x1b[2J"],
+    ):
+        done = aqmlab(*arguments)
+        assert not set(CONTROLS) - set("[2J") & set(done.stdout + done.stderr), arguments
+    assert "'=\\u001b[2J,45," in aqmlab("exercise", "mark", "01-bufferbloat", "answers.toml").stdout
+    page = (tmp_path / "compared\x1b[2J" / "report.html").read_text(encoding="utf-8")
+    assert "\\u202e" in page
+    assert not {"\x1b", "\x9b", "\u202e"} & set(page)
+
+
+EXPERIMENT = """
+schema = 1
+title = "\\u001b[2J"
+scenarios = ["small\\u001b[2J\\u009b2J.toml"]
+aqms = ["red", "pi"]
+seeds = 1
+[set]
+duration = "1 s"
+"""
+ANSWERS = 'sheet = "01-bufferbloat"\nstudent = "=\\u001b[2J"\nminutes = 45\n[answers]\n'
+
+
+def test_a_document_with_control_characters_is_json(tmp_path: Path, aqmlab: Aqmlab) -> None:
+    title = "\x9b\u202e\U000e0001"
+    (tmp_path / "e.toml").write_text(
+        f'schema = 1\ntitle = "{title}"\nscenarios = ["{SMALL}"]\naqms = ["red"]\nseeds = 1\n'
+    )
+    printed = aqmlab("sweep", "e.toml", "--dry-run", "--json").stdout
+    assert printed.replace("\n", "").isprintable()
+    assert json.loads(printed)["title"] == title
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1+1", "'+1+1"),
+        ("-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1+1", "'\t=1+1"),
+        ("\r=1", "'\\r=1"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("-x", "'-x"),
+        ("-1.5", "-1.5"),
+        ("+2e-3", "+2e-3"),
+        (-1.5, "-1.5"),
+        ("pi:a=-1", "pi:a=-1"),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_no_cell_of_a_csv_file_is_a_formula(value: object, cell: str) -> None:
+    assert csv_text([[value, "second"]]) == f"{cell},second\n"
+
+
+def test_a_table_for_people_has_no_markup_of_a_stranger(tmp_path: Path) -> None:
+    found = findings.findings(hostile_sweep(tmp_path, "a|b\n![x](http://evil)`" + SCRIPT + "\\input{x}$&_"))
+    markdown, latex = (tables.TABLES[form](found, ["link.drop_ratio"], True) for form in ("markdown", "latex"))
+    assert "a&#124;b !&#91;x](http://evil)&#96;" in markdown
+    assert "<" not in markdown
+    assert {line.count("|") for line in markdown.splitlines() if line.startswith("|")} == {3}
+    assert r"\textbackslash{}input\{x\}\$\&\_" in latex
+    [caption] = [line for line in latex.splitlines() if line.startswith(r"\caption")]
+    assert caption.endswith("}")
 
 
 def entry(folder: Path, text: bytes) -> Path:

@@ -1,6 +1,9 @@
 """A line in the caller's time: the same decisions as a run and as the replay of a live run, and every misuse."""
 
+import gc
 import struct
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -229,3 +232,52 @@ def test_a_published_gigabit_transfer_takes_as_long(tmp_path: Path) -> None:
     assert seconds is not None
     # neqo's simulator: 861 Mbit/s.
     assert abs(8 * 2**30 / seconds / 861e6 - 1) < 0.03
+
+
+class Carried:
+    """A payload that may hold the line that holds it."""
+
+
+def line_with(payload: object) -> "aqmlab.Line[object]":
+    """A line with one packet on it."""
+    line = aqmlab.Line[object](PLAIN)
+    line.push(0, 1000, payload)
+    return line
+
+
+def path_with(payload: object) -> "aqmlab.SharedPath[object]":
+    """A path with one packet of the caller's on it."""
+    path = aqmlab.SharedPath[object](scenario("droptail"))
+    path.push("up", 0, 1000, payload)
+    return path
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        line_with,
+        lambda payload: line_with(payload).copy(),
+        path_with,
+        lambda payload: path_with(payload).copy(),
+    ],
+    ids=["line", "copy of a line", "path", "copy of a path"],
+)
+def test_a_line_that_its_payload_holds_is_collected(hold: Callable[[object], object]) -> None:
+    payload = Carried()
+    payload.line = hold(payload)  # type: ignore[attr-defined]
+    gone = weakref.ref(payload)
+    del payload
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_payload_that_only_a_line_holds_stays() -> None:
+    line = line_with(Carried())
+    copy = line.copy()
+    gc.collect()
+    for each in (line, copy):
+        due = each.next_event()
+        assert due is not None
+        delivery = each.pop(due)
+        assert delivery is not None
+        assert isinstance(delivery.payload, Carried)

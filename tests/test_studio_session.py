@@ -419,6 +419,80 @@ def test_half_a_surrogate_pair_is_refused_and_the_session_goes_on(page: Tab) -> 
     assert page.ask("pause")["type"] == "state"
 
 
+@pytest.mark.parametrize(
+    ("kind", "key", "value"),
+    [
+        ("speed", "speed", 1e-300),
+        ("speed", "speed", 0),
+        ("speed", "speed", -1),
+        ("speed", "speed", 1e300),
+        ("speed", "speed", 10**400),
+        ("speed", "speed", True),
+        ("play", "until", 10**400),
+        ("play", "until", 1e300),
+        ("step", "span", -1),
+        ("step", "span", 1e300),
+        ("step", "span", 10**400),
+        ("view", "span", 10**400),
+        ("view", "pixels", 1e-300),
+        ("seen", "sequence", 10**400),
+        ("mark", "name", 10**400),
+        ("unmark", "mark", 10**400),
+        ("set", "lane", 10**400),
+        ("export", "lane", -(10**400)),
+        ("open", "sample", 10**400),
+        ("open", "seed", 10**400),
+    ],
+    ids=lambda each: str(each)[:12],
+)
+def test_a_number_out_of_range_is_refused_and_the_session_goes_on(
+    page: Tab, kind: str, key: str, value: object
+) -> None:
+    page.open(TEXT, ["red"])
+    usual = {"open": {"text": TEXT, "aqms": ["red"]}, "set": {"path": "links.bottleneck.target", "value": "9 packets"}}
+    usual |= {"export": {"what": "toml"}, "view": {"span": 1, "pixels": 1000}}
+    answer = page.ask(kind, **{**usual.get(kind, {}), key: value})
+    assert (answer["type"], answer["problems"][0]["field"]) == ("problem", key)
+    page.play_to(0.5)
+    assert page.ask("pause")["now"] == 0.5
+
+
+def test_a_slow_player_hears_what_it_is_told(page: Tab) -> None:
+    page.open(TEXT, ["red"], sample=1.0)
+    assert page.ask("speed", speed=1e-6)["speed"] == 1e-6
+    assert page.ask("play")["playing"]
+    page.ask("speed", speed=None)
+    finished(page)
+
+
+def test_a_message_that_cannot_be_answered_is_refused_and_the_session_goes_on(page: Tab) -> None:
+    page.open(TEXT, ["red"])
+    for message in ('{"type": "pause", "id": NaN}', '{"type": "pause", "id": 1e999}', '{"seed": ' + 5000 * "9" + "}"):
+        page.socket.send(message)
+        assert page.wait_for("problem")["problems"][0]["field"] == "message"
+    assert page.ask("pause")["type"] == "state"
+
+
+def test_a_fault_of_an_answer_or_of_the_player_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = """
+from aqmlab.studio.lanes import Lanes
+class Panic(BaseException): pass
+def halve(*_): raise Panic("of the engine")
+def finish(*_): raise Panic("at the end")
+Lanes.halve, Lanes.finish = halve, finish
+"""
+    (tmp_path / "sitecustomize.py").write_text(broken)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with serving() as server:
+        server.enter()
+        with tab(server) as page:
+            page.open(TEXT, ["pi"])
+            assert "of the engine; please report it" in page.ask("halve")["problems"][0]["message"]
+            page.say("play")
+            assert "at the end" in page.wait_for("problem")["problems"][0]["message"]
+            assert page.open(TEXT, ["pi"])["now"] == 0
+
+
 def test_a_scheme_that_was_changed_by_hand_has_its_new_name(page: Tab) -> None:
     page.open(TEXT, ["red", "pi"])
     page.play_to(0.5)

@@ -4,10 +4,14 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 from aqmlab import _core
+from aqmlab.problems import InputError
+from aqmlab.quantities import whole
 
 Payload = TypeVar("Payload")
 Ecn = Literal["not-ect", "ect0", "ect1", "ce"]
 Side = Literal["up", "down"]
+LARGEST = {"seed": 2**64 - 1, "now": 2**64 - 1, "length": 2**32 - 1, "flow": 2**32 - 1, "host": 2**32 - 1, "dscp": 63}
+"""The largest of each number that a line takes; the least is 0."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class Line(Generic[Payload]):
     """
 
     def __init__(self, description: str, seed: int = 1) -> None:
-        self._core = _core.Line(description, seed)
+        self._core = _core.Line(description, _checked("seed", seed))
 
     @classmethod
     def _of(cls, core: _core.Line) -> "Line[Payload]":
@@ -106,7 +110,11 @@ class Line(Generic[Payload]):
         dropped at once (`Dropped.reason`). InputError if time goes backwards or such a packet cannot be; SchemeError
         if a scheme written in Python has broken down.
         """
-        return self._core.push(now, length, payload, ecn, flow, flow if host is None else host, dscp)
+        host = flow if host is None else host
+        try:
+            return self._core.push(now, length, payload, ecn, flow, host, dscp)
+        except OverflowError as error:
+            raise _named(error, now=now, length=length, flow=flow, host=host, dscp=dscp) from None
 
     def next_event(self) -> int | None:
         """Return the time at which to call `pop` next, ns; None if the line is empty."""
@@ -118,7 +126,10 @@ class Line(Generic[Payload]):
         Returns None if what was due was none: it has been dropped, or is held up on the wire. InputError if time goes
         backwards or nothing is due; SchemeError if a scheme written in Python has broken down.
         """
-        found = self._core.pop(now)
+        try:
+            found = self._core.pop(now)
+        except OverflowError as error:
+            raise _named(error, now=now) from None
         return None if found is None else Delivery(*found)
 
     def pop_dropped(self) -> Dropped[Payload] | None:
@@ -131,7 +142,10 @@ class Line(Generic[Payload]):
 
         InputError if time goes backwards; SchemeError if a scheme written in Python has broken down.
         """
-        self._core.advance(now)
+        try:
+            self._core.advance(now)
+        except OverflowError as error:
+            raise _named(error, now=now) from None
 
     @property
     def now(self) -> int:
@@ -170,7 +184,7 @@ class Path(Generic[Payload]):
     """
 
     def __init__(self, scenario: str, aqm: str | None = None, seed: int = 1) -> None:
-        up, down = _core.Line.pair(scenario, aqm, seed)
+        up, down = _core.Line.pair(scenario, aqm, _checked("seed", seed))
         self.up: Line[Payload] = Line._of(up)
         self.down: Line[Payload] = Line._of(down)
 
@@ -222,7 +236,7 @@ class SharedPath(Generic[Payload]):
     """
 
     def __init__(self, scenario: str, aqm: str | None = None, seed: int = 1) -> None:
-        self._core = _core.SharedPath(scenario, aqm, seed)
+        self._core = _core.SharedPath(scenario, aqm, _checked("seed", seed))
 
     def push(
         self,
@@ -238,7 +252,10 @@ class SharedPath(Generic[Payload]):
     ) -> str:
         """Let a packet enter a direction, as `Line.push`, behind all that others have sent until then."""
         host = flow if host is None else host
-        return self._core.push(side, now, length, payload, ecn, flow, host, dscp)
+        try:
+            return self._core.push(side, now, length, payload, ecn, flow, host, dscp)
+        except OverflowError as error:
+            raise _named(error, now=now, length=length, flow=flow, host=host, dscp=dscp) from None
 
     def next_event(self) -> int | None:
         """Return when to call `pop` next, ns: nothing comes out before; None if nothing of the caller's is within.
@@ -253,7 +270,10 @@ class SharedPath(Generic[Payload]):
         Time passes until `now`, or until that packet comes out (`Delivery.at`): what is pushed then may be. InputError
         if time goes backwards, or a scheme has broken down.
         """
-        found = self._core.pop(now)
+        try:
+            found = self._core.pop(now)
+        except OverflowError as error:
+            raise _named(error, now=now) from None
         return None if found is None else ("up" if found[0] == "up" else "down", Delivery(*found[1]))
 
     def pop_dropped(self) -> Dropped[Payload] | None:
@@ -278,3 +298,17 @@ class SharedPath(Generic[Payload]):
 
     def __repr__(self) -> str:
         return f"<SharedPath: {self.counters('up').held} packets within up, {self.counters('down').held} down>"
+
+
+def _checked(name: str, value: int) -> int:
+    return whole(name, value, 0, LARGEST[name])
+
+
+def _named(error: OverflowError, **given: int) -> Exception:
+    """Return the error that names what is out of range; numbers are looked at only where the engine refuses one."""
+    try:
+        for name, value in given.items():
+            _checked(name, value)
+    except InputError as named:
+        return named
+    return error

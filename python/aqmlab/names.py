@@ -1,5 +1,6 @@
 """Names from anywhere: unknown ones, in one wording with the nearest valid one, and as a terminal may show them."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -8,6 +9,8 @@ from aqmlab.problems import InputError
 
 K = TypeVar("K")
 V = TypeVar("V")
+KEPT = "\n\t\N{NO-BREAK SPACE}"
+"""What `plain` keeps, though it does not print."""
 
 
 def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputError:
@@ -48,9 +51,16 @@ class Named(dict[K, V]):
 
 
 def plain(text: str) -> str:
-    """Return a text without what a terminal would obey: control characters are written out.
+    r"""Return a text without what a terminal would obey: control characters are written out, as in "\u001b".
 
-    Lines, tabs and fixed spaces stay.
+    That is how JSON escapes them, so a document stays the same document. Lines, tabs and fixed spaces stay.
     """
-    shown = (each.isprintable() or each in "\n\t\N{NO-BREAK SPACE}" for each in text)
-    return "".join(each if is_shown else ascii(each)[1:-1] for each, is_shown in zip(text, shown, strict=True))
+    return text.translate(_Shown())
+
+
+class _Shown:
+    """The table of `plain`: what stands for a character, by its code."""
+
+    def __getitem__(self, code: int) -> int | str:
+        letter = chr(code)
+        return code if letter.isprintable() or letter in KEPT else json.dumps(letter)[1:-1]

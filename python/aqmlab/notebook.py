@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from aqmlab.names import plain
+
 
 @dataclass(frozen=True)
 class Sheet:
@@ -26,7 +28,7 @@ class Sheet:
             "  ".join([row[0].ljust(first), *(text.rjust(width) for text, width in zip(row[1:], others, strict=True))])
             for row in grid
         ]
-        return "\n".join([self.title] * bool(self.title) + [line.rstrip() for line in lines])
+        return plain("\n".join([self.title] * bool(self.title) + [line.rstrip() for line in lines]))
 
     def _repr_html_(self) -> str:
         return self.html()
@@ -55,11 +57,11 @@ class Result:
         """Return what it found, as tables."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.headline}>"
+        return plain(f"<{type(self).__name__}: {self.headline}>")
 
     def __str__(self) -> str:
         """Return what `print` shows: the headline and the tables as text."""
-        return "\n\n".join([self.headline, *map(str, self.sheets())])
+        return "\n\n".join([plain(self.headline), *map(str, self.sheets())])
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.headline)}</p>" + "".join(sheet.html() for sheet in self.sheets())

@@ -1,4 +1,7 @@
-"""Quantities as text, and in base units: s, bit/s, B, packets, Hz."""
+"""Quantities as text, and in base units: s, bit/s, B, packets, Hz; and numbers as callers give them."""
+
+from math import inf
+from numbers import Integral
 
 from aqmlab import _core
 from aqmlab.problems import InputError
@@ -43,3 +46,26 @@ def read(field: str, text: str, unit: str) -> float:
         example = {"bit/s": "a rate; write e.g. 50Mbit/s", "s": "a time; write e.g. 30ms"}[unit]
         raise InputError(field, f'"{text}" is not {example}')
     return found[0]
+
+
+def whole(field: str, value: object, least: int, most: int) -> int:
+    """Return a whole number from `least` to `most`; InputError, which names the field, for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        raise InputError(field, f"{shown(value)}: expected a whole number from {least} to {most}")
+    return int(value)
+
+
+def real(value: float) -> float:
+    """Return a number as a float; an integer that is beyond all of them is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
+def shown(value: object) -> str:
+    """Return a value as an error has it, 60 characters at most."""
+    try:
+        return repr(value)[:60]
+    except ValueError:  # Python writes no more digits
+        return "an integer of more than 4,300 digits"

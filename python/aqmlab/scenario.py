@@ -9,6 +9,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from numbers import Integral, Real
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._core import Scenario, read_toml
 from aqmlab.names import suggestion, unknown
 from aqmlab.problems import InputError
+from aqmlab.quantities import shown
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -79,10 +81,11 @@ def _written(path: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Integral):
-        return str(int(value))
-    if isinstance(value, Real):
+        with suppress(ValueError):  # of more digits than Python writes
+            return str(int(value))
+    elif isinstance(value, Real):
         return repr(float(value))
-    raise InputError("set", f'{path}: {value!r}: expected a text such as "5 s", a number, True or False')
+    raise InputError("set", f'{path}: {shown(value)}: expected a text such as "5 s", a number, True or False')
 
 
 def folder_of(source: str | os.PathLike[str]) -> Path:

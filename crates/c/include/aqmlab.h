@@ -294,10 +294,11 @@ enum AqmlabStatus aqmlab_line_new(const char *description, uint64_t seed, struct
 // `line` is a line; `copy` points at a pointer.
 enum AqmlabStatus aqmlab_line_clone(const struct AqmlabLine *line, struct AqmlabLine **copy);
 
-// Frees a line that `aqmlab_line_new` or `aqmlab_line_clone` made; null is left alone. A line of a path goes with the path.
+// Frees a line that `aqmlab_line_new` or `aqmlab_line_clone` made; null is left alone. So is a line of a path, which goes with the
+// path: `aqmlab_error` says so.
 //
 // # Safety
-// `line` is null or such a line, not freed yet.
+// `line` is null or a line, not freed yet.
 void aqmlab_line_free(struct AqmlabLine *line);
 
 // A packet enters at `now`, ns. What it makes the queue drop, itself or others, `aqmlab_line_pop_dropped` has. `verdict` may be null.
@@ -368,7 +369,7 @@ enum AqmlabStatus aqmlab_path_new(const char *scenario,
 // `path` is null or a path, not freed yet.
 void aqmlab_path_free(struct AqmlabPath *path);
 
-// The line from the client, for the functions of lines: to push, to pop what was dropped, to count. It is the path's; do not free it.
+// The line from the client, for the functions of lines: to push, to pop what was dropped, to count. It is the path's, which frees it.
 // Null if `path` is.
 //
 // # Safety
@@ -408,10 +409,11 @@ enum AqmlabStatus aqmlab_line_new(const char *description, uint64_t seed, struct
 // `line` is a line; `copy` points at a pointer.
 enum AqmlabStatus aqmlab_line_clone(const struct AqmlabLine *line, struct AqmlabLine **copy);
 
-// Frees a line that `aqmlab_line_new` or `aqmlab_line_clone` made; null is left alone. A line of a path goes with the path.
+// Frees a line that `aqmlab_line_new` or `aqmlab_line_clone` made; null is left alone. So is a line of a path, which goes with the
+// path: `aqmlab_error` says so.
 //
 // # Safety
-// `line` is null or such a line, not freed yet.
+// `line` is null or a line, not freed yet.
 void aqmlab_line_free(struct AqmlabLine *line);
 
 // A packet enters at `now`, ns. What it makes the queue drop, itself or others, `aqmlab_line_pop_dropped` has. `verdict` may be null.
@@ -482,7 +484,7 @@ enum AqmlabStatus aqmlab_path_new(const char *scenario,
 // `path` is null or a path, not freed yet.
 void aqmlab_path_free(struct AqmlabPath *path);
 
-// The line from the client, for the functions of lines: to push, to pop what was dropped, to count. It is the path's; do not free it.
+// The line from the client, for the functions of lines: to push, to pop what was dropped, to count. It is the path's, which frees it.
 // Null if `path` is.
 //
 // # Safety

@@ -112,8 +112,12 @@ pub extern "C" fn aqmlab_error() -> *const c_char {
 
 #[cfg(test)]
 mod tests {
-    use super::{AqmlabStatus, aqmlab_error, guard};
+    use super::{
+        AqmlabStatus, aqmlab_error, aqmlab_line_clone, aqmlab_line_free, aqmlab_path_down, aqmlab_path_free,
+        aqmlab_path_new, aqmlab_path_up, guard,
+    };
     use std::ffi::CStr;
+    use std::ptr::null_mut;
 
     #[test]
     fn a_panic_becomes_a_status_and_its_text_an_error() {
@@ -122,5 +126,25 @@ mod tests {
         let why = unsafe { CStr::from_ptr(aqmlab_error()) }.to_str().unwrap();
         assert_eq!(why, "a fault of aqmlab, please report it: on purpose");
         assert_eq!(guard(|| Ok(AqmlabStatus::Ok)), AqmlabStatus::Ok);
+    }
+
+    #[test]
+    fn freeing_a_part_of_a_path_is_refused() {
+        let scenario =
+            c"schema = 1\nduration = '1 s'\n[[links]]\nname = 'up'\nrate = '8 Mbit/s'\nbuffer = '9 packets'\n\
+            [[flows]]\nrtt = '20 ms'\n";
+        let (mut path, mut copy) = (null_mut(), null_mut());
+        // SAFETY: texts end with a zero, and what is freed is a path, a part of it or a copy of that
+        unsafe {
+            assert_eq!(aqmlab_path_new(scenario.as_ptr(), std::ptr::null(), 1, &raw mut path), AqmlabStatus::Ok);
+            for part in [aqmlab_path_up(path), aqmlab_path_down(path)] {
+                aqmlab_line_free(part);
+                let why = CStr::from_ptr(aqmlab_error()).to_str().unwrap();
+                assert_eq!(why, "line: it is part of a path, and goes with aqmlab_path_free");
+                assert_eq!(aqmlab_line_clone(part, &raw mut copy), AqmlabStatus::Ok);
+                aqmlab_line_free(copy);
+            }
+            aqmlab_path_free(path);
+        }
     }
 }

@@ -1,14 +1,27 @@
 //! Functions of a line.
 
 use crate::{
-    AqmlabCounters, AqmlabDelivery, AqmlabDropped, AqmlabPacket, AqmlabStatus, AqmlabVerdict, exclusive, give, guard,
-    shared, text,
+    AqmlabCounters, AqmlabDelivery, AqmlabDropped, AqmlabPacket, AqmlabStatus, AqmlabVerdict, Refusal, exclusive, give,
+    guard, shared, text,
 };
 use line::Line;
 use std::ffi::c_char;
 
 /// One direction: a queue under a scheme, a transmitter and a wire, in the caller's time.
-pub struct AqmlabLine(pub(crate) Line<u64>);
+pub struct AqmlabLine(pub(crate) Line<u64>, Owner);
+
+/// Who frees a line.
+enum Owner {
+    Caller,
+    Path,
+}
+
+impl AqmlabLine {
+    /// A line of a path, which goes with it.
+    pub(crate) fn part(line: Line<u64>) -> Self {
+        Self(line, Owner::Path)
+    }
+}
 
 /// Makes a line at rest. `description` is TOML with the keys of a link in a scenario.
 ///
@@ -23,7 +36,7 @@ pub unsafe extern "C" fn aqmlab_line_new(
     // SAFETY: as the caller promises
     guard(|| unsafe {
         let (description, line) = (text(description, "description")?, exclusive(line, "line")?);
-        Ok(give(AqmlabLine(Line::new(description, seed)?), line))
+        Ok(give(AqmlabLine(Line::new(description, seed)?, Owner::Caller), line))
     })
 }
 
@@ -36,20 +49,26 @@ pub unsafe extern "C" fn aqmlab_line_clone(line: *const AqmlabLine, copy: *mut *
     // SAFETY: as the caller promises
     guard(|| unsafe {
         let (line, copy) = (shared(line, "line")?, exclusive(copy, "copy")?);
-        Ok(give(AqmlabLine(line.0.clone()), copy))
+        Ok(give(AqmlabLine(line.0.clone(), Owner::Caller), copy))
     })
 }
 
-/// Frees a line that `aqmlab_line_new` or `aqmlab_line_clone` made; null is left alone. A line of a path goes with the path.
+/// Frees a line that `aqmlab_line_new` or `aqmlab_line_clone` made; null is left alone. So is a line of a path, which goes with the
+/// path: `aqmlab_error` says so.
 ///
 /// # Safety
-/// `line` is null or such a line, not freed yet.
+/// `line` is null or a line, not freed yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aqmlab_line_free(line: *mut AqmlabLine) {
-    guard(|| {
-        if !line.is_null() {
-            // SAFETY: it comes from `Box::into_raw`, as the caller promises
-            drop(unsafe { Box::from_raw(line) });
+    // SAFETY: as the caller promises; what is no part of a path comes from `Box::into_raw`
+    guard(|| unsafe {
+        match line.as_ref().map(|line| &line.1) {
+            None => {}
+            Some(Owner::Caller) => drop(Box::from_raw(line)),
+            Some(Owner::Path) => {
+                let why = "line: it is part of a path, and goes with aqmlab_path_free";
+                return Err(Refusal(AqmlabStatus::Input, why.to_owned()));
+            }
         }
         Ok(AqmlabStatus::Ok)
     });

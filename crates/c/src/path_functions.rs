@@ -49,7 +49,7 @@ pub unsafe extern "C" fn aqmlab_path_new(
         let (scenario, path) = (text(scenario, "scenario")?, exclusive(path, "path")?);
         let aqm = if aqm.is_null() { None } else { Some(text(aqm, "aqm")?) };
         let Path { up, down } = Path::new(scenario, aqm, seed)?;
-        Ok(give(AqmlabPath { up: AqmlabLine(up), down: AqmlabLine(down) }, path))
+        Ok(give(AqmlabPath { up: AqmlabLine::part(up), down: AqmlabLine::part(down) }, path))
     })
 }
 
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn aqmlab_path_free(path: *mut AqmlabPath) {
     });
 }
 
-/// The line from the client, for the functions of lines: to push, to pop what was dropped, to count. It is the path's; do not free it.
+/// The line from the client, for the functions of lines: to push, to pop what was dropped, to count. It is the path's, which frees it.
 /// Null if `path` is.
 ///
 /// # Safety

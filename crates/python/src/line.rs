@@ -3,22 +3,87 @@
 use crate::refused;
 use aqmlab::{DropReason, Ecn, Packet, Path, Problem, Problems, Side, Verdict};
 use aqmlab_core::problem::unknown;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// What a packet carries: any object, shared with copies of the line.
-type Payload = Arc<Py<PyAny>>;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Payload, ECN field, time in the queue and time at which it comes out, both ns.
 type Out = (Py<PyAny>, &'static str, u64, u64);
 
+/// Payload, ECN field, reason and time, ns.
+type Gone = (Py<PyAny>, &'static str, &'static str, u64);
+
 const CODEPOINTS: [(&str, Ecn); 4] =
     [("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
 
+/// A line or a path, and what its packets carry, by number: any objects, which the garbage collector visits.
+struct Held<L> {
+    engine: L,
+    payloads: BTreeMap<u64, Py<PyAny>>,
+    /// The number of the next payload.
+    next: u64,
+}
+
+impl<L> Held<L> {
+    fn of(engine: L) -> Mutex<Self> {
+        Mutex::new(Self { engine, payloads: BTreeMap::new(), next: 0 })
+    }
+
+    fn keep(&mut self, payload: Py<PyAny>) {
+        self.payloads.insert(self.next, payload);
+        self.next += 1;
+    }
+
+    /// The payload of a packet that has left; none where the garbage collector has taken it.
+    fn take(&mut self, py: Python<'_>, number: u64) -> Py<PyAny> {
+        self.payloads.remove(&number).unwrap_or_else(|| py.None())
+    }
+
+    fn out(&mut self, py: Python<'_>, out: &aqmlab::Delivery<u64>) -> Out {
+        (self.take(py, out.payload), ecn_name(out.ecn), out.waited, out.at)
+    }
+
+    fn gone(&mut self, py: Python<'_>, gone: &aqmlab::Dropped<u64>) -> Gone {
+        (self.take(py, gone.payload), ecn_name(gone.ecn), reason_name(gone.reason), gone.at)
+    }
+}
+
+impl<L: Clone> Held<L> {
+    fn copy(&self, py: Python<'_>) -> Mutex<Self> {
+        let payloads = self.payloads.iter().map(|(number, payload)| (*number, payload.clone_ref(py))).collect();
+        Mutex::new(Self { engine: self.engine.clone(), payloads, next: self.next })
+    }
+}
+
+/// Lets go of the interpreter while another thread has it.
+fn locked<'a, L>(held: &'a Mutex<Held<L>>, py: Python<'_>) -> MutexGuard<'a, Held<L>> {
+    held.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The line as the garbage collector finds it; `None` while a call is under way, in which it may run.
+fn idle<L>(held: &Mutex<Held<L>>) -> Option<MutexGuard<'_, Held<L>>> {
+    match held.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+fn traverse<L>(held: &Mutex<Held<L>>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    idle(held).map_or(Ok(()), |held| held.payloads.values().try_for_each(|payload| visit.call(payload)))
+}
+
+/// Lets go of the payloads, once the lock is: their ends may call the line.
+fn clear<L>(held: &Mutex<Held<L>>) {
+    let payloads = idle(held).map(|mut held| std::mem::take(&mut held.payloads));
+    drop(payloads);
+}
+
 /// One direction: a queue under a scheme, a transmitter and a wire.
 #[pyclass(frozen, module = "aqmlab._core")]
-pub struct Line(Mutex<aqmlab::Line<Payload>>);
+pub struct Line(Mutex<Held<aqmlab::Line<u64>>>);
 
 fn ecn_of(name: &str) -> PyResult<Ecn> {
     let found = CODEPOINTS.iter().find(|(known, _)| *known == name).map(|(_, ecn)| *ecn);
@@ -58,7 +123,7 @@ fn wrong(error: aqmlab::LineError) -> PyErr {
 }
 
 /// Raises what a scheme written in Python has raised.
-fn verify(line: &aqmlab::Line<Payload>) -> PyResult<()> {
+fn verify(line: &aqmlab::Line<u64>) -> PyResult<()> {
     match line.failure() {
         None => Ok(()),
         Some(why) => Err(crate::SchemeError::new_err(format!("{} {why}", line.aqm()))),
@@ -66,13 +131,12 @@ fn verify(line: &aqmlab::Line<Payload>) -> PyResult<()> {
 }
 
 impl Line {
-    fn of(line: aqmlab::Line<Payload>) -> Self {
-        Self(Mutex::new(line))
+    fn of(line: aqmlab::Line<u64>) -> Self {
+        Self(Held::of(line))
     }
 
-    /// Lets go of the interpreter while another thread has the line.
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, aqmlab::Line<Payload>> {
-        self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Held<aqmlab::Line<u64>>> {
+        locked(&self.0, py)
     }
 }
 
@@ -105,64 +169,74 @@ impl Line {
         dscp: u8,
     ) -> PyResult<&'static str> {
         let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, dscp };
-        let mut line = self.lock(py);
-        let verdict = line.push(now, packet, Arc::new(payload)).map_err(wrong)?;
-        verify(&line)?;
+        let mut held = self.lock(py);
+        let number = held.next;
+        let verdict = held.engine.push(now, packet, number).map_err(wrong)?;
+        held.keep(payload);
+        verify(&held.engine)?;
         Ok(verdict_name(verdict))
     }
 
     fn next_event(&self, py: Python<'_>) -> Option<u64> {
-        self.lock(py).next_event()
+        self.lock(py).engine.next_event()
     }
 
     fn pop(&self, py: Python<'_>, now: u64) -> PyResult<Option<Out>> {
-        let mut line = self.lock(py);
-        let delivery = line.pop(now).map_err(wrong)?;
-        verify(&line)?;
-        Ok(delivery.map(|out| (out.payload.clone_ref(py), ecn_name(out.ecn), out.waited, out.at)))
+        let mut held = self.lock(py);
+        let delivery = held.engine.pop(now).map_err(wrong)?;
+        verify(&held.engine)?;
+        Ok(delivery.map(|out| held.out(py, &out)))
     }
 
-    /// Payload, ECN field, reason and time, ns.
-    fn pop_dropped(&self, py: Python<'_>) -> Option<(Py<PyAny>, &'static str, &'static str, u64)> {
-        let gone = self.lock(py).pop_dropped()?;
-        Some((gone.payload.clone_ref(py), ecn_name(gone.ecn), reason_name(gone.reason), gone.at))
+    fn pop_dropped(&self, py: Python<'_>) -> Option<Gone> {
+        let mut held = self.lock(py);
+        let gone = held.engine.pop_dropped()?;
+        Some(held.gone(py, &gone))
     }
 
     fn advance(&self, py: Python<'_>, now: u64) -> PyResult<()> {
-        let mut line = self.lock(py);
-        line.advance(now).map_err(wrong)?;
-        verify(&line)
+        let mut held = self.lock(py);
+        held.engine.advance(now).map_err(wrong)?;
+        verify(&held.engine)
     }
 
     #[getter]
     fn now(&self, py: Python<'_>) -> u64 {
-        self.lock(py).now()
+        self.lock(py).engine.now()
     }
 
     #[getter]
     fn aqm(&self, py: Python<'_>) -> &'static str {
-        self.lock(py).aqm()
+        self.lock(py).engine.aqm()
     }
 
     #[getter]
     fn counters(&self, py: Python<'_>) -> [u64; 9] {
-        counts(self.lock(py).counters())
+        counts(self.lock(py).engine.counters())
     }
 
     /// The observables of the scheme, by name.
     #[getter]
     fn observables(&self, py: Python<'_>) -> Vec<(&'static str, f64)> {
-        self.lock(py).observables().collect()
+        self.lock(py).engine.observables().collect()
     }
 
     fn copy(&self, py: Python<'_>) -> Self {
-        Self::of(self.lock(py).clone())
+        Self(self.lock(py).copy(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        traverse(&self.0, &visit)
+    }
+
+    fn __clear__(&self) {
+        clear(&self.0);
     }
 }
 
 /// Both directions, with traffic of others.
 #[pyclass(frozen, module = "aqmlab._core")]
-pub struct SharedPath(Mutex<aqmlab::SharedPath<Payload>>);
+pub struct SharedPath(Mutex<Held<aqmlab::SharedPath<u64>>>);
 
 const SIDES: [(&str, Side); 2] = [("up", Side::Up), ("down", Side::Down)];
 
@@ -176,9 +250,8 @@ fn side_name(side: Side) -> &'static str {
 }
 
 impl SharedPath {
-    /// Lets go of the interpreter while another thread has the path.
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, aqmlab::SharedPath<Payload>> {
-        self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Held<aqmlab::SharedPath<u64>>> {
+        locked(&self.0, py)
     }
 }
 
@@ -187,7 +260,7 @@ impl SharedPath {
     #[new]
     #[pyo3(signature = (scenario, aqm=None, seed=1))]
     fn new(scenario: &str, aqm: Option<&str>, seed: u64) -> PyResult<Self> {
-        aqmlab::SharedPath::new(scenario, aqm, seed).map(|path| Self(Mutex::new(path))).map_err(refused)
+        aqmlab::SharedPath::new(scenario, aqm, seed).map(|path| Self(Held::of(path))).map_err(refused)
     }
 
     #[allow(clippy::too_many_arguments)] // as Python names them
@@ -204,35 +277,48 @@ impl SharedPath {
         dscp: u8,
     ) -> PyResult<&'static str> {
         let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, dscp };
-        let verdict = self.lock(py).push(side_of(side)?, now, packet, Arc::new(payload));
-        verdict.map(verdict_name).map_err(wrong)
+        let side = side_of(side)?;
+        let mut held = self.lock(py);
+        let number = held.next;
+        let verdict = held.engine.push(side, now, packet, number).map_err(wrong)?;
+        held.keep(payload);
+        Ok(verdict_name(verdict))
     }
 
     fn next_event(&self, py: Python<'_>) -> Option<u64> {
-        self.lock(py).next_event()
+        self.lock(py).engine.next_event()
     }
 
     fn pop(&self, py: Python<'_>, now: u64) -> PyResult<Option<(&'static str, Out)>> {
-        let found = self.lock(py).pop(now).map_err(wrong)?;
-        Ok(found
-            .map(|(side, out)| (side_name(side), (out.payload.clone_ref(py), ecn_name(out.ecn), out.waited, out.at))))
+        let mut held = self.lock(py);
+        let found = held.engine.pop(now).map_err(wrong)?;
+        Ok(found.map(|(side, out)| (side_name(side), held.out(py, &out))))
     }
 
-    fn pop_dropped(&self, py: Python<'_>) -> Option<(Py<PyAny>, &'static str, &'static str, u64)> {
-        let (_, gone) = self.lock(py).pop_dropped()?;
-        Some((gone.payload.clone_ref(py), ecn_name(gone.ecn), reason_name(gone.reason), gone.at))
+    fn pop_dropped(&self, py: Python<'_>) -> Option<Gone> {
+        let mut held = self.lock(py);
+        let (_, gone) = held.engine.pop_dropped()?;
+        Some(held.gone(py, &gone))
     }
 
     fn counters(&self, py: Python<'_>, side: &str) -> PyResult<[u64; 9]> {
-        Ok(counts(self.lock(py).counters(side_of(side)?)))
+        Ok(counts(self.lock(py).engine.counters(side_of(side)?)))
     }
 
     #[getter]
     fn now(&self, py: Python<'_>) -> u64 {
-        self.lock(py).now()
+        self.lock(py).engine.now()
     }
 
     fn copy(&self, py: Python<'_>) -> Self {
-        Self(Mutex::new(self.lock(py).clone()))
+        Self(self.lock(py).copy(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        traverse(&self.0, &visit)
+    }
+
+    fn __clear__(&self) {
+        clear(&self.0);
     }
 }

@@ -1,7 +1,5 @@
 """The content of a bundle: its runs with what they measured, and the scenarios and schemes that they need."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +7,7 @@ from functools import cached_property
 from typing import Any, TypeGuard
 
 from aqmlab.bundle.archive import Files
+from aqmlab.csv_text import csv_text
 from aqmlab.problems import InputError
 from aqmlab.runs.columns import flat
 from aqmlab.runs.statistics import summarise
@@ -108,9 +107,7 @@ def summary(runs: Iterable[BundledRun]) -> bytes:
     grouped: dict[Key, list[BundledRun]] = {}
     for run in runs:
         grouped.setdefault(run.key, []).append(run)
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(["scenario", "set", "aqm", "measure", "seeds", "mean", "low", "high"])
+    rows: list[list[object]] = [["scenario", "set", "aqm", "measure", "seeds", "mean", "low", "high"]]
     for (scenario, pairs, aqm), several in grouped.items():
         names = dict.fromkeys(name for run in several for name in run.values)
         for name in names:
@@ -119,8 +116,8 @@ def summary(runs: Iterable[BundledRun]) -> bytes:
                 mean = summarise(found)
                 ends = mean.interval or ("", "")
                 shown = [f"{each:.9g}" if each != "" else "" for each in (mean.mean, *ends)]
-                out.writerow([scenario, ", ".join(map("=".join, pairs)), aqm, name, mean.n, *shown])
-    return text.getvalue().encode()
+                rows.append([scenario, ", ".join(map("=".join, pairs)), aqm, name, mean.n, *shown])
+    return csv_text(rows).encode()
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -5,7 +5,7 @@ import warnings
 from importlib import import_module
 from inspect import cleandoc
 from io import BufferedWriter, FileIO, TextIOWrapper
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -70,15 +70,16 @@ def main() -> None:
         sys.stdout = _patient(sys.stdout.fileno(), sys.stdout.encoding)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    sys.stdout, sys.stderr = _PlainStream(sys.stdout), _PlainStream(sys.stderr)
     warnings.showwarning = _Notes()
     try:
         with required():
             app()
     except InputError as error:
-        print(plain(f"Error: {error}"), file=sys.stderr)
+        print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
     except (OSError, aqmlab.RunError, SchemeError, MissingExtraError) as error:
-        print(plain(f"Error: {error}"), file=sys.stderr)
+        print(f"Error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -96,8 +97,22 @@ class _Notes:
     def __call__(self, message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         is_of_old = issubclass(category, OldFileNotice)
         if not (is_of_old and self._is_known):
-            print(plain(f"Note: {message}"), file=sys.stderr)
+            print(f"Note: {message}", file=sys.stderr)
         self._is_known |= is_of_old
+
+
+class _PlainStream:
+    """A stream of which a terminal obeys nothing; rich writes its colours to the stream behind it, by that name."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, its control characters written out."""
+        return self.rich_proxied_file.write(plain(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
 
 
 class _Patient(FileIO):

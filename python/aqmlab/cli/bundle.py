@@ -7,7 +7,6 @@ import typer
 
 from aqmlab import files
 from aqmlab.cli.common import Jobs, leave_file, progress
-from aqmlab.names import plain
 from aqmlab.problems import InputError
 
 EPILOG = "Example: aqmlab bundle li2014 --table 1 --out li2014.zip"
@@ -43,4 +42,4 @@ def bundle(
     with progress(f"Bundling {source}") as told:
         made = build.bundle(source, tables=table, figures=figure, seeds=seeds, jobs=jobs, progress=told)
     leave_file(path, made.data)
-    print(plain(f"{made.title}: {made.runs:,} runs, {made.files:,} files, {len(made.data):,} bytes"))
+    print(f"{made.title}: {made.runs:,} runs, {made.files:,} files, {len(made.data):,} bytes")

@@ -154,7 +154,7 @@ def check_report(path: Path, subject: str) -> None:
         return
     head = path.read_bytes()[:HEAD].decode("utf-8", "replace")
     found = re.search(r'<meta name="subject" content="([^"]*)">', head)
-    if not found or unescape(found[1]) != subject:
+    if not found or unescape(found[1]) != plain(subject):
         about = f"is about {unescape(found[1])}" if found else "does not say what it is about"
         raise InputError("out", f"{path}: this report {about}; choose another place for {subject}, or delete it")
 
@@ -162,7 +162,7 @@ def check_report(path: Path, subject: str) -> None:
 def exit_if_failed(failures: "Sequence[Failure | str]") -> None:
     """End with 1 if a run failed, and say which."""
     for failure in failures:
-        print(plain(f"Error: {failure}"), file=sys.stderr)
+        print(f"Error: {failure}", file=sys.stderr)
     if failures:
         raise typer.Exit(1)
 

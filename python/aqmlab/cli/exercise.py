@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from aqmlab.cli.common import leave, leave_file
-from aqmlab.names import plain
 from aqmlab.problems import InputError
 
 EPILOG = "Example: aqmlab exercise show 01-bufferbloat --student s1234567 --out mine"
@@ -57,7 +56,7 @@ def show(
             sheet.ask("file", student, minutes)["text"],
         )
         leave(out, {"sheet.md": words, "scenario.toml": scenario, "answers.toml": answers})
-    print(plain(words), end="")
+    print(words, end="")
 
 
 @exercise.command(epilog="Example: aqmlab exercise check 01-bufferbloat mine/answers.toml")
@@ -73,7 +72,7 @@ def check(
 
     found = exercise.check(exercise.sheet(name), exercise.Answers.read(answers))
     for verdict in found:
-        print(plain(f"{'taken  ' if verdict.taken else 'refused'}  {verdict.task}: {verdict.told}"))
+        print(f"{'taken  ' if verdict.taken else 'refused'}  {verdict.task}: {verdict.told}")
     print(f"{sum(verdict.taken for verdict in found)} of {len(found)} taken")
     if not all(verdict.taken for verdict in found):
         raise typer.Exit(1)
@@ -101,4 +100,4 @@ def solution(name: SheetName, student: Student, minutes: Minutes = 45) -> None:
     from aqmlab import exercise
     from aqmlab.exercise.present import solutions
 
-    print(plain(solutions(exercise.sheet(name), student, minutes)), end="")
+    print(solutions(exercise.sheet(name), student, minutes), end="")

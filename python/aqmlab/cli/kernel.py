@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab.cli.common import Json, print_json, progress
-from aqmlab.names import plain
 
 if TYPE_CHECKING:
     from aqmlab.kernel.images import Image
@@ -48,8 +47,8 @@ def build(
     with progress("Building Linux") as told:
         made = builder.build(source, sha256=sha256, add=add or (), keep=keep, jobs=jobs, progress=told, tell=_tell)
     if lacks := made.lacks():
-        print(plain(f"Note: this source does not have {', '.join(lacks)}"), file=sys.stderr)
-    print(plain(f"Linux {made.version} is at {made.path}"))
+        print(f"Note: this source does not have {', '.join(lacks)}", file=sys.stderr)
+    print(f"Linux {made.version} is at {made.path}")
 
 
 @kernel.command("list", epilog="Example: aqmlab kernel list")
@@ -82,7 +81,7 @@ def path() -> None:
 
 
 def _tell(line: str) -> None:
-    print(plain(line), file=sys.stderr)
+    print(line, file=sys.stderr)
 
 
 def _document(image: "Image") -> dict[str, object]:

@@ -127,10 +127,11 @@ def live(
 def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
     """The view of a line's directions in the terminal."""
     from aqmlab import catalogue
+    from aqmlab.present.terminal.console import Plain
     from aqmlab.present.terminal.live import Dial
 
     schemes = {link: catalogue.used(scenario, link, aqm) for link in scenario.links}
-    return Dial(sys.stderr, {link if link == "down" else "up": scheme for link, scheme in schemes.items()})
+    return Dial(Plain(stderr=True).file, {link if link == "down" else "up": scheme for link, scheme in schemes.items()})
 
 
 def _simulated(done: "LiveRun", line: "EmulatedLine | Scenario", scheme: str | None, seed: int) -> "RunResult | None":

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from aqmlab.cli.common import Json, Out, exit_if_failed, print_json, progress
-from aqmlab.names import plain
 from aqmlab.problems import InputError
 
 EPILOG = "Example: aqmlab merge shard-1 shard-2 shard-3 --out results"
@@ -40,7 +39,5 @@ def merge(
             }
         )
     else:
-        print(
-            plain(f"{found.title}: {len(found.rows):,} runs of {len(folders)} folders; {len(found.failures):,} failed")
-        )
+        print(f"{found.title}: {len(found.rows):,} runs of {len(folders)} folders; {len(found.failures):,} failed")
     exit_if_failed(found.failures)

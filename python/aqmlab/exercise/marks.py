@@ -1,9 +1,8 @@
 """The lecturer's table: a row for each file of answers."""
 
-import csv
-import io
 from collections.abc import Sequence
 
+from aqmlab.csv_text import csv_text
 from aqmlab.exercise.answers import Answers
 from aqmlab.exercise.check import AnswerVerdict, check
 from aqmlab.exercise.sheet import ExerciseSheet
@@ -17,9 +16,7 @@ def table(sheet: ExerciseSheet, handed_in: Sequence[Answers]) -> str:
     tasks = [task.id for task in sheet.tasks]
     verdicts = [check(sheet, answers) for answers in handed_in]
     measurements = [_measurements(sheet, found) for found in verdicts]
-    out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(["student", "minutes", "taken", "of", *tasks, "same_as"])
+    rows: list[list[object]] = [["student", "minutes", "taken", "of", *tasks, "same_as"]]
     for i, answers in enumerate(handed_in):
         taken = {verdict.task: int(verdict.taken) for verdict in verdicts[i]}
         same = [
@@ -28,9 +25,8 @@ def table(sheet: ExerciseSheet, handed_in: Sequence[Answers]) -> str:
             if j != i and measurements[i] and measurements[i] == measurements[j] and other.student != answers.student
         ]
         marks = [taken.get(task, "") for task in tasks]
-        student = _safe(answers.student)
-        rows.writerow([student, answers.minutes, sum(taken.values()), len(taken), *marks, " ".join(map(_safe, same))])
-    return out.getvalue()
+        rows.append([answers.student, answers.minutes, sum(taken.values()), len(taken), *marks, " ".join(same)])
+    return csv_text(rows)
 
 
 def _measurements(sheet: ExerciseSheet, verdicts: Sequence[AnswerVerdict]) -> dict[str, float]:
@@ -38,8 +34,3 @@ def _measurements(sheet: ExerciseSheet, verdicts: Sequence[AnswerVerdict]) -> di
     found = {each.task: each.number for each in verdicts if each.number is not None}
     found = {task: number for task, number in found.items() if sheet.task(task).kind == "do"}
     return found if len(found) > 1 else {}
-
-
-def _safe(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text

@@ -10,7 +10,7 @@ import numpy as np
 from aqmlab import _core
 from aqmlab._core import Scenario
 from aqmlab.problems import InputError
-from aqmlab.quantities import written
+from aqmlab.quantities import real, written
 from aqmlab.scenario import load
 
 Source = str | os.PathLike[str] | Scenario
@@ -105,7 +105,7 @@ def _check(path: str, values: Range) -> None:
 
 
 def _quantity(path: str, value: str | float) -> tuple[float, str]:
-    found = (float(value), "") if isinstance(value, int | float) else _core.quantity(value)
+    found = (real(value), "") if isinstance(value, int | float) else _core.quantity(value)
     if found is None:
         raise InputError(f"draw.{path}", f'"{value}" is not a quantity; choices are given as a list')
     return found

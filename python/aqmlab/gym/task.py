@@ -7,6 +7,7 @@ from aqmlab import _core, catalogue
 from aqmlab.gym.actuator import SCALES, Actuator, Move
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, blamed_on
+from aqmlab.quantities import real
 
 Ends = tuple[str | float, str | float] | tuple[str | float, str | float, str]
 """Least and greatest value, with unit where there is one, and perhaps how the action moves between them."""
@@ -34,7 +35,9 @@ GAUGES = {name: Gauge(name, *rest) for name, *rest in _core.gauges()}  # type: i
 
 def seconds(every: str | float) -> float:
     """Return the time between actions; InputError for anything but a time above zero."""
-    found = (float(every), "s") if isinstance(every, int | float) else _core.quantity(every)
+    if not isinstance(every, str):
+        every = real(every)
+    found = (every, "s") if isinstance(every, float) else _core.quantity(every)
     if found is None or found[1] != "s" or not 0 < found[0] < float("inf"):
         raise InputError("every", f'"{every}" is not a time above 0 s; write e.g. "10 ms"')
     return found[0]
@@ -95,7 +98,7 @@ def _move(name: str, ends: Ends | None, scale: str | None = None, step: float | 
 
 def _number(path: str, value: str | float) -> float:
     """A quantity in its base unit."""
-    found = (float(value), "") if isinstance(value, int | float) else _core.quantity(value)
+    found = (real(value), "") if isinstance(value, int | float) else _core.quantity(value)
     if found is None:
         raise InputError(str(path), f'"{value}" is not a quantity')
     return found[0]

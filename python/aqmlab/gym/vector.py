@@ -15,6 +15,7 @@ from aqmlab.gym.rewards import Weights
 from aqmlab.gym.task import GAUGES, OBSERVE, Ends, actuator, observed, seconds
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
+from aqmlab.quantities import whole
 
 with required():
     from gymnasium import spaces
@@ -25,6 +26,11 @@ with required():
 Seed = int | Sequence[int | None] | None
 MODES = {mode.value: mode for mode in AutoresetMode}
 OPTIONS = ("held_out", "reset_mask")
+MOST_ENVS = 4096
+"""Environments; one of a small scenario takes 0.3 MB when it begins, and more as its queue fills."""
+MOST_THREADS = 1024
+MOST_LEVELS = 2**24
+"""What follows each other in actions of 32 bits."""
 
 
 class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
@@ -68,10 +74,9 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         copy: bool = True,
         render_mode: str | None = None,
     ) -> None:
-        for name, value in (("num_envs", num_envs), ("threads", 1 if threads is None else threads)):
-            if value < 1:
-                raise InputError(name, f"{value}; expected 1 or more")
-        self.num_envs = num_envs
+        self.num_envs = whole("num_envs", num_envs, 1, MOST_ENVS)
+        if threads is not None:
+            whole("threads", threads, 1, MOST_THREADS)
         self.act = actuator(act, ranges)
         self.observe = observed(observe, self.act)
         self.every = seconds(every)
@@ -144,7 +149,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
             raise InputError("options.reset_mask", f"expected {self.num_envs} truth values")
         for i in np.flatnonzero(mask):
             held_out = options.get("held_out")
-            self._begin(int(i), None if held_out is None else int(held_out) + int(i))
+            self._begin(int(i), None if held_out is None else whole("held_out", held_out, 0, 2**63 - 1) + int(i))
         self._over = bool(self._done.any())
         return self._observations(), {}
 
@@ -282,9 +287,7 @@ def _masked(infos: Mapping[str, Any], mask: NDArray[np.bool_]) -> dict[str, Any]
 
 
 def _levels(levels: int | None) -> int | None:
-    if levels is not None and levels < 2:
-        raise InputError("levels", f"{levels}; expected 2 or more")
-    return levels
+    return None if levels is None else whole("levels", levels, 2, MOST_LEVELS)
 
 
 def _render_mode(mode: str | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from aqmlab.present.tables import escaped
+from aqmlab.present.tables import escaped, in_markdown, slug
 from aqmlab.study.card import Card, MeasuredPoint, shown
 from aqmlab.study.card_points import CardPoint, load_rfc
 
@@ -40,17 +40,18 @@ def told(card: Card) -> list[str]:
 def as_markdown(card: Card) -> str:
     """Return the card in Markdown, one table."""
     heads = ["RFC 9743", *(column.title for column in card.columns)]
-    return "\n".join([*_markdown_rows(card, heads), "", *(f"- {each}" for each in [*card.remarks, *told(card)]), ""])
+    below = [f"- {in_markdown(each)}" for each in [*card.remarks, *told(card)]]
+    return "\n".join([*_markdown_rows(card, heads), "", *below, ""])
 
 
 def _markdown_rows(card: Card, heads: Sequence[str]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
+    yield f"| {' | '.join(map(in_markdown, heads))} |"
     yield "|---" + "|--:" * (len(heads) - 1) + "|"
     blank = " |" * (len(heads) - 1)
     for each in card.points:
-        yield f"| **{title(each.point)}** |{blank}"
-        yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in texts(card, each).items())
-        yield from (f"| *{remark}* |{blank}" for remark in remarks(each))
+        yield f"| **{in_markdown(title(each.point))}** |{blank}"
+        yield from (f"| {' | '.join(map(in_markdown, [name, *cells]))} |" for name, cells in texts(card, each).items())
+        yield from (f"| *{in_markdown(remark)}* |{blank}" for remark in remarks(each))
 
 
 def as_latex(card: Card) -> str:
@@ -64,7 +65,7 @@ def as_latex(card: Card) -> str:
         [
             r"% \usepackage{booktabs,longtable}",
             rf"\begin{{longtable}}{{p{{0.45\linewidth}}{'r' * count}}}",
-            rf"\caption{{{caption}}}\label{{tab:card-{card.law.partition(':')[0]}}}\\",
+            rf"\caption{{{caption}}}\label{{tab:card-{slug(card.law.partition(':')[0])}}}\\",
             r"\toprule",
             rf"{heads} \\",
             r"\midrule",

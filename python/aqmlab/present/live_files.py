@@ -1,13 +1,12 @@
 """The files of a live run beside its logs, alone or with the simulation of the same."""
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import target
+from aqmlab.csv_text import csv_text
 from aqmlab.present.figures.runs import DrawnRun, queue_frame, queue_panel
 from aqmlab.present.plots.data import Drawing, OverTime
 from aqmlab.present.plots.files import encode_all
@@ -27,11 +26,9 @@ class _Live:
 
 def records(run: LiveRun) -> dict[str, bytes | str]:
     """Return result.json, flows.csv and series.csv, for which nothing but the run is needed."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([FLOW_COLUMNS, *run.flows])
     return {
         "result.json": json.dumps(run.document, indent=1) + "\n",
-        "flows.csv": text.getvalue(),
+        "flows.csv": csv_text([FLOW_COLUMNS, *run.flows]),
         "series.csv": series_csv(run.series),
     }
 

@@ -1,11 +1,12 @@
 """The tables of a sweep: scenarios × schemes × measures as text for LaTeX, Markdown and programs."""
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
+from aqmlab.csv_text import csv_text
+from aqmlab.names import plain
 from aqmlab.present.labels import footnote, label
 from aqmlab.runs.findings import Findings, more_is_better
 from aqmlab.runs.measures import heading
@@ -23,10 +24,13 @@ ESCAPES = str.maketrans(
         "×": r"$\times$",
         "†": r"\textdagger{}",
         "‡": r"\textdaggerdbl{}",
+        "\n": " ",
         **{character: f"\\{character}" for character in "&%$#_{}"},
     }
 )
 """What LaTeX would not print as it stands."""
+MARKDOWN = str.maketrans({"|": "&#124;", "[": "&#91;", "`": "&#96;", "\n": " "})
+"""What ends a cell of Markdown or begins a link, a picture or code; an entity of HTML begins none."""
 
 DIFFERS = "*"
 """Stands at a value that is not as that of the first scheme."""
@@ -132,19 +136,17 @@ def named(found: Findings, case: Case, scheme: str) -> str:
 def as_csv(found: Findings, measures: Sequence[str]) -> str:
     """Return a row for each case, scheme and measure: mean and half-width in SI units or packets, number of seeds."""
     varied = [name for name in found.varied if name.startswith("set.")]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["scenario", *varied, "aqm", "measure", "unit", "mean", "half_width", "n"])
+    rows: list[list[object]] = [["scenario", *varied, "aqm", "measure", "unit", "mean", "half_width", "n"]]
     for case in found.cases:
         given = dict(case.overrides)
         place = [case.scenario, *(given.get(name.removeprefix("set."), "") for name in varied)]
         for scheme in found.schemes:
             for measure in measures:
                 summary = found.measured.summary(case, scheme, measure) or Summary(float("nan"), None, 0)
-                mean = repr(float(summary.mean)) if summary.n else ""
-                width = "" if summary.half_width is None else repr(float(summary.half_width))
-                writer.writerow([*place, scheme, measure, find(measure).unit, mean, width, summary.n])
-    return buffer.getvalue()
+                mean = float(summary.mean) if summary.n else None
+                width = None if summary.half_width is None else float(summary.half_width)
+                rows.append([*place, scheme, measure, find(measure).unit, mean, width, summary.n])
+    return csv_text(rows)
 
 
 def as_markdown(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
@@ -153,17 +155,17 @@ def as_markdown(found: Findings, measures: Sequence[str], footnotes: bool = True
 
 
 def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> Iterator[str]:
-    yield f"## {case.name}\n"
-    yield f"| Scheme | {' | '.join(heading(measure) for measure in measures)} |"
+    yield f"## {in_markdown(case.name)}\n"
+    yield f"| Scheme | {' | '.join(in_markdown(heading(measure)) for measure in measures)} |"
     yield "|---" + "|--:" * len(measures) + "|"
     for scheme, row in entries(found, case, measures).items():
         cells = [(f"**{entry.text}**" if entry.best else entry.text).replace("|", "/") for entry in row]
         cells = [rf"{text} \{DIFFERS}" if entry.differs else text for text, entry in zip(cells, row, strict=True)]
         cells = [f"{text} ({entry.some})" if entry.some else text for text, entry in zip(cells, row, strict=True)]
-        yield f"| {named(found, case, scheme)} | {' | '.join(cells)} |"
+        yield f"| {in_markdown(named(found, case, scheme))} | {' | '.join(cells)} |"
     yield ""
     if footnotes:
-        yield from (f"- {note}" for note in [*_remarks(found, measures), *notes(found, case)])
+        yield from (f"- {in_markdown(note)}" for note in [*_remarks(found, measures), *notes(found, case)])
         yield ""
 
 
@@ -187,7 +189,7 @@ def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool
             r"\begin{table}",
             r"\centering",
             rf"\caption{{{caption}}}",
-            rf"\label{{tab:{_slug(case.name)}}}",
+            rf"\label{{tab:{slug(case.name)}}}",
             rf"\begin{{tabular}}{{l{'r' * len(measures)}}}",
             r"\toprule",
             rf"Scheme & {heads} \\",
@@ -224,14 +226,19 @@ def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     return [f"{several[0].upper()}{several[1:]}{bold}{first}{test}.", *([marks] if marks else [])]
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     """A text as a label of LaTeX may be written."""
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
 
 
 def escaped(text: str) -> str:
     """Return a text as LaTeX prints it."""
-    return text.replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES).replace("±", r"$\pm$")
+    return plain(text).replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES).replace("±", r"$\pm$")
+
+
+def in_markdown(text: str) -> str:
+    """Return a text as Markdown shows it in a cell or a line."""
+    return escape(plain(text), quote=False).translate(MARKDOWN)
 
 
 TABLES: Mapping[str, Callable[[Findings, Sequence[str], bool], str]] = {"latex": as_latex, "markdown": as_markdown}

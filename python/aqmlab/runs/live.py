@@ -12,8 +12,8 @@ from aqmlab import _core, own
 from aqmlab._core import Scenario
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
-from aqmlab.quantities import option_value
-from aqmlab.runs import simulate
+from aqmlab.quantities import option_value, whole
+from aqmlab.runs import check_seed, simulate
 from aqmlab.runs.metrics import LinkResult
 from aqmlab.runs.namespaces import refusal
 from aqmlab.runs.results import RunResult, of_links
@@ -145,8 +145,8 @@ def live(
     Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError
     where the command cannot be started and SchemeError where a scheme breaks down.
     """
-    if not 68 <= mtu <= 65535:
-        raise InputError("mtu", f"{mtu}: must lie in 68 ..= 65535 bytes")
+    check_seed(seed)
+    whole("mtu", mtu, 68, 65535)
     if not command:
         raise InputError("command", "missing; write it behind --")
     if not hasattr(_core, "live"):
@@ -206,6 +206,7 @@ def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
         overrides = [(path, value) for path, value in setup["overrides"]]
         scenario = Scenario.parse(setup["text"], setup["name"], overrides)
         stored, seed = setup["aqm"], setup["seed"]
+        check_seed(seed)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {error}") from None
     given = aqm if aqm is None or isinstance(aqm, str) else own.spec(aqm)

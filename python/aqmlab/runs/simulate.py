@@ -9,7 +9,8 @@ from typing import overload
 from aqmlab import catalogue, laws, own
 from aqmlab._core import Scenario, SchemeError
 from aqmlab.problems import InputError
-from aqmlab.runs import check_seed, check_seeds, metrics
+from aqmlab.quantities import whole
+from aqmlab.runs import MOST_AT_ONCE, check_seed, check_seeds, metrics
 from aqmlab.runs.checks import check_engine, check_schemes, check_set
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.engines import EngineComparison, check_engines
@@ -45,8 +46,8 @@ def run(
     one. `engine` "linux" is a real Linux in virtual time (`aqmlab kernel build`), whose trace is a capture only. Raises
     InputError for bad input, SchemeError if a user's scheme breaks down, and RunError if the run fails otherwise.
     """
-    if threads is not None and threads < 1:
-        raise InputError("threads", f"{threads}: at least one")
+    if threads is not None:
+        whole("threads", threads, 1, MOST_AT_ONCE)
     check_seed(seed)
     scheme = None if aqm is None else own.spec(aqm)
     loaded = laws.load_with(scenario, set, law)

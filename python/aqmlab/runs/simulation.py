@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab import _core, laws, own
 from aqmlab._core import Probe
+from aqmlab.quantities import real, whole
 from aqmlab.runs import check_seed
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.simulate import Source
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 Flow = tuple[str, int]
 """A TCP flow: its group, and its number in it."""
+
+
+LARGEST_NUMBER = 2**32 - 1
+"""No group has as many flows."""
 
 
 class SampleColumn(NamedTuple):
@@ -83,7 +88,7 @@ class Simulation:
 
         Raises SchemeError if a user's scheme breaks down.
         """
-        self._engine.step_until(time)
+        self._engine.step_until(real(time))
 
     def sample_until(self, time: float, every: float, flows: Sequence[Flow] = ()) -> "NDArray[np.float32]":
         """Step like `step_until`; return a row of numbers for each multiple of `every` on the way, and for the end.
@@ -91,11 +96,11 @@ class Simulation:
         A row is what `probe` shows since the row before, and the present of these TCP flows, each a group and a number.
         `sample_columns` says what its columns are. What has no value is NaN. This changes no result.
         """
-        return self._engine.sample_until(time, every, flows)
+        return self._engine.sample_until(real(time), real(every), _checked(flows))
 
     def sample_columns(self, flows: Sequence[Flow] = ()) -> list[SampleColumn]:
         """Return the columns of `sample_until`; those that a scheme adds change with the scheme."""
-        return [SampleColumn(*column) for column in self._engine.sample_columns(flows)]
+        return [SampleColumn(*column) for column in self._engine.sample_columns(_checked(flows))]
 
     def so_far(self) -> RunResult | None:
         """Return what was measured until now, as if the scenario ended here; None before the warm-up is over.
@@ -127,7 +132,7 @@ class Simulation:
         `cwnd` and `in_flight` (segments), `srtt` (s), `retransmits`, `timeouts`, `pacing_rate` (segments a second, None
         if its law has none), `phase` (docs/phases.md), and `variables`, those that its law shows by name.
         """
-        return self._engine.flow(group, i)
+        return self._engine.flow(group, whole("i", i, 0, LARGEST_NUMBER))
 
     def content(self, link: str) -> dict[str, int]:
         """Return how many packets of each group wait at a link now, ACKs included."""
@@ -146,3 +151,7 @@ class Simulation:
     def finish(self) -> RunResult:
         """Go on to the end and return what was measured, as if the simulation had never been stopped."""
         return RunResult.of(self._engine.finish())
+
+
+def _checked(flows: Sequence[Flow]) -> list[Flow]:
+    return [(group, whole("flows", number, 0, LARGEST_NUMBER)) for group, number in flows]

@@ -15,6 +15,8 @@ from aqmlab import _core
 from aqmlab._core import Interrupted, Watch
 from aqmlab.extras import required
 from aqmlab.problems import InputError
+from aqmlab.quantities import whole
+from aqmlab.runs import MOST_AT_ONCE
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Failure, Task, do
 
@@ -48,8 +50,8 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
     An Executor given gets `jobs` batches at a time (default: two a core), and is left open. InputError for any other
     URL and where no scheduler answers.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError("jobs", f"{jobs}: at least one run at a time")
+    if jobs is not None:
+        whole("jobs", jobs, 1, MOST_AT_ONCE)
     if isinstance(where, Executor):
         slots = jobs or 2 * (cpu_count() or 1)
         yield Workers(lambda batch, _: where.submit(do, batch), slots, lambda: None, type(where).__name__)

@@ -2,23 +2,24 @@
 
 import json
 from collections.abc import Iterable
-from math import isfinite
 from typing import Any, TypeVar
 
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
+from aqmlab.quantities import real, shown
 
 T = TypeVar("T")
 LONGEST_TEXT = 1000
 """Characters of a name, a path or a value."""
+LARGEST_NUMBER = 1e9
+"""Of a message: seconds, pixels, frames; no scenario lasts as long."""
 
 
 def read(text: str) -> dict[str, Any]:
-    """Return a JSON object."""
+    """Return a JSON object, which can be written as JSON again: its numbers are finite, its characters are whole."""
     try:
         found = json.loads(text)
-        if "\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode()  # half of a character (a lone surrogate) has no bytes
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError as error:
         raise InputError("message", "has half of a character (a lone surrogate); expected Unicode text") from error
     except (ValueError, RecursionError) as error:
@@ -38,13 +39,13 @@ def text(message: dict[str, Any], key: str, longest: int = LONGEST_TEXT) -> str:
     return found
 
 
-def number(message: dict[str, Any], key: str) -> float | None:
-    """Return a number from 0 on, None where there is none."""
+def number(message: dict[str, Any], key: str, least: float = 0, most: float = LARGEST_NUMBER) -> float | None:
+    """Return a number from `least` to `most`, None where there is none."""
     found = message.get(key)
     if found is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found) or found < 0:
-        raise InputError(key, f"{str(found)[:60]}: expected a number from 0 on")
+    if isinstance(found, bool) or not isinstance(found, int | float) or not least <= real(found) <= most:
+        raise InputError(key, f"{shown(found)}: expected a number from {least:g} to {most:g}")
     return float(found)
 
 
@@ -54,7 +55,7 @@ def index(message: dict[str, Any], key: str, below: int) -> int | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < below:
-        raise InputError(key, f"{str(found)[:60]}: expected one of 0 to {below - 1}, or null")
+        raise InputError(key, f"{shown(found)}: expected one of 0 to {below - 1}, or null")
     return found
 
 

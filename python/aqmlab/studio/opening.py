@@ -6,6 +6,7 @@ from typing import Any
 
 from aqmlab._core import Scenario
 from aqmlab.problems import InputError
+from aqmlab.quantities import shown
 from aqmlab.runs.simulation import Flow
 from aqmlab.studio import field
 from aqmlab.studio.lanes import MOST, Lanes, memory
@@ -96,7 +97,7 @@ def _aqms(message: dict[str, Any]) -> list[str | None]:
 def _seed(message: dict[str, Any]) -> int:
     seed = message.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise InputError("seed", f"{str(seed)[:60]}: expected a whole number from 0 to {LARGEST_SEED}")
+        raise InputError("seed", f"{shown(seed)}: expected a whole number from 0 to {LARGEST_SEED}")
     return seed
 
 

@@ -22,6 +22,8 @@ TABLE_EVERY = 0.5
 """Seconds between tables of measures, at least."""
 SPEED_OVER = 0.3
 """Seconds over which the speed is measured."""
+LONGEST_WAIT = 60.0
+"""Seconds between steps of what is slow; no clock of a machine waits for as long as one may ask for."""
 SHARE_OF_TABLES = 0.02
 """Share of the time that tables may take."""
 
@@ -57,8 +59,8 @@ class Player(threading.Thread):
         def run() -> None:
             try:
                 found.set_result(act())
-            except Exception as error:  # whoever asked hears of it
-                found.set_exception(error)
+            except BaseException as error:  # whoever asked hears of it, also of a panic, which is no Exception
+                found.set_exception(error if isinstance(error, Exception) else RuntimeError(str(error)))
 
         self._acts.put(run)
         return found
@@ -141,7 +143,8 @@ class Player(threading.Thread):
         if self.speed is None:
             return 0
         began, at = self._anchor
-        return max(0.0, began + (self._next_sample() - at) / self.speed - time.monotonic())
+        left = began + (self._next_sample() - at) / self.speed - time.monotonic()
+        return min(max(0.0, left), LONGEST_WAIT)
 
     def _next_sample(self) -> float:
         """The simulated time of the next sample."""
@@ -159,7 +162,7 @@ class Player(threading.Thread):
     def _try_step(self) -> None:
         try:
             self._step()
-        except Exception as error:  # a scheme may break down in any way; the session goes on
+        except BaseException as error:  # a scheme may break down in any way; the session goes on
             self._playing = False
             self._tell({"type": "problem", "error": error})
 

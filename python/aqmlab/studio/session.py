@@ -36,6 +36,8 @@ BEFORE_FRAMES = ("opened", "changed")
 """Messages that say what the frames after them have."""
 USUAL_PIXELS = 1200
 """Of a page that has not said how wide it is."""
+SLOWEST = 1e-6
+"""Simulated seconds a second; what is slower stands still."""
 MARKS = 16
 MOST_MEMORY = 2e9
 """Bytes that the lanes and marks of a session may take, as estimated."""
@@ -94,19 +96,26 @@ class Session:
         except InputError as error:
             await self._send({"type": "problem", "problems": self._problems(error)})
         else:
-            await self._reply(self._answer(message), message.get("id"))
+            await self._reply(self._answer(message), message)
 
     async def _answer(self, message: Message) -> Message | None:
         answer: Message | None = await ANSWERS[field.one_of(message, "type", ANSWERS)](self, message)
         return answer
 
-    async def _reply(self, answering: Awaitable[Message | None], answer_to: object) -> None:
+    async def _reply(self, answering: Awaitable[Message | None], asked: Message) -> None:
+        """Send an answer, or the problem instead of it; the session goes on after any."""
         try:
             answer = await answering
-        except TOLD as error:
+        except UnwantedError:
+            return
+        except Exception as error:
+            if not isinstance(error, TOLD):
+                LOG.exception("%s", asked["type"])
+                why = f"a fault of aqmlab: {type(error).__name__}: {error}; please report it"
+                error = RunError(f"{asked['type']}: {why}")
             answer = {"type": "problem", "problems": self._problems(error)}
         if answer is not None:
-            await self._send(answer if answer_to is None else answer | {"id": answer_to})
+            await self._send(answer if asked.get("id") is None else answer | {"id": asked["id"]})
 
     async def _do(self, act: Callable[[], Any]) -> Any:
         return await asyncio.wrap_future(self._player.do(act))
@@ -150,9 +159,7 @@ class Session:
         await self._do(act)
 
     async def _speed(self, message: Message) -> Message:
-        speed = field.number(message, "speed")
-        if speed == 0:
-            raise InputError("speed", "0: pause it instead; more than 0, or null for as fast as it goes")
+        speed = field.number(message, "speed", SLOWEST)
 
         def act() -> None:
             self._player.speed = speed
@@ -170,7 +177,7 @@ class Session:
         return state
 
     async def _view(self, message: Message) -> None:
-        span, pixels = field.number(message, "span"), field.number(message, "pixels")
+        span, pixels = field.number(message, "span"), field.number(message, "pixels", 1)
         if span and pixels:
             self._player.frames.width, self._is_viewed = max(span / pixels, 1e-6), True
 
@@ -228,18 +235,10 @@ class Session:
         done = await self._do(lambda: export.Recording.of(self._lanes()))
 
         async def run() -> Message:
-            try:
-                file = await asyncio.to_thread(export.KINDS[what], done, lane, self._still_wanted)
-            except Exception as error:  # nobody else looks at this task
-                if isinstance(error, (*TOLD, UnwantedError)):
-                    raise
-                LOG.exception("export %s", what)
-                raise RunError(
-                    f"export: a fault of aqmlab: {type(error).__name__}: {error}; please report it"
-                ) from None
+            file = await asyncio.to_thread(export.KINDS[what], done, lane, self._still_wanted)
             return {"type": "export", "what": what, **vars(file)}
 
-        self._exporting = asyncio.ensure_future(self._reply(run(), message.get("id")))
+        self._exporting = asyncio.ensure_future(self._reply(run(), message))
 
     def _still_wanted(self, _done: float, _of: int) -> None:
         """Interrupt a run that nobody waits for any longer."""
@@ -305,9 +304,9 @@ class Session:
             self._wake.clear()
             waiting, self._waiting = self._waiting, {}
             for message in sorted(waiting.values(), key=lambda each: each["type"] == "done"):
-                await self._send(self._told(message))
+                await self._reply(self._told(message), {"type": message["type"]})
 
-    def _told(self, message: Message) -> Message:
+    async def _told(self, message: Message) -> Message:
         """Return a message of the player as the client gets it."""
         match message:
             case {"type": "table", "results": results}:

@@ -108,12 +108,26 @@ def hierarchy(lines: Listing) -> Hierarchy:
     for made in found.classes.values():
         if made.parent != found.root and made.parent not in found.classes:
             raise InputError("parent", f"{made.parent}: no class is called so, and {made.name} is below it")
+    _check_above(found)
     found.disciplines = [each for each in lines.commands if each.kind != "htb" and each.what == "qdisc"]
     others = [each for each in lines.commands if each.kind != "htb" and each.what == "class" and not each.is_shown]
     if others:  # those that are shown are what a discipline has of its flows
         raise InputError("tc", f"classes here are those of htb, not of {others[0].kind}")
     found.layer = _one_layer(found)
     return found
+
+
+def _check_above(found: Hierarchy) -> None:
+    """Raise InputError for a class that is below itself."""
+    ends = set[str]()
+    for name in found.classes:
+        path, above = dict[str, None](), name
+        while above in found.classes and above not in ends:
+            if above in path:
+                raise InputError("parent", f"{above}: the class is below itself; the parent of one class is the root")
+            path[above] = None
+            above = found.classes[above].parent
+        ends |= path.keys()
 
 
 def _root(of_htb: Sequence[Command]) -> str:

@@ -313,8 +313,8 @@ def _sizes(left: list[str]) -> Layer:
         text = _value(word, left)
         if word == "linklayer":
             layer = replace(layer, framing=framing(text))
-        elif not re.fullmatch(r"-?\d+", text):
-            raise InputError(word, f'"{text}" is not what tc takes: bytes')
+        elif not re.fullmatch(r"-?\d{1,9}", text):
+            raise InputError(word, f'"{text[:60]}" is not what tc takes: bytes')
         elif word == "overhead":
             layer = replace(layer, overhead=int(text))
         elif word == "mpu":

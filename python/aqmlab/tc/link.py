@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from aqmlab import _core
 from aqmlab.problems import InputError
+from aqmlab.quantities import whole
 from aqmlab.tc import numbers
 from aqmlab.tc.qdiscs import FRAME, MEMORY_OF_PACKET, Qdisc
 
@@ -51,6 +52,9 @@ class Link:
     packet: int = 1514
     layer: Layer = PLAIN
     frame: int | None = None
+
+    def __post_init__(self) -> None:
+        whole("packet", self.packet, 1, 2**32 - 1)
 
     @property
     def shaped(self) -> float:

@@ -38,7 +38,7 @@ SHOWN = {"packets": {"p": 1.0}, "packets/s": {"pps": 1.0}, "milliseconds": TIMES
 """What else follows a number where tc shows it."""
 WHOLE = {"packets", "packets/s", "milliseconds", "sixteenths of a hertz", "number"}
 """Kinds whose numbers are whole; they may be typed as hexadecimal, with 0x."""
-MOST = {"sixteenths of a hertz": 32, "percent": 100, "rate": math.inf, "hertz": 2**24 - 1, "probability": 1}
+MOST = {"sixteenths of a hertz": 32, "percent": 100, "rate": 8 * (2**64 - 1), "hertz": 2**24 - 1, "probability": 1}
 """The greatest number that tc takes, where that is not what 32 bits hold."""
 RANGES = {"overhead": (-64, 256), "mpu": (0, 256)}
 """The numbers that tc takes of CAKE's words of that kind."""
@@ -49,14 +49,15 @@ def read(text: str, kind: str, word: str, *, shown: bool = False) -> float:
     suffixes = SUFFIXES[kind] | (SHOWN.get(kind, {}) if shown else {})
     digits = "[0-9]+" if kind in WHOLE and not shown else r"[0-9]*\.?[0-9]+(?:e-?[0-9]{1,2})?"
     number = re.fullmatch(rf"(-?{digits})([a-z%]*)", text.lower())
-    if kind in WHOLE and (whole := re.fullmatch("0x([0-9a-f]+)", text.lower())):
+    if kind in WHOLE and (whole := re.fullmatch("0x([0-9a-f]{1,16})", text.lower())):
         number = re.fullmatch("([0-9]+)()", str(int(whole[1], 16)))
     scale = suffixes.get(number[2]) if number else None
     least, most = RANGES.get(word, (0, MOST.get(kind, 0xFFFFFFFF)))
     if number is None or scale is None or not least <= float(number[1]) * scale / SUFFIXES[kind][""] <= most:
         known = ", ".join(suffix for suffix in suffixes if suffix)
-        bounds = f" from {least} to {most}" if word in RANGES else f" to {most}" if kind in MOST and most < 999 else ""
-        raise InputError(word, f'"{text}" is not what tc takes: {kind}{bounds}' + (f" ({known})" if known else ""))
+        is_told = word in RANGES or kind in WHOLE or most < 999
+        bounds = f" from {least} to {most}" if is_told else ""
+        raise InputError(word, f'"{text[:60]}" is not what tc takes: {kind}{bounds}' + (f" ({known})" if known else ""))
     value = round(float(number[1]) * scale, 15)
     if kind == "hertz":
         return hertz_of(round(value * 256) + 1 if shown else math.floor(value * 256))

@@ -172,7 +172,7 @@ def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
 
 def _is_sent(qdisc: Qdisc, word: str, text: str) -> bool:
     """Say whether tc tells the kernel of an option that is typed; most are left out if they are 0."""
-    is_number = re.fullmatch(r"0+(\.0*)?[a-z%]*", text) is not None
+    is_number = re.fullmatch(r"-?0(x0+|0*(\.0*)?(?!x)[a-z%]*)", text) is not None
     is_gain = qdisc.kind == "dualpi2" and word in ("alpha", "beta")
     return not is_number or word in SENT_AT_ZERO or is_gain or word == "avpkt" or qdisc.scheme == "droptail"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
+from aqmlab.names import plain
 from aqmlab.present.html.setup import Setup
 from aqmlab.present.html.table import HtmlTable
 from aqmlab.present.labels import footnote
@@ -94,7 +95,12 @@ def _environment() -> "Environment":
 
     loader = PackageLoader("aqmlab.present.html")
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: plain(value) if type(value) is str else value,
     )
     environment.globals |= {"verdicts": VERDICTS, "claim_verdicts": CLAIM_VERDICTS}
     return environment

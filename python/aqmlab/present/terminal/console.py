@@ -50,6 +50,10 @@ class Plain(Console):
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else plain(text), style, control)
 
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a text as it is measured and shown: the room that it takes is that of what is written out."""
+        return super().render_str(plain(text), **options)
+
     def print(self, *objects: Any, **options: Any) -> None:
         """Print; off a terminal no line ends in blanks, which a comparison of two outputs would show."""
         if self.is_terminal:
@@ -132,7 +136,7 @@ class Stack(Table):
 def _width(column: Column) -> int:
     """The characters that a column takes where nothing is folded."""
     texts = [column.header, *column.cells]
-    return max((cell_len(line) for text in texts for line in str(text).splitlines()), default=0)
+    return max((cell_len(line) for text in texts for line in plain(str(text)).splitlines()), default=0)
 
 
 def _narrow(column: Column, most: int) -> Column:

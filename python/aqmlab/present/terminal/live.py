@@ -1,7 +1,7 @@
 """A live run, alone or beside its simulation: links, directions, and whether the machine kept up."""
 
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import IO, Any
 
 from aqmlab import catalogue
 from aqmlab.present.terminal.console import aside, console, note, table, title
@@ -50,7 +50,7 @@ def live(document: Mapping[str, Any], simulated: RunResult | None) -> None:
 class Dial:
     """Shows each direction on one line of a terminal while a command runs: queue, rate, p, drops and marks a second."""
 
-    def __init__(self, out: TextIO, schemes: Mapping[str, str]) -> None:
+    def __init__(self, out: IO[str], schemes: Mapping[str, str]) -> None:
         """`schemes` are those of the directions, "up" and "down"."""
         self.out = out
         self.places = {name: _place_of_p(scheme) for name, scheme in schemes.items()}

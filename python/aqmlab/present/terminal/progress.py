@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Timer
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from aqmlab.present.terminal.console import Plain
 from aqmlab.present.terminal.lines import TELL_EVERY, TELL_STEP, clock
 from aqmlab.runs.executor import Progress as OnDone
 
@@ -21,12 +21,12 @@ ENOUGH = 2
 def progress(title: str) -> Iterator[OnDone]:
     """Yield a callback that moves a bar on stderr, shown once two seconds have passed."""
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=Plain(stderr=True),
         transient=True,
     )
     task = bar.add_task(title, total=None)
@@ -48,7 +48,7 @@ def pace(title: str) -> Iterator[OnDone]:
         yield _Pace(None, time.monotonic())
         return
     heads = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    with Progress(*heads, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+    with Progress(*heads, TimeRemainingColumn(), console=Plain(stderr=True), transient=True) as bar:
         bar.add_task(title, total=None, rate="")
         yield _Pace(bar, time.monotonic())
 

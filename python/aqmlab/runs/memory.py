@@ -24,7 +24,7 @@ class _Set:
 
 
 def limit() -> float:
-    """Return the bytes that the runs may take together: half of the machine's, or of the container's, unless it was set."""
+    """Return the bytes that the runs may take together: what was set, or half of the machine's or container's."""
     return _Set.limit or _whole() / 2
 
 

@@ -83,6 +83,11 @@ class Simulation:
         """The end of the scenario."""
         return self._engine.end
 
+    @property
+    def held(self) -> int:
+        """Bytes of memory that it holds now."""
+        return self._engine.held
+
     def step_until(self, time: float) -> None:
         """Let everything happen up to and including `time`, at most until the end of the scenario.
 

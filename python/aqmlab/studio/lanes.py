@@ -21,8 +21,10 @@ from aqmlab.studio.frames import Rows
 MOST = 8
 """Lanes."""
 
-PER_FLOW, PER_PACKET = 2000, 64
-"""Bytes that a flow and a packet in a queue take, about."""
+MOST_MEMORY = 2e9
+"""Bytes that the lanes and marks of a session may take."""
+PER_FLOW = 2000
+"""Bytes that a flow takes, about."""
 
 POOL = ThreadPoolExecutor(cpu_count(), thread_name_prefix="lane")
 """Simulations of all sessions share the cores; the engine lets go of the interpreter."""
@@ -89,11 +91,14 @@ class Lane:
         return self.result
 
 
-def memory(scenario: Scenario) -> float:
-    """Return about how many bytes a simulation takes."""
-    groups = [scenario.group(name) for name in scenario.flows]
-    windows = sum(group.count * PER_FLOW for group in groups)
-    return 1e5 + windows + sum(PER_PACKET * scenario.link(link).buffer for link in scenario.links)
+def check_memory(held: float) -> None:
+    """Raise InputError if lanes and marks take so many bytes that they are too many."""
+    if held > MOST_MEMORY:
+        raise InputError(
+            "memory",
+            f"about {held / 1e9:.1f} GB for the lanes and marks of this session; "
+            f"at most {MOST_MEMORY / 1e9:g} GB: take fewer flows, lanes or marks",
+        )
 
 
 def check_scheme(scenario: Scenario, aqm: str) -> None:
@@ -144,8 +149,8 @@ class Lanes:
 
     @property
     def memory(self) -> float:
-        """About how many bytes they take."""
-        return memory(self.scenario) * len(self.lanes)
+        """Bytes that they hold."""
+        return sum(lane.simulation.held for lane in self.lanes)
 
     def advance(self, until: float) -> Rows:
         """Let everything happen up to `until` in all lanes; return the samples, all lanes side by side."""
@@ -187,6 +192,7 @@ class Lanes:
     def set(self, path: str, value: str, lane: int | None = None) -> None:
         """Change something now, in one lane or all; LaneError if a lane refuses it, and then nothing has changed."""
         chosen = range(len(self.lanes)) if lane is None else [lane]
+        check_memory(self.memory + sum(self._added(self.lanes[i], path, value) for i in chosen))
         before = self._kept(len(chosen))
         try:
             for i in chosen:
@@ -195,6 +201,13 @@ class Lanes:
         except LaneError:
             self.lanes = before or self.lanes
             raise
+
+    def _added(self, lane: Lane, path: str, value: str) -> float:
+        """Return about how many bytes a change adds to a lane."""
+        match path.split("."):
+            case ["flows", group, "count"] if group in self.scenario.flows and value.isdecimal():
+                return max(0.0, float(value) - lane.simulation.count(group)) * PER_FLOW
+        return 0.0
 
     def halve(self, groups: Sequence[str]) -> None:
         """Stop half of the flows of these groups that are there."""

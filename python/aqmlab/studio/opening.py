@@ -9,7 +9,7 @@ from aqmlab.problems import InputError
 from aqmlab.quantities import shown
 from aqmlab.runs.simulation import Flow
 from aqmlab.studio import field
-from aqmlab.studio.lanes import MOST, Lanes, memory
+from aqmlab.studio.lanes import MOST, Lanes
 
 LONGEST_SCENARIO = 1 << 20
 MOST_SAMPLES = 2400
@@ -59,7 +59,7 @@ class Opening:
     @property
     def memory(self) -> float:
         """About how many bytes the lanes take."""
-        return memory(self.scenario) * len(self.aqms)
+        return self.scenario.memory() * len(self.aqms)
 
     def lanes(self) -> Lanes:
         """Return the lanes, at the start."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from aqmlab.problems import InputError
 from aqmlab.studio.frames import Frames
-from aqmlab.studio.lanes import Lanes
+from aqmlab.studio.lanes import Lanes, check_memory
 
 T = TypeVar("T")
 Message = dict[str, Any]
@@ -171,6 +171,7 @@ class Player(threading.Thread):
         before, began = lanes.now, time.monotonic()
         goal = self._goal(before)
         rows = lanes.advance(goal)
+        check_memory(lanes.memory)
         if goal > before:
             took = max(time.monotonic() - began, 1e-6)
             self._slice = min(max(SLICE * (goal - before) / took, 1e-6), 4 * self._slice)

@@ -15,7 +15,7 @@ from aqmlab.problems import InputError
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import RunError
 from aqmlab.studio import check, export, field
-from aqmlab.studio.lanes import LaneError, Lanes
+from aqmlab.studio.lanes import LaneError, Lanes, check_memory
 from aqmlab.studio.layout import layout
 from aqmlab.studio.opening import BLAST, Opening
 from aqmlab.studio.player import Message, Player
@@ -39,8 +39,6 @@ USUAL_PIXELS = 1200
 SLOWEST = 1e-6
 """Simulated seconds a second; what is slower stands still."""
 MARKS = 16
-MOST_MEMORY = 2e9
-"""Bytes that the lanes and marks of a session may take, as estimated."""
 
 
 @dataclass(frozen=True)
@@ -278,13 +276,7 @@ class Session:
 
     def _fits(self, more: float) -> None:
         """Raise InputError if so many bytes more are too many."""
-        held = sum(mark.lanes.memory for mark in self._marks.values())
-        if held + more > MOST_MEMORY:
-            raise InputError(
-                "memory",
-                f"about {(held + more) / 1e9:.1f} GB for the lanes and marks of this session; "
-                f"at most {MOST_MEMORY / 1e9:g} GB: take fewer flows, lanes or marks",
-            )
+        check_memory(more + sum(mark.lanes.memory for mark in self._marks.values()))
 
     def _problems(self, error: Exception) -> list[dict[str, Any]]:
         return check.problems(error, error.lane if isinstance(error, LaneError) else None)

@@ -1,0 +1,95 @@
+"""Twice the input takes twice the steps and twice the memory, not four times."""
+
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aqmlab import InputError
+from aqmlab.present.html.topology import columns_of
+from aqmlab.tc.lines import LONGEST_LINE, listing
+from aqmlab.tc.tree import read_tree
+
+SMALL, MOST = 400, 2.2
+"""Parts of the smaller input, and how much more twice as many may take."""
+
+
+def classes(n: int) -> str:
+    """Return as many leaves of HTB."""
+    lines = (f"tc class add dev eth0 parent 1: classid 1:{i:x} htb rate 1mbit" for i in range(1, n + 1))
+    return "\n".join(["tc qdisc add dev eth0 root handle 1: htb default 1", *lines])
+
+
+def chain(n: int) -> str:
+    """Return classes each below the one before."""
+    lines = (f"tc class add dev eth0 parent 1:{i - 1 or '':x} classid 1:{i:x} htb rate 1mbit" for i in range(2, n + 2))
+    first = "tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit"
+    return "\n".join(["tc qdisc add dev eth0 root handle 1: htb", first, *lines])
+
+
+def taken_away(n: int) -> str:
+    """Return classes that get a discipline and lose both again, one by one, beside as many that stay."""
+    own = "tc qdisc add dev eth0 parent 1:{0:x} handle {0:x}: fq_codel\ntc class del dev eth0 classid 1:{0:x}"
+    return "\n".join([classes(n), *(own.format(i) for i in range(2, n // 2))])
+
+
+def changed(n: int) -> str:
+    """Return disciplines of many devices, each said twice."""
+    twice = "tc qdisc add dev eth{0} root fq_codel\ntc qdisc replace dev eth{0} root fq_codel limit 100"
+    return "\n".join(twice.format(i) for i in range(n))
+
+
+def row(n: int) -> tuple[list[list[int]], int]:
+    """Return paths over links in a row, each beginning one later."""
+    return [list(range(i, min(i + 9, n))) for i in range(n)], n
+
+
+def circle(n: int) -> tuple[list[list[int]], int]:
+    """Return the same in a circle."""
+    return [[(i + k) % n for k in range(9)] for i in range(n)], n
+
+
+READERS: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
+    "classes": (classes, read_tree),
+    "classes below classes": (chain, listing),
+    "classes that go again": (taken_away, listing),
+    "disciplines said twice": (changed, listing),
+    "links in a row": (row, lambda given: columns_of(*given)),
+    "links in a circle": (circle, lambda given: columns_of(*given)),
+}
+
+
+def cost(read: Callable[[Any], object], given: object) -> tuple[int, int]:
+    """Return how many calls a reader makes, and its peak of memory."""
+    calls = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event.endswith("call")
+
+    tracemalloc.start()
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        read(given)
+    finally:
+        sys.setprofile(before)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return calls, peak
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_twice_the_input_takes_twice_the_steps(name: str) -> None:
+    make, read = READERS[name]
+    read(make(10))  # what is loaded at the first use
+    few, many = (cost(read, make(n)) for n in (SMALL, 2 * SMALL))
+    growth = [after / before for before, after in zip(few, many, strict=True)]
+    assert max(growth) <= MOST, f"calls and bytes grow by {growth}"
+
+
+def test_a_line_without_end_is_refused() -> None:
+    with pytest.raises(InputError, match=f"a line of {LONGEST_LINE + 1} characters; at most {LONGEST_LINE}"):
+        listing("a" * (LONGEST_LINE + 1))

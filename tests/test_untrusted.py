@@ -281,6 +281,33 @@ def test_lines_of_tc_are_bounded() -> None:
     assert (answer.returncode, b"not UTF-8" in answer.stderr) == (2, True)
 
 
+def scenario_with(trace: object) -> str:
+    return SMALL.read_text().replace('rate = "10 Mbit/s"', f"rate = {{ trace = {json.dumps(str(trace))} }}")
+
+
+def test_a_trace_is_in_the_folder_of_its_scenario(tmp_path: Path, refused: Refused) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for folder in (ours, theirs, theirs / "below"):
+        folder.mkdir()
+    (ours / "secret").write_text(SECRET)
+    (ours / "cell").write_text("1\n2\n10\n")
+    (theirs / "link").symlink_to(ours / "secret")
+    (tmp_path / "e.toml").write_text('schema = 1\nscenarios = ["theirs/s.toml"]\naqms = ["pi"]\n')
+    for name in (ours / "secret", "../ours/secret", "link", "below/../../ours/secret", "/dev/zero"):
+        (theirs / "s.toml").write_text(scenario_with(name))
+        for command in ("run", "show", "compare"):
+            assert f"trace: {name}: is not in theirs" in refused(command, "theirs/s.toml")
+        assert f"trace: {name}: is not in theirs" in refused("sweep", "e.toml", "--dry-run")
+    (theirs / "s.toml").write_text(scenario_with(ours / "cell"))
+    for traces in (ours, tmp_path):
+        assert lab.load(theirs / "s.toml", traces=traces).links
+    for command in (("run", "theirs/s.toml", "--set", "duration=1 s"), ("sweep", "e.toml", "--dry-run")):
+        assert forked(tmp_path, *command, "--traces", "ours", limit=LIMIT).returncode == 0
+    (theirs / "s.toml").write_text(scenario_with("below/cell"))
+    shutil.copy(ours / "cell", theirs / "below")
+    assert lab.load(theirs / "s.toml").links
+
+
 def test_errors_of_the_system_are_words() -> None:
     assert in_words(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a")) == "a: No space left on device"
     assert in_words(OSError(errno.EACCES, os.strerror(errno.EACCES))) == "Permission denied"

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,8 @@ from pyarrow import parquet
 
 import aqmlab as lab
 from aqmlab import untrusted
+from aqmlab.bundle import verify
+from aqmlab.gym import policy
 from aqmlab.problems import in_words
 from aqmlab.runs import columns, findings
 from aqmlab.runs import store as stores
@@ -210,6 +213,27 @@ def test_results_larger_than_a_part_are_stored_in_several(
     assert len(list((tmp_path / "merged" / "parts").glob("*.parquet"))) > 1
     assert (tmp_path / "merged" / "runs.parquet").read_bytes() == (swept / "runs.parquet").read_bytes()
     assert len(findings.findings(tmp_path / "merged").rows) == 24
+
+
+def test_a_pipe_for_a_lock_is_refused(out: Path, tmp_path: Path) -> None:
+    (out / ".lock").unlink(missing_ok=True)
+    os.mkfifo(out / ".lock")
+    answer = forked(tmp_path, *COMMANDS["resume"], limit=LIMIT)
+    assert answer.returncode == 1
+    assert ".lock: cannot be written (not a regular file)" in answer.stderr
+
+
+def test_a_zip_file_of_a_million_names_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.zip"
+    with ZipFile(path, "w") as file:
+        file.writestr("a", b"")
+        file.filelist *= 100_000
+    with path.open("rb") as opened:
+        ZipFile(opened)  # no fault but its size
+    monkeypatch.setattr(ZipFile, "__init__", lambda *_, **__: pytest.fail("was listed"))
+    for read in (verify.read, policy.read):
+        with pytest.raises(lab.InputError, match="directory of the zip file has more than 4,194,304 bytes"):
+            read(path)
 
 
 def test_files_that_are_no_regular_ones(tmp_path: Path) -> None:

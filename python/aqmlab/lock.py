@@ -3,9 +3,11 @@
 The package `filelock` empties the file before it has the lock, and so loses what the holder wrote there.
 """
 
+import errno
 import json
 import os
 import socket
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -49,7 +51,11 @@ def held(folder: Path, field: str, others: str) -> Iterator[None]:
 
 def _opener(path: str, flags: int) -> int:
     """Open a file of a folder that somebody else may have made: no link, and without waiting for a pipe."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+    handle = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return handle
 
 
 def _take(file: TextIO) -> None:

@@ -26,6 +26,10 @@ MOST_DEPTH = 100
 """Levels of lists and objects in a JSON document."""
 MOST_DIGITS = 20
 """Digits of an integer in a JSON document: those of the largest seed."""
+LARGEST_DIRECTORY = 4 * MIB
+"""Bytes of the directory of a zip file, which takes some 100 for each file."""
+ZIP_END, ZIP_COMMENT = 22, 2**16
+"""Bytes of the last record of a zip file, and of the comment that may follow."""
 LARGEST_PARQUET = 1024 * MIB
 """Bytes of a Parquet file, and of its columns when decoded."""
 MOST_ROWS = 20_000_000
@@ -118,6 +122,23 @@ def parse_json(text: str | bytes, refuse: Callable[[str], Any] | None = None) ->
     if ("\\u" if isinstance(text, str) else b"\\u") in text:  # type: ignore[operator]
         _check_characters(found)
     return found
+
+
+def check_zip(file: BinaryIO, name: str, field: str = "file") -> None:
+    """Raise InputError about `name` if the directory of an open zip file is too large to be read.
+
+    What is no zip file at all passes: `zipfile` says so without reading a directory.
+    """
+    start = max(0, file.seek(0, os.SEEK_END) - ZIP_END - ZIP_COMMENT)
+    file.seek(start)
+    tail = file.read()
+    file.seek(0)
+    at = len(tail) - ZIP_END if tail[-ZIP_END:].startswith(b"PK\5\6") else tail.rfind(b"PK\5\6")
+    if at < 0 or len(tail) - at < ZIP_END:
+        return
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if tail[max(0, at - 20) : at].startswith(b"PK\6\7") or size > LARGEST_DIRECTORY:
+        raise InputError(field, f"{name}: the directory of the zip file has more than {LARGEST_DIRECTORY:,} bytes")
 
 
 def read_parquet(

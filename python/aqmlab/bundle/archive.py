@@ -98,6 +98,7 @@ def _check_manifest(listed: bytes, found: Files, where: str) -> None:
 
 
 def _of_zip(packed: BinaryIO, size: int, where: str) -> dict[str, bytes]:
+    untrusted.check_zip(packed, "the bundle", where)
     try:
         with ZipFile(packed) as file:
             entries = file.infolist()

@@ -109,9 +109,11 @@ class {name}(aqmlab.Aqm):
 def read(path: Path) -> dict[str, Any]:
     """Return the entry of a model's file; InputError if it has none."""
     try:
-        with untrusted.opened(path, LARGEST_MODEL, field="model") as packed, zipfile.ZipFile(packed) as file:
-            size = file.getinfo(ENTRY).file_size
-            document = untrusted.parse_json(file.read(ENTRY)) if size <= LARGEST else None
+        with untrusted.opened(path, LARGEST_MODEL, field="model") as packed:
+            untrusted.check_zip(packed, str(path), "model")
+            with zipfile.ZipFile(packed) as file:
+                size = file.getinfo(ENTRY).file_size
+                document = untrusted.parse_json(file.read(ENTRY)) if size <= LARGEST else None
     except InputError:
         raise
     except FileNotFoundError:

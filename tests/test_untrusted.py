@@ -145,6 +145,26 @@ def test_a_result_that_is_none(result: str, out: Path, tmp_path: Path, refused: 
             lab.load_experiment(out)
 
 
+def test_measures_that_are_no_numbers(out: Path) -> None:
+    table = parquet.read_table(part(out)).to_pylist()
+    for row, value in zip(table, ("", [], {}, "x", [[]]), strict=False):
+        run = json.loads(row["result"])
+        run["links"]["bottleneck"]["queue_mean"] = value
+        row["result"] = json.dumps(run)
+    part(out).write_bytes(columns.encode(columns.table(table)))
+    found = findings.findings(out)
+    known = [row["links.bottleneck.queue_mean"] for row in found.rows if "links.bottleneck.queue_mean" in row]
+    assert len(known) == len(found.rows) - 5
+    assert found.measured.summary(found.cases[0], found.schemes[0], "link.queue_mean")
+
+
+def test_a_plan_of_other_runs(out: Path, refused: Refused) -> None:
+    plan = parquet.read_table(out / "plan.parquet")
+    other = plan.set_column(0, "key", pa.array(["none"] * len(plan)))
+    (out / "plan.parquet").write_bytes(columns.encode(other))
+    assert "no run is done yet" in refused(*COMMANDS["report"])
+
+
 def test_sessions_that_are_none(out: Path, tmp_path: Path) -> None:
     for text in ("[" * 100_000, "5", "[5]", '{"schema": 1}'):
         (out / "environment.json").write_text(text)
@@ -203,6 +223,15 @@ def test_the_same_table_comes_back(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(columns.encode(table))
     assert untrusted.read_parquet(tmp_path / "a.parquet").equals(table)
     assert untrusted.read_parquet(tmp_path / "a.parquet", columns=["x", "key", "z"]).column_names == ["x", "key"]
+
+
+def test_series_that_are_no_numbers(out: Path) -> None:
+    key = parquet.read_table(out / "plan.parquet")["key"][0].as_py()
+    table = {"key": [key], "link": ["a"], "time": [0.0], "queue": ["many"], "utilisation": [0.5]}
+    (out / "series").mkdir()
+    (out / "series" / f"{key}.parquet").write_bytes(columns.encode(pa.table(table)))
+    with pytest.raises(lab.StoreError, match="series: has files that are not of a sweep"):
+        lab.load_series(out)
 
 
 def test_results_larger_than_a_part_are_stored_in_several(

@@ -75,7 +75,8 @@ class StoredRun(NamedTuple):
         found: dict[str, Any] = {"state": self.state, "error": self.error}
         if self.result:
             run = self.document()
-            found |= {"events": run["engine"]["events"], **measures(run)}
+            numbers = {name: value for name, value in measures(run).items() if _is_measure(name, value)}
+            found |= {"events": run["engine"]["events"], **numbers}
         return found
 
     def document(self) -> dict[str, Any]:
@@ -307,7 +308,7 @@ class Store:
         labels = self._labels()
         keys = labels["key"].to_pylist()
         if any(key not in results for key in keys):
-            labels = labels.take([i for i, key in enumerate(keys) if key in results])
+            labels = labels.filter([key in results for key in keys])
         return labels, [results[key] for key in keys if key in results]
 
     def _parts(self) -> dict[str, StoredRun]:
@@ -406,8 +407,13 @@ def _load(folder: str | os.PathLike[str], kind: str, link: str | None) -> "pd.Da
             raise unknown("link", "no link", link, known)
         tables = [each.filter(pc.equal(each["link"], link)) for each in tables]
     texts = pa.schema([(name, pa.string() if name in ("key", "link") else pa.float64()) for name in names])
+    try:
+        found = joined([texts.empty_table(), *tables])
+    except pa.ArrowException as error:
+        why = str(error).splitlines()[0]
+        raise StoreError(f"{store.folder / kind}: has files that are not of a sweep ({why})") from error
     with required():
-        return joined([texts.empty_table(), *tables]).to_pandas()  # type: ignore[no-any-return]
+        return found.to_pandas()  # type: ignore[no-any-return]
 
 
 def other(folder: Path) -> str | None:
@@ -435,6 +441,11 @@ def _is_run(document: Any) -> bool:
     found = document if isinstance(document, dict) else {}
     parts = (found.get(name) for name in ("engine", "links", "flows", "total"))
     return all(isinstance(part, dict) for part in parts) and "events" in found["engine"]
+
+
+def _is_measure(name: str, value: Any) -> bool:
+    """Return whether a value is a number or missing, as all measures are but the schemes of a link."""
+    return value is None or isinstance(value, int | float) or name.endswith(".schemes")
 
 
 def _is_json(data: bytes) -> bool:

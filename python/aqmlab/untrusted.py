@@ -110,15 +110,13 @@ def parse_json(text: str | bytes, refuse: Callable[[str], Any] | None = None) ->
     """
     if len(text) > LARGEST_JSON:
         raise ValueError(f"{len(text):,} bytes; at most {LARGEST_JSON:,}")
+    too_deep = f"nested more than {MOST_DEPTH} levels deep"
     try:
         found = json.loads(text, parse_int=_integer, parse_constant=refuse)
     except RecursionError:
-        found = None
-        is_deep = True
-    else:
-        is_deep = not _is_shallow(found)
-    if is_deep:
-        raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+        raise ValueError(too_deep) from None
+    if not _is_shallow(found):
+        raise ValueError(too_deep)
     if ("\\u" if isinstance(text, str) else b"\\u") in text:  # type: ignore[operator]
         _check_characters(found)
     return found

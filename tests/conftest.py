@@ -76,15 +76,17 @@ def aqmlab(tmp_path: Path) -> Aqmlab:
     return partial(forked, tmp_path)
 
 
-def forked(folder: Path, *args: object) -> "subprocess.CompletedProcess[str]":
-    """Run the command as a user does, in a folder."""
+def forked(folder: Path, *args: object, limit: float | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run the command as a user does, in a folder; a command that does not end within `limit` seconds fails."""
     arguments = [str(COMMAND), *map(str, args)]
     with tempfile.TemporaryDirectory() as streams:
         files = Path(streams) / "stdout", Path(streams) / "stderr"
         process = FORKS.Process(target=run_command, args=(arguments, folder, dict(os.environ), *files))
         process.start()
-        process.join()
-        assert process.exitcode is not None
+        process.join(limit)
+        if process.exitcode is None:
+            process.kill()
+            pytest.fail(f"does not end: {arguments}")
         told = [file.read_text(encoding="utf-8") for file in files]
     return subprocess.CompletedProcess(arguments, process.exitcode, *told)
 

@@ -123,7 +123,19 @@ def test_a_run_loads_no_heavy_package(small: str) -> None:
     assert answer.stderr.strip() == "[]"
 
 
-LIGHT = {"aqmlab", "_core", "cli", "files", "names", "problems", "quantities", "runs", "scenario", "extras"}
+LIGHT = {
+    "aqmlab",
+    "_core",
+    "cli",
+    "files",
+    "names",
+    "problems",
+    "quantities",
+    "runs",
+    "scenario",
+    "extras",
+    "untrusted",
+}
 """The modules of the package that the command line may load before it knows which command is wanted."""
 
 

@@ -96,8 +96,6 @@ def test_lanes_know_what_they_hold() -> None:
 
 def test_a_change_that_lanes_have_no_room_for_is_refused() -> None:
     lanes = Lanes(scenario(10), [None] * 8, 1, 0.01, [])
-    with pytest.raises(
-        InputError, match=r"memory: about 16\.0 GB for the lanes and marks"
-    ):
+    with pytest.raises(InputError, match=r"memory: about 16\.0 GB for the lanes and marks"):
         lanes.set("flows.ftp.count", "1000000")
     assert lanes.lanes[0].simulation.count("ftp") == 10

@@ -75,6 +75,8 @@ def whole(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path` to write to, which becomes `path` at the end if nothing is raised."""
     part = path.with_name(f".{path.name}.part")
     try:
+        if os.path.lexists(part):  # in a folder from somebody else it may be a link to another file
+            part.unlink()
         yield part
         part.replace(path)
     except BaseException as error:

@@ -97,17 +97,22 @@ def defines(text: str) -> bool:
     return own.defines("law", file, CongestionControl) and not own.defines("law", file, own.Aqm)
 
 
-def load_with(source: str | os.PathLike[str] | Scenario, set: Values | None, law: Law | None) -> Scenario:
+def load_with(
+    source: str | os.PathLike[str] | Scenario,
+    set: Values | None,
+    law: Law | None,
+    traces: str | os.PathLike[str] | None = None,
+) -> Scenario:
     """Return a scenario as `load` does, whose TCP flows have a law if one is given (see `law_spec`).
 
     InputError if there is no such law, or no flow has TCP.
     """
     if law is None:
-        return load(source, set)
+        return load(source, set, traces=traces)
     if isinstance(source, Scenario):
         raise InputError("law", f"{law}: a law is set while reading; give the name or file of {source.name} instead")
     name = law_spec(law)
-    return load(source, {**(set or {}), **of_law(load(source, set), name)})
+    return load(source, {**(set or {}), **of_law(load(source, set, traces=traces), name)}, traces=traces)
 
 
 def of_law(scenario: Scenario, name: str) -> dict[str, str]:

@@ -3,9 +3,11 @@
 The package `filelock` empties the file before it has the lock, and so loses what the holder wrote there.
 """
 
+import errno
 import json
 import os
 import socket
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,9 +15,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TextIO
 
+from aqmlab import untrusted
 from aqmlab.problems import InputError
 
 LOCK = ".lock"
+LARGEST = 10_000
+"""Bytes that are read of what the holder wrote."""
 BEYOND = 1 << 30
 """The byte that is locked on Windows, where a lock is on bytes."""
 
@@ -29,7 +34,7 @@ def held(folder: Path, field: str, others: str) -> Iterator[None]:
     The lock is the system's on the file .lock, so it ends with its process, however the process ends; what the
     file says is only for people. OSError where the file cannot be made, or the file system knows no locks.
     """
-    with (folder / LOCK).open("a+", encoding="utf-8") as file:
+    with open(folder / LOCK, "a+", encoding="utf-8", opener=_opener) as file:
         try:
             _take(file)
         except BlockingIOError:
@@ -42,6 +47,15 @@ def held(folder: Path, field: str, others: str) -> Iterator[None]:
             yield
         finally:
             _write(file.fileno(), None)
+
+
+def _opener(path: str, flags: int) -> int:
+    """Open a file of a folder that somebody else may have made: no link, and without waiting for a pipe."""
+    handle = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return handle
 
 
 def _take(file: TextIO) -> None:
@@ -69,8 +83,8 @@ def _write(file: int, holder: object) -> None:
 
 
 def _holder(folder: Path) -> str:
-    with suppress(OSError, ValueError, KeyError):
-        holder = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        holder = untrusted.parse_json(untrusted.read(folder / LOCK, LARGEST, within=folder))
         return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
     return "it has not said which"
 

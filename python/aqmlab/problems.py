@@ -1,5 +1,6 @@
 """The problems of an input as values: the field, the reason, and where it is written."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, overload
@@ -87,4 +88,11 @@ def _at(problem: Problem, before: str, text: str, file: str) -> Problem:
 
 def problems_of(error: Exception) -> tuple[Problem, ...]:
     """Return the problems of an error; of any other than an InputError its text."""
-    return error.problems if isinstance(error, InputError) else (Problem("", str(error)),)
+    return error.problems if isinstance(error, InputError) else (Problem("", in_words(error)),)
+
+
+def in_words(error: Exception) -> str:
+    """Return the text of an error; of one of the system the file and the reason, without its number."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return re.sub(r"\[errno \d+\] | \(os error \d+\)", "", str(error), flags=re.IGNORECASE)

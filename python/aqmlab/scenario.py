@@ -8,7 +8,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -16,7 +16,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab import untrusted
 from aqmlab._core import Scenario, read_toml
+from aqmlab.files import is_within
 from aqmlab.names import suggestion, unknown
 from aqmlab.problems import InputError
 from aqmlab.quantities import shown
@@ -40,12 +42,18 @@ Values = Mapping[str, str | float]
 """Values of a scenario by path; a plain number or a truth value may be given as such, {"flows.ftp.count": 50}."""
 
 
-def load(source: str | os.PathLike[str] | Scenario, set: Values | None = None) -> Scenario:
+def load(
+    source: str | os.PathLike[str] | Scenario,
+    set: Values | None = None,
+    *,
+    traces: str | os.PathLike[str] | None = None,
+) -> Scenario:
     """Return the scenario `source` (a built-in name, a path or a scenario) with the values of `set`.
 
     `set` replaces values of the file before it is checked: {"links.bottleneck.rate": "15 Mbit/s"}. Quantities are
     texts with a unit; plain numbers, and True and False, may be given as such. Traces of rates are
-    files relative to the scenario's, to the present folder for a built-in one.
+    files relative to the scenario's, to the present folder for a built-in one. Those that the file names must be in
+    its folder, or below the folder `traces`; those in `set` may be anywhere.
     Raises InputError for an unknown name, an unusable file and every mistake within it.
     """
     if isinstance(source, Scenario):
@@ -55,7 +63,8 @@ def load(source: str | os.PathLike[str] | Scenario, set: Values | None = None) -
     name, text = read(source)
     values = written(set or {})
     file = None if source in scenarios() else os.fspath(source)
-    parsed = Scenario.parse(with_traces(text, folder_of(source), values.values()), name, list(values.items()), file)
+    whole = with_traces(text, folder_of(source), values.values(), traces)
+    parsed = Scenario.parse(whole, name, list(values.items()), file)
     return told(parsed)
 
 
@@ -93,25 +102,55 @@ def folder_of(source: str | os.PathLike[str]) -> Path:
     return Path() if source in scenarios() else Path(source).parent
 
 
-def with_traces(text: str, folder: Path, values: Iterable[str] = ()) -> str:
+def with_traces(
+    text: str,
+    folder: Path,
+    values: Iterable[str] = (),
+    more: str | os.PathLike[str] | None = None,
+    *,
+    values_are_free: bool = True,
+) -> str:
     """Return a scenario with the traces that it or values to be set name: as its table [traces], so that they travel.
 
-    They are files relative to `folder`. A text that has the table, as stored ones do, is returned as it is.
+    They are files relative to `folder`. Those of the text must be in `folder` or below the folder `more`, those of the
+    values only unless `values_are_free`. A text that has the table, as stored ones do, is returned as it is.
     """
     data = _toml(text)
     if "traces" in data:
         return text
     links = data.get("links")
     rates = [link.get("rate") for link in links if isinstance(link, dict)] if isinstance(links, list) else []
-    blocks = [f"{json.dumps(name)} = {_block(trace)}\n" for name, trace in traces(rates, folder, values).items()]
+    allowed = [folder] if more is None else [folder, Path(more)]
+    found = traces(set_values(values), folder, None if values_are_free else allowed) | traces(rates, folder, allowed)
+    blocks = [f"{json.dumps(name)} = {_block(trace)}\n" for name, trace in found.items()]
     return text + "".join(["\n[traces]\n", *blocks]) if blocks else text
 
 
-def traces(rates: Iterable[object], folder: Path, values: Iterable[str] = ()) -> dict[str, str]:
-    """Return the traces that rates, or values to be set, name: the texts of files relative to `folder`."""
-    every = [*rates, *(_toml(f"value = {value}").get("value") for value in values)]
-    names = dict.fromkeys(rate["trace"] for rate in every if isinstance(rate, dict) and "trace" in rate)
-    return {name: read_file(folder / name, "trace") for name in names if isinstance(name, str)}
+def traces(rates: Iterable[object], folder: Path, allowed: Iterable[Path] | None = None) -> dict[str, str]:
+    """Return the traces that rates name: the texts of files relative to `folder`.
+
+    InputError for one that is not in an `allowed` folder, links followed; None allows all.
+    """
+    named = [rate["trace"] for rate in rates if isinstance(rate, dict) and "trace" in rate]
+    names = dict.fromkeys(name for name in named if isinstance(name, str))
+    if allowed is not None:
+        _check_inside(names, folder, list(allowed))
+    return {name: read_file(folder / name, "trace") for name in names}
+
+
+def _check_inside(names: Iterable[str], folder: Path, allowed: Sequence[Path]) -> None:
+    for name in names:
+        if not any(is_within(each, folder / name) for each in allowed):
+            raise InputError(
+                "trace",
+                f"{name}: is not in {folder}, the folder of the scenario; move it there, or allow its folder by "
+                "--traces DIR",
+            )
+
+
+def set_values(texts: Iterable[str]) -> list[object]:
+    """Return values to be set as they are read, as far as they may name traces."""
+    return [_toml(f"value = {text}").get("value") for text in texts]
 
 
 def _toml(text: str) -> dict[str, Any]:
@@ -207,24 +246,15 @@ def _beside(path: Path, suffix: str) -> list[str]:
 def read_file(path: Path, kind: str = "scenario") -> str:
     """Return the text of a file; InputError, which calls it a `kind`, if it is not such a file."""
     format_ = "text file" if kind == "trace" else "TOML file"
-    expected = f"expected a {format_} with the {kind}, UTF-8 text of at most 16 MB"
-    if path.is_dir():
-        raise InputError(kind, f"{path}: is a directory; {expected}")
-    if not path.exists():
-        near = suggestion(str(path), _beside(path, path.suffix))
-        raise InputError(kind, f"{path}: no such file; {near or expected}")
-    if not path.is_file():
-        raise InputError(kind, f"{path}: not a regular file; {expected}")
+    expected = f"a {format_} with the {kind}, UTF-8 text of at most 16 MB"
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise InputError(kind, f"{path}: larger than 16 MB; {expected}")
+        data = untrusted.read(path, LARGEST_FILE, field=kind, expected=expected)
         text = data.decode("utf-8-sig")  # a spreadsheet or an editor may begin with a byte-order mark
-    except OSError as error:
-        raise InputError(kind, f"{path}: cannot be read ({error.strerror}); {expected}") from error
+    except FileNotFoundError:
+        near = suggestion(str(path), _beside(path, path.suffix))
+        raise InputError(kind, f"{path}: no such file; {near or f'expected {expected}'}") from None
     except UnicodeDecodeError as error:
-        raise InputError(kind, f"{path}: not UTF-8 text; {expected}") from error
+        raise InputError(kind, f"{path}: not UTF-8 text; expected {expected}") from error
     if "\0" in text:
-        raise InputError(kind, f"{path}: a binary file; {expected}")
+        raise InputError(kind, f"{path}: a binary file; expected {expected}")
     return text

@@ -26,6 +26,13 @@ pub fn own() -> u64 {
     OWN.get().max(0) as u64
 }
 
+/// What some work yields, and the bytes that this thread has come to hold by it.
+pub fn counted<T>(work: impl FnOnce() -> T) -> (T, i64) {
+    let before = OWN.get();
+    let found = work();
+    (found, OWN.get() - before)
+}
+
 /// A run begins in this thread.
 pub fn begin() {
     OWN.set(0);

@@ -1,5 +1,6 @@
 //! A simulation that Python steps, probes, changes and copies.
 
+use crate::memory;
 use crate::{Run, Scenario, Watch, counted, failed, is_own, link, not_known, parse_choice, refused};
 use aqmlab_core::problem::ProblemKind;
 use aqmlab_core::{Problem, Span, Time};
@@ -9,7 +10,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A scenario at one instant.
@@ -19,11 +20,18 @@ pub struct Simulation {
     engine: Box<Mutex<Option<aqmlab_sim::Simulation>>>,
     /// A scheme is written in Python: the interpreter stays with the simulation.
     is_own: AtomicBool,
+    /// Bytes.
+    held: AtomicI64,
 }
 
 impl Simulation {
     /// Lets the simulation act; other threads of the interpreter go on meanwhile, unless a scheme is written in Python.
     fn with<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Option<aqmlab_sim::Simulation>) -> T + Send) -> T {
+        let act = |engine: &mut Option<aqmlab_sim::Simulation>| {
+            let (found, taken) = memory::counted(|| act(engine));
+            self.held.fetch_add(taken, Ordering::Relaxed);
+            found
+        };
         if self.is_own.load(Ordering::Relaxed) {
             return act(&mut self.lock(py));
         }
@@ -35,9 +43,11 @@ impl Simulation {
         self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn of(engine: aqmlab_sim::Simulation) -> Self {
+    fn made<E>(make: impl FnOnce() -> Result<aqmlab_sim::Simulation, E>) -> Result<Self, E> {
+        let (engine, held) = memory::counted(make);
+        let engine = engine?;
         let is_own = AtomicBool::new(is_own(engine.schemes()));
-        Self { engine: Box::new(Mutex::new(Some(engine))), is_own }
+        Ok(Self { engine: Box::new(Mutex::new(Some(engine))), is_own, held: held.into() })
     }
 
     /// The same, of a simulation that is not finished; short enough to hold the interpreter.
@@ -69,8 +79,13 @@ impl Simulation {
         let watch = watch.map(|watch| watch.0.clone());
         let options =
             Options { aqm, seed, series, trace, watch, threads: 1, most_events: None, is_controlled: controlled };
-        let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;
-        Ok(Self::of(engine))
+        Self::made(|| aqmlab_sim::Simulation::new(scenario.0.clone(), options)).map_err(refused)
+    }
+
+    /// Bytes that it holds.
+    #[getter]
+    fn held(&self) -> i64 {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// The present, s.
@@ -165,8 +180,7 @@ impl Simulation {
 
     /// A copy that goes its own way from now on.
     fn clone(&self, py: Python<'_>) -> PyResult<Self> {
-        let engine = self.at_once(py, |engine| engine.fork())?.map_err(failed)?;
-        Ok(Self::of(engine))
+        self.at_once(py, |engine| Self::made(|| engine.fork()))?.map_err(failed)
     }
 
     /// The scenario with everything that was changed by hand, as TOML.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+from aqmlab import untrusted
 from aqmlab.names import plain
 from aqmlab.problems import InputError
 
@@ -71,8 +72,8 @@ def unpack(path: Path) -> dict[str, bytes]:
     if path.is_dir():
         found = _of_folder(path, where)
     else:
-        with path.open("rb") as file:
-            found = _of_zip(file, path.stat().st_size, where)
+        with untrusted.opened(path, MOST_BYTES, field="bundle", expected="what aqmlab bundle left") as file:
+            found = _of_zip(file, os.fstat(file.fileno()).st_size, where)
     listed = found.pop(MANIFEST, None)
     if listed is None:
         raise InputError(where, f"has no {MANIFEST}; expected what aqmlab bundle left")
@@ -97,6 +98,7 @@ def _check_manifest(listed: bytes, found: Files, where: str) -> None:
 
 
 def _of_zip(packed: BinaryIO, size: int, where: str) -> dict[str, bytes]:
+    untrusted.check_zip(packed, "the bundle", where)
     try:
         with ZipFile(packed) as file:
             entries = file.infolist()
@@ -142,7 +144,7 @@ def _of_folder(folder: Path, where: str) -> dict[str, bytes]:
         if len(paths) > MOST_FILES:
             raise InputError(where, f"more than {MOST_FILES:,} files")
     _check_sizes(where, {name: path.stat().st_size for name, path in paths.items()})
-    return {name: path.read_bytes() for name, path in paths.items()}
+    return {name: untrusted.read(path, LARGEST_FILE, within=folder, field="bundle") for name, path in paths.items()}
 
 
 def _walk(folder: Path, before: str, where: str) -> Iterator[tuple[str, Path]]:
@@ -150,6 +152,7 @@ def _walk(folder: Path, before: str, where: str) -> Iterator[tuple[str, Path]]:
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         name = before + entry.name
         if entry.is_dir(follow_symlinks=False):
+            _check_name(name, where)
             yield from _walk(Path(entry.path), f"{name}/", where)
         elif entry.is_file(follow_symlinks=False):
             yield name, Path(entry.path)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeGuard
 
+from aqmlab import untrusted
 from aqmlab.bundle.archive import Files
 from aqmlab.csv_text import csv_text
 from aqmlab.problems import InputError
@@ -161,11 +162,11 @@ def _runs(files: Files) -> Iterable[BundledRun]:
     _check(len(rows) <= MOST_RUNS, RUNS, f"{len(rows):,} runs; at most {MOST_RUNS:,}")
     for number, line in enumerate(rows, 1):
         try:
-            entry = json.loads(line, parse_constant=_refuse)
+            entry = untrusted.parse_json(line, _refuse)
             pairs = tuple((path, value) for path, value in entry["set"])
             run = BundledRun(entry["scenario"], pairs, entry["aqm"], entry["seed"], entry["result"], entry["error"])
             fits = not any(is_number(value) and abs(value) > LARGEST for value in run.values.values())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError("bundle", f"{RUNS}: line {number}: is not a run ({type(error).__name__})") from error
         texts = [run.scenario, run.aqm, *(text for pair in pairs for text in pair)]
         fits = fits and all(isinstance(text, str) for text in texts) and type(run.seed) is int
@@ -180,9 +181,9 @@ def _refuse(constant: str) -> None:
 
 def _json(files: Files, name: str) -> Any:
     try:
-        return json.loads(_text(files, name))
-    except (ValueError, RecursionError) as error:
-        raise InputError("bundle", f"{name}: is not JSON") from error
+        return untrusted.parse_json(_text(files, name))
+    except ValueError as error:
+        raise InputError("bundle", f"{name}: is not JSON ({error})") from error
 
 
 def _text(files: Files, name: str) -> str:

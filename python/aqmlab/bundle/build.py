@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import _core, extras
+from aqmlab import _core, extras, untrusted
 from aqmlab._core import Scenario
 from aqmlab.bundle import artefact, words
 from aqmlab.bundle.archive import pack
@@ -75,19 +75,20 @@ def _of_folder(folder: Path, jobs: int | None, progress: Progress | None) -> Bun
     if (folder / "plan.parquet").exists():
         return _of_sweep(folder)
     name = folder / "results.json"
-    try:
-        document = json.loads(name.read_text(encoding="utf-8")) if name.is_file() else {}
-    except ValueError as error:
-        raise InputError("bundle", f"{name}: is not JSON") from error
+    document = untrusted.read_json(name, within=folder, field="bundle") if name.exists() else {}
     if not isinstance(document, dict) or "study" not in document:
         raise InputError(
             "bundle",
             f"{folder}: holds neither a sweep nor one study; a comparison is bundled from an experiment file "
             "with its scenarios and schemes",
         )
-    study = load_study(document["study"])
-    again = reproduce(study.name, **_asked(study, document), jobs=jobs, progress=progress)
-    if again.json() + "\n" != name.read_text(encoding="utf-8"):
+    study = load_study(str(document["study"]))
+    try:
+        asked = _asked(study, document)
+    except (KeyError, TypeError) as error:
+        raise InputError("bundle", f"{name}: is not what aqmlab reproduce leaves") from error
+    again = reproduce(study.name, **asked, jobs=jobs, progress=progress)
+    if again.json() + "\n" != untrusted.read(name, untrusted.LARGEST_JSON, within=folder, field="bundle").decode():
         raise InputError("bundle", f"{name}: this version measures other numbers; reproduce the study again")
     return _of_study(again)
 

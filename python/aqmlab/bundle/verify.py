@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from aqmlab import untrusted
 from aqmlab._core import Scenario
 from aqmlab.bundle import archive, artefact
 from aqmlab.bundle.artefact import RESULTS, RUNS, SUMMARY, Artefact, BundledRun, Key, is_number
@@ -245,10 +246,10 @@ def _one(values: Sequence[Any]) -> Any:
 def _documents(found: Artefact, again: Mapping[str, Any], *, runs_are_same: bool) -> Iterator[Number]:
     """Yield the published numbers beside ours; all of results.json where the runs behind it are the same."""
     try:
-        stored = json.loads(found.files[RESULTS])
+        stored = untrusted.parse_json(found.files[RESULTS])
         leaves = flat("", _by_index(stored))
         intervals = [cell["interval"] for cell in stored["cells"]]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError("bundle", f"{RESULTS}: is not as aqmlab bundle writes it") from error
     new = flat("", _by_index(again))
     for path in dict.fromkeys([*leaves, *new]):

@@ -14,7 +14,7 @@ from aqmlab import _core
 from aqmlab._core import SchemeError
 from aqmlab.extras import MissingExtraError, required
 from aqmlab.names import plain
-from aqmlab.problems import InputError
+from aqmlab.problems import InputError, in_words
 from aqmlab.scenario import OldFileNotice
 
 if TYPE_CHECKING:
@@ -73,13 +73,16 @@ def main() -> None:
     sys.stdout, sys.stderr = _PlainStream(sys.stdout), _PlainStream(sys.stderr)
     warnings.showwarning = _Notes()
     try:
-        with required():
-            app()
+        try:
+            with required():
+                app()
+        finally:
+            sys.stdout.flush()  # a disk may be full
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
     except (OSError, aqmlab.RunError, SchemeError, MissingExtraError) as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"Error: {in_words(error)}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -118,15 +121,23 @@ class _PlainStream:
 class _Patient(FileIO):
     """A file whose reader may leave, as in `aqmlab list | head -1`: what nobody reads is dropped, and is no failure.
 
-    So the exit code is the same however much was read.
+    So the exit code is the same however much was read. Any other fault is raised once, and what follows is dropped.
     """
+
+    is_closed = False
 
     def write(self, data: "ReadableBuffer") -> int:
         """Write, and take what cannot be written as written if the reader has left."""
+        size = memoryview(data).nbytes
+        if self.is_closed:
+            return size
         try:
             return super().write(data)
         except BrokenPipeError:
-            return memoryview(data).nbytes
+            return size
+        except OSError as error:
+            self.is_closed = True
+            raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _patient(number: int, encoding: str) -> TextIO:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import extras, files
+from aqmlab import extras, files, untrusted
 from aqmlab.names import plain
 from aqmlab.problems import InputError
 
@@ -63,6 +63,14 @@ LinkOption = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
 ]
+TracesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--traces",
+        metavar="DIR",
+        help="A scenario may name rate traces below this folder, besides those in its own.",
+    ),
+]
 LawOption = Annotated[
     str | None,
     typer.Option(
@@ -88,6 +96,8 @@ Measures = Annotated[
 ]
 
 
+LARGEST_PAGE = 1024 * untrusted.MIB
+"""Bytes of a page that may be replaced."""
 HEAD = 2000
 """Bytes of a page in which it says what it is about."""
 
@@ -152,7 +162,8 @@ def check_report(path: Path, subject: str) -> None:
     extras.check("jinja2")
     if not path.exists():
         return
-    head = path.read_bytes()[:HEAD].decode("utf-8", "replace")
+    with untrusted.opened(path, LARGEST_PAGE, field="out", expected="a report, or no file") as file:
+        head = file.read(HEAD).decode("utf-8", "replace")
     found = re.search(r'<meta name="subject" content="([^"]*)">', head)
     if not found or unescape(found[1]) != plain(subject):
         about = f"is about {unescape(found[1])}" if found else "does not say what it is about"

@@ -23,6 +23,7 @@ from aqmlab.cli.common import (
     Out,
     Seeds,
     Settings,
+    TracesOption,
     check_report,
     command,
     exit_if_failed,
@@ -65,6 +66,7 @@ def compare(
     ] = None,
     seeds: Seeds = 1,
     settings: Settings = None,
+    traces: TracesOption = None,
     law: LawOption = None,
     call: CallOption = None,
     measures: Measures = None,
@@ -122,31 +124,33 @@ def compare(
             "buffer": buffer,
             "set": settings,
             "measure": measures,
+            "traces": traces,
         }
         others |= {"jitter": jitter or None, "call": call, "flows": flows, "engines": engines}
         others |= {"engine": engine if engine != "sim" else None, "seeds": seeds if seeds != 1 else None}
         _refuse(_given(others), f"has no meaning with --study {name}, whose cases say everything but --rate and --rtt")
         _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
         return
-    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain)
+    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
         _refuse(link, "describes a suite; give it with --study rfc7928")
         spread = ["=".join(SPREAD)] if jitter else []
-        names = scenarios_for(scenarios, wanted.engines)
+        names = scenarios_for(scenarios, wanted.engines, traces)
         if out:
             check_report(out / "report.html", ", ".join(read(each)[0] for each in names))
         failures: Sequence[Failure | str] = _in_scenarios(
             scenarios, names, line, [*spread, *(settings or [])], measures or [], wanted
         )
     else:
-        of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
+        of_scenarios: dict[str, Any] = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
         of_scenarios |= {
             "explain": explain or None,
             "call": call,
             "engine": engine if engine != "sim" else None,
             "engines": engines,
+            "traces": traces,
         }
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         if out:
@@ -191,6 +195,7 @@ class CompareRequest:
     law: str | None
     call: str | None
     explain: bool
+    traces: Path | None
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
@@ -199,7 +204,8 @@ class CompareRequest:
         engines = several or (["--engine", *self.engines] if self.engines != ("sim",) else [])
         laws = ["--law", self.law] if self.law is not None else []
         calls = ["--call", self.call] if self.call is not None else []
-        return command("compare", *where, *aqms, *laws, *calls, *engines, "--seeds", str(self.seeds))
+        traces = ["--traces", str(self.traces)] if self.traces is not None else []
+        return command("compare", *where, *aqms, *laws, *calls, *traces, *engines, "--seeds", str(self.seeds))
 
 
 def _in_scenarios(
@@ -219,8 +225,11 @@ def _in_scenarios(
     changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *settings]
     given_aqms = None if wanted.aqms is None else own.select(wanted.aqms)  # first: a scenario may set their parameters
     values = assignments(changes)
-    of_calls = _of_calls(names, values, wanted.call)
-    scenarios = [laws.load_with(each, values | call, wanted.law) for each, call in zip(names, of_calls, strict=True)]
+    of_calls = _of_calls(names, values, wanted)
+    scenarios = [
+        laws.load_with(each, values | call, wanted.law, wanted.traces)
+        for each, call in zip(names, of_calls, strict=True)
+    ]
     _tell_time([(each, given_aqms or usual(each.name)) for each in scenarios], wanted)
     told = scenarios[0].name if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
     with progress(f"Comparing in {told}") as heard:
@@ -248,7 +257,7 @@ def _in_scenarios(
     return [failure for each in alone or found for failure in each.failures]
 
 
-def scenarios_for(given: Sequence[str], engines: Sequence[str]) -> list[str]:
+def scenarios_for(given: Sequence[str], engines: Sequence[str], traces: Path | None = None) -> list[str]:
     """Return the scenarios that are given, by folder or one by one.
 
     Of a folder those with calls are left out where Linux plays, which has no sender of them; that is said.
@@ -258,22 +267,26 @@ def scenarios_for(given: Sequence[str], engines: Sequence[str]) -> list[str]:
     names = []
     for name in given:
         of_name = chosen(name)
-        idle = [each for each in of_name if len(of_name) > 1 and "linux" in engines and calls(load(each))]
+        idle = [
+            each for each in of_name if len(of_name) > 1 and "linux" in engines and calls(load(each, traces=traces))
+        ]
         names += [each for each in of_name if each not in idle]
         for each in idle:
             print(f"{each} is left out: its calls run in the simulator only", file=sys.stderr)
     return names
 
 
-def _of_calls(names: Sequence[str], values: Mapping[str, str], law: str | None) -> list[dict[str, str]]:
+def _of_calls(names: Sequence[str], values: Mapping[str, str], wanted: CompareRequest) -> list[dict[str, str]]:
     """Return what is set of each scenario besides `values` so that its calls have a law; InputError if none has one."""
     from aqmlab.laws import of_call
 
-    if law is None:
+    if wanted.call is None:
         return [{} for _ in names]
-    found = [of_call(load(name, values), law) for name in names]
+    found = [of_call(load(name, values, traces=wanted.traces), wanted.call) for name in names]
     if not any(found):
-        raise InputError("call", f"{law}: no flow of {', '.join(names)} is a call with a picture, as in home/meeting")
+        raise InputError(
+            "call", f"{wanted.call}: no flow of {', '.join(names)} is a call with a picture, as in home/meeting"
+        )
     return found
 
 

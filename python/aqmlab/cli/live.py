@@ -10,7 +10,7 @@ import typer
 
 from aqmlab import files
 from aqmlab._core import CommandError, Scenario, SchemeError
-from aqmlab.cli.common import Json, Out, Settings, leave, print_json
+from aqmlab.cli.common import Json, Out, Settings, TracesOption, leave, print_json
 from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, load
@@ -40,6 +40,7 @@ def live(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of scheme and losses.")] = 1,
     settings: Settings = None,
+    traces: TracesOption = None,
     serve: Annotated[
         list[str] | None, typer.Option(metavar="LINE", help='Run at the far end, the host "server"; repeatable.')
     ] = None,
@@ -74,7 +75,11 @@ def live(
         return _replay(replay, aqm, as_json)
     name, command = _split(words or [])
     line = _line(
-        name, runs.EmulatedLine(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn), settings, rate
+        name,
+        runs.EmulatedLine(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn),
+        settings,
+        rate,
+        traces,
     )
     scenario = line.scenario() if isinstance(line, runs.EmulatedLine) else line
     scheme = None if aqm is None else own.spec(aqm)
@@ -177,7 +182,7 @@ def _split(words: list[str]) -> tuple[str | None, list[str]]:
 
 
 def _line(
-    name: str | None, line: "EmulatedLine", settings: list[str] | None, rate: str | None
+    name: str | None, line: "EmulatedLine", settings: list[str] | None, rate: str | None, traces: Path | None
 ) -> "EmulatedLine | Scenario":
     """The line that the options describe, or the scenario that is named."""
     values = assignments(settings or [])
@@ -186,4 +191,4 @@ def _line(
     for option, value in (("rate", rate), ("up", line.up), ("down", line.down)):
         if value is not None:
             raise InputError(option, f"{value}: describes a line; leave the scenario out, or set it by --set")
-    return load(name, values)
+    return load(name, values, traces=traces)

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Engine, Json, LawOption, Memory, Out, ScenarioName, Settings, leave, progress
+from aqmlab.cli.common import (
+    Engine,
+    Json,
+    LawOption,
+    Memory,
+    Out,
+    ScenarioName,
+    Settings,
+    TracesOption,
+    leave,
+    progress,
+)
 from aqmlab.scenario import assignments
 
 EPILOG = "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2"
@@ -20,6 +31,7 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the run.")] = 1,
     settings: Settings = None,
+    traces_in: TracesOption = None,
     law: LawOption = None,
     pcap: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the packets that leave the link, as pcapng.")
@@ -49,7 +61,7 @@ def run(
     from aqmlab.runs.task import SIM
 
     scheme = None if aqm is None else own.spec(aqm)
-    loaded = laws.load_with(scenario, assignments(settings or []), law)
+    loaded = laws.load_with(scenario, assignments(settings or []), law, traces_in)
     if scheme is not None:
         check_set(loaded, [scheme])
     if out:

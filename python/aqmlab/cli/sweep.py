@@ -17,6 +17,7 @@ from aqmlab.cli.common import (
     Measures,
     Memory,
     Out,
+    TracesOption,
     exit_if_failed,
     print_json,
     tell_time,
@@ -51,6 +52,7 @@ def sweep(
         str | None, typer.Option(metavar="NAME", help="sim or linux; default: what the experiment says, or sim.")
     ] = None,
     law: LawOption = None,
+    traces: TracesOption = None,
     measures: Measures = None,
     jitter: Jitter = False,
     precise: Annotated[
@@ -76,7 +78,7 @@ def sweep(
     from aqmlab.runs import plan, shards
     from aqmlab.runs import sweep as sweeps
 
-    asked = plan.read(experiment, (SPREAD,) if jitter else (), engine, law)
+    asked = plan.read(experiment, (SPREAD,) if jitter else (), engine, law, traces)
     wanted = sweeps.precision(precise, most_seeds) if precise else None
     runs = asked.runs()
     part = shards.shard(shard, len(runs)) if shard else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aqmlab import untrusted
 from aqmlab.cli.common import Json, print_json
 from aqmlab.problems import InputError
 from aqmlab.quantities import option_value, written
@@ -14,6 +15,8 @@ from aqmlab.quantities import option_value, written
 if TYPE_CHECKING:
     from aqmlab.tc import Lines, Reading, Tree
 
+LARGEST = 1_000_000
+"""Bytes of lines that are read from standard input."""
 EPILOG = "Example: aqmlab tc fq-codel:target=8ms --rate 50Mbit/s --dev eth0"
 
 Scheme = Annotated[
@@ -97,7 +100,11 @@ def _print(found: "Lines", as_json: bool) -> None:
 
 def _text(lines: str) -> str:
     if lines == "-":
-        return sys.stdin.read()
+        data = untrusted.read_stream(sys.stdin.buffer, LARGEST, "standard input", "from")
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError("from", "standard input: not UTF-8 text; expected lines of tc") from error
     return lines
 
 

@@ -3,7 +3,6 @@
 Needs neither Gymnasium nor torch: it reads the entry that `aqmlab.gym.sb3.save` adds to a model.
 """
 
-import json
 import re
 import zipfile
 import zlib
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aqmlab import untrusted
 from aqmlab.problems import InputError
 
 ENTRY = "aqmlab.json"
@@ -21,7 +21,9 @@ ENTRY = "aqmlab.json"
 SAMPLES = 256
 """Observations against whose answers an export is held."""
 TOLERANCE = 1e-5
-LARGEST = 64 * 2**20
+LARGEST_MODEL = 1024 * untrusted.MIB
+"""Bytes of the file, of which only the entry is read."""
+LARGEST = untrusted.LARGEST_JSON
 """Bytes of the entry, unpacked."""
 
 OBSERVED = {
@@ -107,9 +109,13 @@ class {name}(aqmlab.Aqm):
 def read(path: Path) -> dict[str, Any]:
     """Return the entry of a model's file; InputError if it has none."""
     try:
-        with zipfile.ZipFile(path) as file:
-            size = file.getinfo(ENTRY).file_size
-            document = json.loads(file.read(ENTRY)) if size <= LARGEST else None
+        with untrusted.opened(path, LARGEST_MODEL, field="model") as packed:
+            untrusted.check_zip(packed, str(path), "model")
+            with zipfile.ZipFile(packed) as file:
+                size = file.getinfo(ENTRY).file_size
+                document = untrusted.parse_json(file.read(ENTRY)) if size <= LARGEST else None
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError("model", f"{path}: no such file") from None
     except KeyError:

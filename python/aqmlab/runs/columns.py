@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import _core
+from aqmlab import _core, untrusted
+from aqmlab.problems import in_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -123,24 +124,23 @@ def encode(columns: "pa.Table") -> bytes:
     return buffer.getvalue()
 
 
-def decode(path: Path, wanted: Sequence[str], again: str = "--resume") -> "pa.Table":
-    """Return the table of a file of ours, which has the columns `wanted`.
+def decode(
+    folder: Path, path: Path, wanted: Sequence[str], again: str = "--resume", rows: int = untrusted.MOST_RECORDS
+) -> "pa.Table":
+    """Return the table of at most `rows` rows in a file of a sweep's `folder`, which has the columns `wanted`.
 
-    Raises StoreError, which says that the option `again` makes the file again, for any other file, and
-    FileNotFoundError where there is none.
+    Raises StoreError for a damaged file, which says that the option `again` makes it again; InputError for a file
+    that is not within the folder or beyond a limit; FileNotFoundError where there is none.
     """
     import pyarrow as pa
-    from pyarrow import parquet
 
     try:
-        with path.open("rb") as file:
-            # Alone, because threads that still read when one has met the damage abort the program at its end.
-            found = parquet.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
-            names = found.column_names
+        found = untrusted.read_parquet(path, rows=rows, within=folder)
+        names = found.column_names
     except FileNotFoundError:
         raise
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last by a damaged name of a column
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
+        why = (error.strerror if isinstance(error, OSError) else None) or in_words(error).splitlines()[0]
         raise StoreError(
             f"{path}: cannot be read ({why}); delete it and go on with {again}: only its runs are done again"
         ) from error

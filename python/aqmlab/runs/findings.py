@@ -1,6 +1,5 @@
 """A stored sweep as its folder has it: its runs by case, scheme and seed, whatever version made them."""
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -9,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, catalogue, files, scenario
+from aqmlab import _core, catalogue, files, scenario, untrusted
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.measures import expand, of_first_link
 from aqmlab.runs.metrics import PLACES, find
 from aqmlab.runs.statistics import Paired, Ranking
-from aqmlab.runs.store import ENVIRONMENT, PLAN, Store, held
+from aqmlab.runs.store import LARGEST_FILE, PLAN, Store, held
 from aqmlab.runs.table import Case, Table
 from aqmlab.runs.task import SIM
 
@@ -63,16 +62,16 @@ class Findings:
     @cached_property
     def title(self) -> str:
         """The title of the experiment, or the name of the folder."""
-        with suppress(OSError, ValueError, KeyError):
-            return str(_core.read_toml((self.folder / "experiment.toml").read_text("utf-8"), "experiment")["title"])
+        with suppress(FileNotFoundError):
+            data = untrusted.read(self.folder / "experiment.toml", LARGEST_FILE, within=self.folder)
+            with suppress(ValueError, KeyError):
+                return str(_core.read_toml(data.decode(), "experiment")["title"])
         return self.folder.name
 
     @cached_property
     def sessions(self) -> list[dict[str, Any]]:
         """The sessions in which the runs were done: time, machine, version."""
-        with suppress(OSError, ValueError):
-            return list(json.loads((self.folder / ENVIRONMENT).read_text(encoding="utf-8")))
-        return []
+        return Store(self.folder).sessions()
 
     @cached_property
     def kernels(self) -> list[str]:
@@ -207,8 +206,6 @@ class Findings:
 
 def findings(folder: str | os.PathLike[str]) -> Findings:
     """Return what a sweep has found so far. InputError for a folder without one, StoreError for a damaged file."""
-    from pyarrow import parquet
-
     store = Store(folder)
     if not (store.folder / PLAN).exists():
         raise InputError("sweep", f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
@@ -216,14 +213,14 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
     rows = store.rows(store.results())
     if not rows:
         raise InputError("sweep", f"{folder}: no run is done yet; go on with aqmlab sweep --resume")
-    found = Findings(store.folder, rows, parquet.read_metadata(store.folder / PLAN).num_rows)
+    found = Findings(store.folder, rows, len(store.planned()))
     catalogue.NOTED.update(_noted(found.sessions))
     return found
 
 
-def _noted(sessions: Sequence[Any]) -> dict[str, catalogue.Noted]:
+def _noted(sessions: Sequence[Mapping[str, Any]]) -> dict[str, catalogue.Noted]:
     """The notes of a sweep's sessions on the user's schemes, as far as they have the form that a sweep writes."""
-    lists = [session.get("schemes") for session in sessions if isinstance(session, dict)]
+    lists = [session.get("schemes") for session in sessions]
     pairs = [pair for each in lists if isinstance(each, dict) for pair in each.items()]
     return {
         name: catalogue.Noted(about["title"][:LONGEST_TITLE], about.get("target") is True)

@@ -8,19 +8,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, own
+from aqmlab import _core, own, untrusted
 from aqmlab._core import Scenario
 from aqmlab.notebook import Result, Sheet
-from aqmlab.problems import InputError
+from aqmlab.problems import InputError, in_words
 from aqmlab.quantities import option_value, whole
 from aqmlab.runs import check_seed, simulate
 from aqmlab.runs.metrics import LinkResult
 from aqmlab.runs.namespaces import refusal
 from aqmlab.runs.results import RunResult, of_links
-from aqmlab.scenario import traces
+from aqmlab.scenario import set_values, traces
 
 SETUP = "live.json"
 """File beside the logs that says which scenario, scheme and seed they are of."""
+
+LARGEST_LOG = 1024 * untrusted.MIB
+"""Bytes of the log of a direction."""
 
 View = tuple[int, int, int, int, list[float]]
 """A direction: packets waiting, bytes delivered, packets dropped and marked so far, and what the scheme shows."""
@@ -94,7 +97,7 @@ class EmulatedLine:
             "sample": "100 ms",
             "links": [{"name": name, "rate": rate, "buffer": self.buffer} for name, rate in given.items()],
             "flows": groups,
-            "traces": traces(given.values(), Path(), self.values.values()),
+            "traces": traces([*given.values(), *set_values(self.values.values())], Path()),
         }
         return Scenario.of(told, "line", list(self.values.items()))
 
@@ -176,7 +179,7 @@ def live(
         refused = refusal()
         if refused is None:
             raise
-        raise OSError("{}; user namespaces: {}; to mend it: {}".format(error, *refused)) from error
+        raise OSError("{}; user namespaces: {}; to mend it: {}".format(in_words(error), *refused)) from error
     return LiveRun(found.document(), found.code, found.warnings, found.series(), found.flows())
 
 
@@ -202,21 +205,23 @@ def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
     stranger's: `aqm` must then say the same. Raises InputError if it does not, and for what is no folder of a live run.
     """
     try:
-        setup = json.loads((folder / SETUP).read_text(encoding="utf-8"))
+        setup = untrusted.read_json(folder / SETUP, within=folder, field="replay")
         overrides = [(path, value) for path, value in setup["overrides"]]
         scenario = Scenario.parse(setup["text"], setup["name"], overrides)
         stored, seed = setup["aqm"], setup["seed"]
         check_seed(seed)
+        logs = {name: folder / f"{name}.log" for name in ("up", "down")}
+        for log in logs.values():
+            with untrusted.opened(log, LARGEST_LOG, within=folder, field="replay"):
+                pass  # the engine opens it
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {error}") from None
+        why = f"{error.filename}: no such file" if isinstance(error, FileNotFoundError) else in_words(error)
+        raise InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {why}") from None
     given = aqm if aqm is None or isinstance(aqm, str) else own.spec(aqm)
     if (given is not None and given != stored) or (given is None and ".py" in str(stored)):
         raise InputError("aqm", f"the live run had {stored}; to run it on this machine say --aqm {stored}")
-    scheme = None if stored is None else own.spec(stored)
-    return {
-        name: Replay(*_core.replay(scenario, scheme, seed, name, str(folder / f"{name}.log")))
-        for name in ("up", "down")
-    }
+    scheme = None if stored is None else own.spec(str(stored))
+    return {name: Replay(*_core.replay(scenario, scheme, seed, name, str(log))) for name, log in logs.items()}
 
 
 def beside(run: LiveRun, of: EmulatedLine | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:

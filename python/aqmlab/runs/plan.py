@@ -228,12 +228,16 @@ def with_warmup(plan: Plan, warmup: Mapping[str, str]) -> Plan:
 
 
 def read(
-    path: str | os.PathLike[str], more: Pairs = (), engine: str | None = None, law: laws.Law | None = None
+    path: str | os.PathLike[str],
+    more: Pairs = (),
+    engine: str | None = None,
+    law: laws.Law | None = None,
+    traces: Path | None = None,
 ) -> Plan:
     """Return the plan of an experiment file, with more values set if it does not set them; docs/sweeps.md describes it.
 
     `engine` does the runs and `law` (as of `aqmlab.run`) controls all TCP flows instead of those that the file names.
-    Paths in it are relative to its folder. Raises
+    Paths in it are relative to its folder; traces must be in the folder of their scenario, or below `traces`. Raises
     InputError with the first mistake of the file, or with every mistake that its values make in its scenarios and
     schemes.
     """
@@ -242,14 +246,17 @@ def read(
     path = Path(path)
     text = scenario.read_file(path, "experiment")
     with located("experiment.", text, str(path)):
-        return _read(path, _core.read_toml(text, str(path)), more, engine, ChosenLaw.of(law))
+        return _read(path, _core.read_toml(text, str(path)), more, engine, ChosenLaw.of(law), traces)
 
 
-def _read(path: Path, data: Mapping[str, Any], more: Pairs, engine: str | None, law: ChosenLaw | None) -> Plan:
+def _read(
+    path: Path, data: Mapping[str, Any], more: Pairs, engine: str | None, law: ChosenLaw | None, traces: Path | None
+) -> Plan:
     _check(data, path)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
     overrides = {name: (value,) for name, value in more if name not in overrides} | overrides
-    scenarios = _scenarios(data["scenarios"], path.parent, [value for values in overrides.values() for value in values])
+    values = [value for given in overrides.values() for value in given]
+    scenarios = _scenarios(data["scenarios"], path.parent, values, traces)
     arms = _arms(data["aqms"], path.parent)
     seeds = _seeds(data.get("seeds", 1))
     runs = len(scenarios) * len(arms) * len(seeds) * prod(map(len, overrides.values()))
@@ -360,17 +367,17 @@ def _with_numbers(given: Mapping[str, str]) -> dict[str, str | float]:
     return found
 
 
-def _scenarios(names: Any, folder: Path, values: Sequence[str]) -> tuple[ScenarioFile, ...]:
+def _scenarios(names: Any, folder: Path, values: Sequence[str], traces: Path | None) -> tuple[ScenarioFile, ...]:
     """Return the scenarios with the traces that they, or values to be set, name."""
     found: dict[str, ScenarioFile] = {}
     for name in _texts("scenarios", names):
-        for file in _files(name, folder, values):
+        for file in _files(name, folder, values, traces):
             if found.setdefault(file.name, file) != file:
                 raise InputError("experiment.scenarios", f"{name}: two scenarios are called {file.name}; rename a file")
     return tuple(found.values())
 
 
-def _files(name: str, folder: Path, values: Sequence[str]) -> list[ScenarioFile]:
+def _files(name: str, folder: Path, values: Sequence[str], traces: Path | None) -> list[ScenarioFile]:
     """Return the scenario of a name or file, or all built-in ones that a pattern such as "li2014/*" fits."""
     known = scenario.scenarios()
     if "*" in name:
@@ -384,7 +391,8 @@ def _files(name: str, folder: Path, values: Sequence[str]) -> list[ScenarioFile]
         return [ScenarioFile(*scenario.read(name))]
     path = folder / name
     called, text = scenario.read(path)
-    return [ScenarioFile(called, scenario.with_traces(text, path.parent, values), str(path))]
+    text = scenario.with_traces(text, path.parent, values, traces, values_are_free=False)
+    return [ScenarioFile(called, text, str(path))]
 
 
 def _arms(aqms: Any, folder: Path) -> tuple[Arm, ...]:

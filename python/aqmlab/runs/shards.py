@@ -4,12 +4,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from aqmlab.problems import InputError
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.findings import Findings, findings
-from aqmlab.runs.store import ENVIRONMENT, Store, StoredRun, existing
+from aqmlab.runs.store import Store, StoredRun, existing
 
 T = TypeVar("T")
 
@@ -95,17 +95,13 @@ def _check_alike(one: Store, other: Store) -> None:
 
 def _made_by(store: Store) -> str:
     """Return the versions that did a folder's runs."""
-    versions = (f"aqmlab {each.get('aqmlab')} (sources {each.get('source')})" for each in _sessions(store))
+    versions = (f"aqmlab {each.get('aqmlab')} (sources {each.get('source')})" for each in store.sessions())
     return " and ".join(dict.fromkeys(versions)) or "an unknown version"
-
-
-def _sessions(store: Store) -> list[dict[str, Any]]:
-    return [each for each in store.read(ENVIRONMENT) or () if isinstance(each, dict)]
 
 
 def _told_missing(stores: Sequence[Store], missing: Sequence[int], planned: int) -> str:
     """Say which runs of a plan are in no folder: by shard, if all of them are shards of as many."""
-    begun = {str(each["shard"]): store.folder for store in stores for each in _sessions(store) if "shard" in each}
+    begun = {str(each["shard"]): store.folder for store in stores for each in store.sessions() if "shard" in each}
     numbers = {text.partition("/")[2] for text in begun}
     if len(numbers) != 1 or not (of := numbers.pop()).isdecimal() or not 1 <= int(of) <= planned:
         return f"{_runs(len(missing))} of {planned:,} are in none of them; give the folders of all shards"

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab import _core, files, lock
+from aqmlab import _core, files, lock, untrusted
 from aqmlab.extras import required
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
@@ -74,13 +74,33 @@ class StoredRun(NamedTuple):
         """Return what the run yielded, by column."""
         found: dict[str, Any] = {"state": self.state, "error": self.error}
         if self.result:
-            run = json.loads(self.result)
-            found |= {"events": run["engine"]["events"], **measures(run)}
+            run = self.document()
+            numbers = {name: value for name, value in measures(run).items() if _is_measure(name, value)}
+            found |= {"events": run["engine"]["events"], **numbers}
         return found
+
+    def document(self) -> dict[str, Any]:
+        """Return its JSON; InputError unless it has the parts that the result of a run has."""
+        try:
+            found = untrusted.parse_json(self.result or "")
+        except ValueError as error:
+            raise InputError("run", f"{self.key}: its result cannot be read ({error})") from error
+        if not _is_run(found):
+            raise InputError("run", f"{self.key}: its result is not that of a run")
+        return found  # type: ignore[no-any-return]
 
 
 STORED = StoredRun._fields
 """The columns of a part."""
+
+PLANNED = {"key": "string", "scenario": "string", "link": "string", "aqm": "string", "seed": "int64"}
+"""Columns that every plan has, with their types."""
+
+LARGEST_PART = 256 * untrusted.MIB
+"""Characters of the results in one part; a part of more than `untrusted.LARGEST_PARQUET` could not be read again."""
+
+LARGEST_FILE = 64 * untrusted.MIB
+"""Bytes of a file of a sweep's folder that is not a table: a scenario with its traces, a scheme, the sessions."""
 
 
 class Rows(Sequence[Mapping[str, Any]]):
@@ -129,7 +149,7 @@ class Store:
 
     def begin(self, contents: Mapping[str, str], where: str, told: Mapping[str, Any]) -> None:
         """Write the experiment, and add this session to those before; `told` is what the plan says of it."""
-        sessions = [*(self.read(ENVIRONMENT) or []), {**_session(where), **told}]
+        sessions = [*self.sessions(), {**_session(where), **told}]
         for name, content in contents.items():
             self._write(name, content.encode())
         self.write(ENVIRONMENT, sessions)
@@ -144,6 +164,18 @@ class Store:
         self._write(f"parts/{name}.parquet", encode(_part_of(rows)))
         return f"{name}.parquet"
 
+    def _add_all(self, results: Mapping[str, StoredRun]) -> set[str]:
+        """Store results in one file, in more only where that would be too large to be read; return their names."""
+        batches: list[list[StoredRun]] = [[]]
+        size = 0
+        for row in results.values():
+            size += len(row.result or "")
+            if size > LARGEST_PART:
+                batches.append([])
+                size = 0
+            batches[-1].append(row)
+        return {self.add(batch) for batch in batches}
+
     def record(self, key: str, run: RunResult) -> None:
         """Store the series of a run, which are there once both files are."""
         self._write(f"{DELAYS}/{key}.parquet", encode(by_link(key, run.delays)))
@@ -156,9 +188,16 @@ class Store:
 
     def read(self, name: str) -> Any:
         """Return the document in a file of JSON; None if it is not there or damaged."""
-        with suppress(OSError, ValueError):
-            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        with suppress(FileNotFoundError):
+            data = self._bytes(self.folder / name)
+            with suppress(ValueError):
+                return untrusted.parse_json(data)
         return None
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """Return the sessions in which the runs were done: time, machine, version."""
+        found = self.read(ENVIRONMENT)
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
     def write(self, name: str, document: object) -> None:
         """Write a document as JSON."""
@@ -195,19 +234,28 @@ class Store:
         The plan comes last: a folder with a plan lacks nothing else but the final tables. `copied` hears after how many
         shards it is.
         """
-        self.add(list(results.values()))
+        self._add_all(results)
         for i, shard in enumerate(shards):
             copied(i)
             for kind in RECORDED:
                 for path in (shard.folder / kind).glob("[!.]*.parquet"):
-                    self._write(f"{kind}/{path.name}", path.read_bytes())
+                    data = untrusted.read(path, untrusted.LARGEST_PARQUET, within=shard.folder)
+                    self._write(f"{kind}/{path.name}", data)
         copied(len(shards))
         first = shards[0].folder
         for pattern in ("experiment.toml", WARMUP, "scenarios/*.toml", "schemes/*.py", PLAN):
             for path in first.glob(pattern):
-                self._write(str(path.relative_to(first)), path.read_bytes())
-        self.write(ENVIRONMENT, [session for shard in shards for session in shard.read(ENVIRONMENT) or []])
+                most = untrusted.LARGEST_PARQUET if pattern == PLAN else LARGEST_FILE
+                self._write(str(path.relative_to(first)), untrusted.read(path, most, within=first))
+        self.write(ENVIRONMENT, [session for shard in shards for session in shard.sessions()])
         self.finish(results)
+
+    def _bytes(self, path: Path) -> bytes:
+        """Return the content of a file other than a table."""
+        return untrusted.read(path, LARGEST_FILE, within=self.folder)
+
+    def _decode(self, name: str, wanted: Sequence[str] = ("key",)) -> "pa.Table":
+        return decode(self.folder, self.folder / name, wanted)
 
     def damaged(self) -> list[str]:
         """Return which of the files that a sweep writes again are there and cannot be read."""
@@ -220,8 +268,7 @@ class Store:
             raise StoreError(f"{self.folder / RUNS}: is damaged; go on with --resume, which writes it again")
 
     def _check_schema(self) -> None:
-        sessions = self.read(ENVIRONMENT)
-        found = [session.get("schema") for session in sessions or () if isinstance(session, dict)]
+        found = [session.get("schema") for session in self.sessions()]
         if newer := [schema for schema in found if isinstance(schema, int) and schema > SCHEMA]:
             raise InputError(
                 str(self.folder),
@@ -231,12 +278,11 @@ class Store:
 
     def _sound(self, name: str) -> bool:
         with suppress(FileNotFoundError):
+            if name.endswith(".json"):
+                return _is_json(self._bytes(self.folder / name))
             try:
-                if name.endswith(".json"):
-                    json.loads((self.folder / name).read_text(encoding="utf-8"))
-                else:
-                    decode(self.folder / name, ["key"])
-            except (StoreError, ValueError):
+                self._decode(name)
+            except StoreError:
                 return False
         return True
 
@@ -248,41 +294,56 @@ class Store:
 
     def planned(self) -> list[dict[str, Any]]:
         """Return the runs asked for, by column."""
-        return decode(self.folder / PLAN, ["key"]).to_pylist()  # type: ignore[no-any-return]
+        return self._labels().to_pylist()  # type: ignore[no-any-return]
+
+    def _labels(self) -> "pa.Table":
+        found = self._decode(PLAN)
+        for name, kind in PLANNED.items():
+            if name not in found.column_names or str(found[name].type) != kind or found[name].null_count:
+                raise StoreError(f"{self.folder / PLAN}: is not a file of a sweep (column {name}); move it elsewhere")
+        return found
 
     def _finished(self, results: Mapping[str, StoredRun]) -> "tuple[pa.Table, list[StoredRun]]":
         """Return the finished runs in the order of the plan: what labels them, and what they yielded."""
-        labels = decode(self.folder / PLAN, ["key"])
+        labels = self._labels()
         keys = labels["key"].to_pylist()
         if any(key not in results for key in keys):
-            labels = labels.take([i for i, key in enumerate(keys) if key in results])
+            labels = labels.filter([key in results for key in keys])
         return labels, [results[key] for key in keys if key in results]
 
     def _parts(self) -> dict[str, StoredRun]:
         found: dict[str, StoredRun] = {}
         for path in self._paths():
-            for row in _part(path):
+            for row in self._part(path):
                 if row.key not in found or row.state == "done":
                     found[row.key] = row
         return found
+
+    def _part(self, path: Path) -> Iterator[StoredRun]:
+        found = self._decode(f"parts/{path.name}", STORED)
+        if any(str(found[name].type) != "string" for name in STORED):
+            raise StoreError(f"{path}: is not a file of a sweep (a column is not text); move it elsewhere")
+        return map(StoredRun, *(found[name].to_pylist() for name in STORED))
 
     def _paths(self) -> list[Path]:
         return sorted((self.folder / "parts").glob("[!.]*.parquet"))
 
     def pack(self, results: Mapping[str, StoredRun]) -> None:
-        """Merge the parts into one, which is on the disk before the others are removed: no result is ever missing."""
+        """Merge the parts into few, which are on the disk before the others are removed: no result is ever missing."""
         before = self._paths()
         if len(before) < 2:
             return
-        one = self.add(list(results.values()))
+        kept = self._add_all(results)
         with self._writing(self.folder / "parts"):
             files.sync(self.folder / "parts")
             for path in before:
-                if path.name != one:
+                if path.name not in kept:
                     path.unlink()
 
     def _write(self, name: str, data: bytes) -> None:
         path = self.folder / name
+        if not files.is_within(self.folder, path.parent):
+            raise InputError("out", f"{path.parent}: is a link that leads out of {self.folder}; expected a folder")
         with self._writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write(path, data)
@@ -339,15 +400,20 @@ def _load(folder: str | os.PathLike[str], kind: str, link: str | None) -> "pd.Da
     paths = [path for key in keys if (path := store.folder / kind / f"{key}.parquet").exists()]
     if any(not files.is_within(store.folder, path) for path in paths):  # a key may be a stranger's
         raise StoreError(f"{store.folder / PLAN}: names files outside of the folder")
-    tables = [decode(path, names, "--resume --series") for path in paths]
+    tables = [decode(store.folder, path, names, "--resume --series", untrusted.MOST_ROWS) for path in paths]
     if link is not None and tables:
         known = {name for each in tables for name in each["link"].unique().to_pylist()}
         if link not in known:
             raise unknown("link", "no link", link, known)
         tables = [each.filter(pc.equal(each["link"], link)) for each in tables]
     texts = pa.schema([(name, pa.string() if name in ("key", "link") else pa.float64()) for name in names])
+    try:
+        found = joined([texts.empty_table(), *tables])
+    except pa.ArrowException as error:
+        why = str(error).splitlines()[0]
+        raise StoreError(f"{store.folder / kind}: has files that are not of a sweep ({why})") from error
     with required():
-        return joined([texts.empty_table(), *tables]).to_pandas()  # type: ignore[no-any-return]
+        return found.to_pandas()  # type: ignore[no-any-return]
 
 
 def other(folder: Path) -> str | None:
@@ -370,8 +436,24 @@ def existing(folder: str | os.PathLike[str], field: str = "experiment") -> Store
     return store
 
 
-def _part(path: Path) -> Iterator[StoredRun]:
-    return map(StoredRun, *(decode(path, STORED)[name].to_pylist() for name in STORED))
+def _is_run(document: Any) -> bool:
+    """Return whether a document has the parts that every result of a run has."""
+    found = document if isinstance(document, dict) else {}
+    parts = (found.get(name) for name in ("engine", "links", "flows", "total"))
+    return all(isinstance(part, dict) for part in parts) and "events" in found["engine"]
+
+
+def _is_measure(name: str, value: Any) -> bool:
+    """Return whether a value is a number or missing, as all measures are but the schemes of a link."""
+    return value is None or isinstance(value, int | float) or name.endswith(".schemes")
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        untrusted.parse_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _part_of(rows: Sequence[StoredRun]) -> "pa.Table":
@@ -384,10 +466,13 @@ def _table(labels: "pa.Table", rows: Sequence[StoredRun]) -> "tuple[pa.Table, pa
     """Return the table of runs, and the seconds that each took, which are no result; 0 if it failed."""
     import pyarrow as pa
 
-    found = measured([row.result for row in rows])
+    try:
+        found = measured([row.result for row in rows])
+    except ValueError as error:
+        raise InputError("run", f"a stored result is not that of a run ({error})") from error
     wall = found.get("engine.wall", pa.nulls(len(rows), pa.float64())).fill_null(0.0)
     of_rows = {"state": pa.array([row.state for row in rows]), "error": pa.array([row.error for row in rows])}
-    if found:
+    if "engine.events" in found:
         of_rows["events"] = found["engine.events"]
     measures = {path: column for path, column in found.items() if path.startswith(PLACES)}
     return typed({**dict(zip(labels.column_names, labels.columns, strict=True)), **of_rows, **measures}), wall

@@ -1,18 +1,18 @@
 """A paper reproduced: what `aqmlab reproduce --out` leaves, its numbers beside the published ones, and its figures."""
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from aqmlab import untrusted
 from aqmlab.names import unknown
 from aqmlab.present.labels import label
 from aqmlab.problems import InputError
 
 RESULTS = "results.json"
-LARGEST = 1 << 26
-"""Bytes of results.json."""
+LARGEST_FIGURE = 16 * untrusted.MIB
+"""Bytes of a figure."""
 COLUMNS = ["Scheme", "Measure", "Unit", "Paper", "Ours", "Verdict"]
 
 
@@ -51,7 +51,7 @@ class Reproduced:
         figures = self._figures()
         if name not in figures:
             raise unknown("figure", "no figure", name, figures)
-        return figures[name].read_bytes()
+        return untrusted.read(figures[name], LARGEST_FIGURE, within=self.path, field="figure")
 
     def _figures(self) -> dict[str, Path]:
         return {path.stem: path for path in sorted(self.path.glob("*.svg")) if path.is_file() and not path.is_symlink()}
@@ -61,7 +61,7 @@ def read(path: Path) -> dict[str, Any]:
     """Return results.json of a folder, nothing if there is none or it is something else."""
     file = path / RESULTS
     try:
-        found = json.loads(file.read_bytes()) if file.stat().st_size <= LARGEST else {}
+        found = untrusted.read_json(file, within=path, field="results")
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aqmlab import untrusted
 from aqmlab.problems import InputError
 from aqmlab.runs.columns import measures
 from aqmlab.runs.executor import Outcome
@@ -26,8 +27,8 @@ class FinishedRun:
     @classmethod
     def of(cls, row: StoredRun) -> "FinishedRun":
         """Return what a store has of a run."""
-        run = json.loads(row.result) if row.result else None
-        return cls(measures(run), None, run["engine"]["wall"]) if run else cls({}, row.error)
+        run = row.document() if row.result else None
+        return cls(measures(run), None, run["engine"].get("wall", 0.0)) if run else cls({}, row.error)
 
 
 Key = tuple[str, str, int]
@@ -40,7 +41,7 @@ class Memory:
     def __init__(self, store: Store | None = None) -> None:
         self.store = store
         rows = store.results() if store else {}
-        self.runs: dict[Key, FinishedRun] = {tuple(json.loads(key)): FinishedRun.of(row) for key, row in rows.items()}
+        self.runs: dict[Key, FinishedRun] = {_key(key): FinishedRun.of(row) for key, row in rows.items()}
         self.before = sum(done.wall for done in self.runs.values())
         """Seconds of the engine in earlier sessions."""
         self.asked: set[Key] = set()
@@ -71,7 +72,7 @@ def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) ->
     store = Store(folder, TUNE)
     with store.held(resume=resume):
         if (folder / TUNE).exists():
-            _check(folder, store.read(TUNE) or {}, plan)
+            _check(folder, store.read(TUNE), plan)
         else:
             store.write(TUNE, plan)
         for name in (JOURNAL, f"{JOURNAL}.lock"):
@@ -81,7 +82,17 @@ def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) ->
         store.pack(store.results())
 
 
-def _check(folder: Path, before: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+def _key(text: str) -> Key:
+    """Return the run that a row of a tune's store is of."""
+    try:
+        scenario, scheme, seed = untrusted.parse_json(text)
+    except (ValueError, TypeError) as error:
+        raise InputError("run", f'"{text[:60]}": is not a run of a tune') from error
+    return str(scenario), str(scheme), seed
+
+
+def _check(folder: Path, before: Any, plan: Mapping[str, Any]) -> None:
+    before = before if isinstance(before, dict) else {}
     changed = [key for key, value in json.loads(json.dumps(plan)).items() if before.get(key) != value]
     if changed:
         raise InputError(

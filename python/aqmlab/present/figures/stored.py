@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab import untrusted
+from aqmlab.problems import in_words
 from aqmlab.runs.columns import StoreError
 from aqmlab.runs.findings import Findings
 from aqmlab.runs.table import Case
@@ -42,21 +44,22 @@ def stored(found: Findings, what: str, columns: Sequence[str], cases: Sequence[C
     runs = {row["key"]: (case, scheme, seed) for case, scheme, seed, row in _done(found, cases)}
     kept: dict[tuple[Case, str], Stored] = {}
     for path in sorted((found.folder / what).glob("[!.]*.parquet")):
-        for (key, link), part in _read(path, ["key", "link", *columns]).groupby(["key", "link"], sort=False):
+        for (key, link), part in _read(found.folder, path, ["key", "link", *columns]).groupby(
+            ["key", "link"], sort=False
+        ):
             case, scheme, seed = runs.get(key, (None, "", 0))
             if case and link == case.link and ((case, scheme) not in kept or seed < kept[case, scheme].seed):
                 kept[case, scheme] = Stored(seed, {name: part[name].to_numpy(float) for name in columns})
     return kept
 
 
-def _read(path: Path, columns: Sequence[str]) -> "pd.DataFrame":
+def _read(folder: Path, path: Path, columns: Sequence[str]) -> "pd.DataFrame":
     import pyarrow as pa
-    from pyarrow import parquet
 
     try:
-        return parquet.ParquetFile(path).read(columns=columns).to_pandas()[columns]  # type: ignore[no-any-return]
+        return untrusted.read_parquet(path, within=folder, columns=columns).to_pandas()[columns]  # type: ignore[no-any-return]
     except (OSError, KeyError, pa.ArrowException) as error:
-        why = str(error).splitlines()[0]
+        why = in_words(error).splitlines()[0]
         raise StoreError(
             f"{path}: cannot be read ({why}); delete it, and get it again by: aqmlab sweep --resume --series"
         ) from error

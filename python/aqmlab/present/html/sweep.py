@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
+from aqmlab import untrusted
 from aqmlab.present import tables, text
 from aqmlab.present.figures import sweep as figures_of_sweep
 from aqmlab.present.figures.ellipses import FEWEST_FOR_MEAN
@@ -231,10 +232,10 @@ def _facts(found: Findings) -> dict[str, str]:
 
 def _seconds(found: Findings) -> float:
     """The time that all runs took, 0 while it is not known."""
-    from pyarrow import ArrowException, parquet
+    from pyarrow import ArrowException
 
-    with suppress(OSError, ArrowException):
-        return float(sum(parquet.read_table(found.folder / TIMING)["wall"].to_pylist()))
+    with suppress(OSError, ArrowException, KeyError, TypeError):
+        return float(sum(untrusted.read_parquet(found.folder / TIMING, within=found.folder)["wall"].to_pylist()))
     return 0.0
 
 

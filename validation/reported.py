@@ -27,7 +27,9 @@ HEAD = """\
 Each scenario repeats the setting of a public report: a bug, a question or a measurement that somebody published. Both
 engines run it: [Linux 7.3 in virtual time](kernel.md) and the simulator. A scenario agrees if the goodput of each group
 of flows is within **10 %** (or 1 % of the goodput of all), and the mean queueing delay of each link within **25 % or
-1 ms**, as means over three seeds. A scenario that an engine refuses does not agree.
+1 ms**, as means over three seeds. A scenario that an engine refuses does not agree. Where a scenario draws nothing,
+each engine would take one course under every seed, and packets that arrive at one instant decide it: in 19 of them
+flows start within the first millisecond, at times that the seed draws. With all starts at 0 s, 51 of 54 agreed.
 `validation/kernel/reported.jsonl` has the scenarios and what Linux measured.
 
 """

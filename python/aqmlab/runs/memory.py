@@ -39,7 +39,14 @@ def set_limit(text: str | None) -> None:
 def needed(tasks: Sequence[Task]) -> float:
     """Return the bytes that the largest of some runs takes at its start, as estimated."""
     sims = {(id(task.scenario), task.aqm, task.series): task for task in tasks if task.engine == SIM}
-    return max((task.scenario.memory(task.aqm, task.series) for task in sims.values()), default=0.0)
+    return max(map(_at_start, sims.values()), default=0.0)
+
+
+def _at_start(task: Task) -> float:
+    try:
+        return task.scenario.memory(task.aqm, task.series)
+    except InputError:  # a scheme in a file, which who does the run reads
+        return task.scenario.memory(None, task.series)
 
 
 def slots(tasks: Sequence[Task], jobs: int) -> int:

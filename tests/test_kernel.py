@@ -417,11 +417,12 @@ def test_the_command_builds_lists_and_names_a_kernel(machine: Path, tree: Path, 
 
 def image(version: str, built: str, executable: str = "#!/bin/sh\n") -> Path:
     """Put a kernel into the cache."""
-    place = images.place(version, "0" * 64)
+    digest = hashlib.sha256(executable.encode()).hexdigest()
+    place = images.place(version, digest)
     place.mkdir(parents=True)
     program(place / "linux", executable)
     (place / "config").write_text(images.wanted())
-    known = {"version": version, "digest": "0" * 64, "built": built, "source": "linux.tar.xz", "added": []}
+    known = {"version": version, "digest": digest, "built": built, "source": "linux.tar.xz", "added": []}
     (place / "about.json").write_text(json.dumps(known))
     return place
 
@@ -432,6 +433,14 @@ def test_the_newest_kernel_is_the_one_built_last(machine: Path) -> None:
     image("7.4.0", "2026-11-23T12:00:00+00:00")
     assert [each.version for each in images.images()] == ["7.2.9", "7.3.4", "7.4.0"]
     assert images.newest().version == "7.2.9"
+
+
+def test_a_kernel_that_is_not_what_was_built_is_not_run(machine: Path) -> None:
+    place = image("7.3.4", "2026-11-24T12:00:00+00:00")
+    images.newest()
+    (place / "linux").write_text("#!/bin/sh\ntouch /tmp/owned\n")
+    with pytest.raises(InputError, match="linux: is not what was built there; run: aqmlab kernel build"):
+        images.newest()
 
 
 @pytest.mark.parametrize("broken", ["about.json", "linux"])

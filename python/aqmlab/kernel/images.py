@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
@@ -80,11 +82,20 @@ def images() -> list[Image]:
 
 
 def newest() -> Image:
-    """Return the kernel that was built last; InputError if there is none."""
+    """Return the kernel that was built last; InputError if there is none, or if its file has changed since."""
     found = images()
     if not found:
         raise InputError("kernel", "none is built; run: aqmlab kernel build")
-    return found[0]
+    image, known = found[0], found[0].path.stat()
+    if _digest(image.path, known.st_size, known.st_mtime_ns) != image.digest:
+        raise InputError("kernel", f"{image.path}: is not what was built there; run: aqmlab kernel build")
+    return image
+
+
+@cache
+def _digest(path: Path, size: int, changed: int) -> str:  # noqa: ARG001
+    """Return the SHA-256 of a file, read once for each of its sizes and times."""
+    return sha256(path.read_bytes()).hexdigest()
 
 
 def read(place: Path) -> Image:

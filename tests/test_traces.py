@@ -329,5 +329,5 @@ def test_a_file_that_cannot_be_finished_is_named_and_not_left(tmp_path: Path, op
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
     )
     assert done.returncode == 1
-    assert done.stderr.endswith("File too large: 'mine'\n")
+    assert done.stderr.endswith("Error: mine: File too large\n")
     assert [path.name for path in tmp_path.iterdir()] == ["slow.toml"]

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -103,7 +104,7 @@ def read_json(path: Path, *, within: Path | None = None, field: str = "file") ->
         raise InputError(field, f"{path}: is not the expected JSON ({error})") from error
 
 
-def parse_json(text: str | bytes, refuse: Callable[[str], Any] | None = None) -> Any:
+def parse_json(text: str | bytes, refuse: Callable[[str], Any] | None = None, *, most_digits: int = MOST_DIGITS) -> Any:
     """Return a JSON document of bounded size, depth and integers; ValueError for any other text, with the reason.
 
     `refuse` is called for NaN and Infinity, which are read as numbers without it.
@@ -112,7 +113,7 @@ def parse_json(text: str | bytes, refuse: Callable[[str], Any] | None = None) ->
         raise ValueError(f"{len(text):,} bytes; at most {LARGEST_JSON:,}")
     too_deep = f"nested more than {MOST_DEPTH} levels deep"
     try:
-        found = json.loads(text, parse_int=_integer, parse_constant=refuse)
+        found = json.loads(text, parse_int=partial(_integer, most_digits), parse_constant=refuse)
     except RecursionError:
         raise ValueError(too_deep) from None
     if not _is_shallow(found):
@@ -170,9 +171,9 @@ def _check_kind(mode: int, refused: Callable[[str], InputError]) -> None:
         raise refused(f"is {kinds.get(stat.S_IFMT(mode), 'a device')}, not a regular file")
 
 
-def _integer(digits: str) -> int:
-    if len(digits.lstrip("-")) > MOST_DIGITS:
-        raise ValueError(f"an integer of {len(digits):,} characters; at most {MOST_DIGITS} digits")
+def _integer(most: int, digits: str) -> int:
+    if len(digits.lstrip("-")) > most:
+        raise ValueError(f"an integer of {len(digits):,} characters; at most {most:,} digits")
     return int(digits)
 
 

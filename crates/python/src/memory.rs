@@ -26,7 +26,7 @@ pub fn own() -> u64 {
     OWN.get().max(0) as u64
 }
 
-/// What some work yields, and the bytes that this thread has come to hold by it.
+/// The outcome of some work, and the bytes that this thread has come to hold by it.
 pub fn counted<T>(work: impl FnOnce() -> T) -> (T, i64) {
     let before = OWN.get();
     let found = work();

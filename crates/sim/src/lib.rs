@@ -6,7 +6,8 @@
 //!               agenda       what is to come
 //!               network      links, flows and pending events at one instant, and what happens to them
 //!               simulation   a scenario at one instant: set-up, probes, changes, output
-//!               watch        progress and cancellation of a run
+//!               watch        progress, cancellation and memory of a run
+//!               error        reasons for which a run has no result
 //!   net/        route        a flow's path, compiled to delays and queues
 //!               link         a queue, its scheme, and the transmitter behind it
 //!               ecmp         routes of a leaf-spine fabric
@@ -77,9 +78,10 @@ pub mod kernel {
     pub use crate::traffic::timed::TimedSource;
 }
 
+pub use engine::error::{Interrupted, RunError};
 pub use engine::simulation::{
-    ColumnSource, FlowState, ForeignEvent, ForeignFlow, ForeignPacket, GroupProbe, Interrupted, LawState, LinkProbe,
-    Options, Probe, RunError, SampleColumn, Simulation, run, run_divided,
+    ColumnSource, FlowState, ForeignEvent, ForeignFlow, ForeignPacket, GroupProbe, LawState, LinkProbe, Options, Probe,
+    SampleColumn, Simulation, run, run_divided,
 };
 pub use engine::watch::{MemoryBound, Watch};
 pub use footprint::footprint;

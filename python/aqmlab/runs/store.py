@@ -444,8 +444,8 @@ def _is_run(document: Any) -> bool:
 
 
 def _is_measure(name: str, value: Any) -> bool:
-    """Return whether a value is a number or missing, as all measures are but the schemes of a link."""
-    return value is None or isinstance(value, int | float) or name.endswith(".schemes")
+    """Return whether a value is a number or missing, as all measures are but a link's schemes and settling times."""
+    return value is None or isinstance(value, int | float) or name.endswith((".schemes", ".settling"))
 
 
 def _is_json(data: bytes) -> bool:

@@ -14,12 +14,14 @@ LONGEST_TEXT = 1000
 """Characters of a name, a path or a value."""
 LARGEST_NUMBER = 1e9
 """Of a message: seconds, pixels, frames; no scenario lasts as long."""
+MOST_DIGITS = 4000
+"""Of an integer in a message; what is out of range is refused with the name of its field."""
 
 
 def read(text: str) -> dict[str, Any]:
     """Return a JSON object, which can be written as JSON again: its numbers are finite, its characters are whole."""
     try:
-        found = untrusted.parse_json(text)
+        found = untrusted.parse_json(text, most_digits=MOST_DIGITS)
         json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError as error:
         raise InputError("message", "has half of a character (a lone surrogate); expected Unicode text") from error

@@ -74,7 +74,7 @@ class Command:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What commands below it may call it: a class by its number, a discipline by its handle."""
+        """The number of a class or handle of a discipline, by which commands below it call it."""
         name = self.place.get("classid" if self.what == "class" else "handle")
         return (name,) if name else ()
 

@@ -1,6 +1,7 @@
 //! The engine: what is pending, what can happen, and a simulation that handles it.
 
 mod agenda;
+pub mod error;
 mod event;
 mod network;
 mod part;

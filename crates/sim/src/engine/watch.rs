@@ -1,6 +1,6 @@
-//! Progress and end of a run, from another thread.
+//! Progress, cancellation and memory of a run, from another thread.
 
-use super::simulation::{Interrupted, RunError};
+use crate::engine::error::{Interrupted, RunError};
 use aqmlab_core::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -8,9 +8,9 @@
 use super::NetworkState;
 use crate::calendar::{Calendar, Lane};
 use crate::engine::agenda::{Abroad, Crossing, Home};
+use crate::engine::error::RunError;
 use crate::engine::event::Event;
 use crate::engine::part::Part;
-use crate::engine::simulation::RunError;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
 use crate::memory;

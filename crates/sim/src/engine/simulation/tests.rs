@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::error::Interrupted;
 use crate::measure::trace::{PacketTrace, TraceRecord, TraceTable};
 use crate::net::link::DepartureMode::{self, AtService, Foreseen};
 use crate::net::packet::{Label, Packet};

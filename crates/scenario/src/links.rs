@@ -23,7 +23,7 @@ pub(crate) fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
     }
 }
 
-/// What links are read by: the flows, which tell packet sizes and round-trip times, and the traces that rates follow.
+/// The context of reading links: the flows, which tell packet sizes and round-trip times, and the traces that rates follow.
 pub struct LinkContext<'a> {
     pub flows: &'a [FlowSpec],
     pub bases: SizingBases<'a>,

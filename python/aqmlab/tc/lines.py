@@ -80,7 +80,7 @@ class Command:
 
     @property
     def above(self) -> tuple[str, ...]:
-        """What it hangs from: the class or root, and the discipline that the class is in."""
+        """The class or root that it hangs from, and the discipline that the class is in."""
         parent = self.place.get("parent", ROOT)
         return parent, f"{parent.partition(':')[0]}:"
 

@@ -1,16 +1,20 @@
 """Twice the input takes twice the steps and twice the memory, not four times."""
 
+import signal
 import sys
+import threading
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aqmlab import InputError
+from aqmlab import InputError, Scenario, _core
 from aqmlab.present.html.topology import columns_of
 from aqmlab.tc.lines import LONGEST_LINE, listing
 from aqmlab.tc.tree import read_tree
+from conftest import SMALL as SMALL_SCENARIO
 
 SMALL, MOST = 400, 2.2
 """Parts of the smaller input, and how much more twice as many may take."""
@@ -93,3 +97,57 @@ def test_twice_the_input_takes_twice_the_steps(name: str) -> None:
 def test_a_line_without_end_is_refused() -> None:
     with pytest.raises(InputError, match=f"a line of {LONGEST_LINE + 1} characters; at most {LONGEST_LINE}"):
         listing("a" * (LONGEST_LINE + 1))
+
+
+LONG = SMALL_SCENARIO.read_text() + "".join(f'[[flows]]\nname = "f{i}"\nrtt = "20 ms"\n' for i in range(10_000))
+"""A text that takes a large part of a second to read."""
+
+
+class AlarmError(Exception):
+    """Raised by the handler of a signal."""
+
+
+TASKS = Path("/proc/self/task")
+"""Has an entry for each thread of this process."""
+
+
+@pytest.mark.skipif(not TASKS.exists(), reason="no /proc, which lists threads")
+def test_a_signal_is_heard_while_a_scenario_is_read() -> None:
+    def ring(*_: object) -> None:
+        raise AlarmError
+
+    threads = len([*TASKS.iterdir()])
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.03)
+    try:
+        with pytest.raises(AlarmError):
+            Scenario.parse(LONG, "long")
+        assert len([*TASKS.iterdir()]) == threads + 1, "the one that reads is not awaited"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_other_threads_go_on_while_a_scenario_is_read() -> None:
+    turns, is_over = 0, threading.Event()
+
+    def turn() -> None:
+        nonlocal turns
+        while not is_over.wait(1e-4):
+            turns += 1
+
+    other = threading.Thread(target=turn)
+    other.start()
+    before = turns
+    Scenario.parse(LONG, "long")
+    during = turns - before
+    is_over.set()
+    other.join()
+    assert during > 5
+
+
+def test_results_with_names_of_their_own_are_bounded() -> None:
+    few = [f'{{"links": {{"l{i}": {{"x": 1.5}}}}}}' for i in range(10)]
+    assert len(_core.columns(few)) == 10
+    with pytest.raises(ValueError, match="10001 runs with more than 9999 measures"):
+        _core.columns([f'{{"links": {{"l{i}": {{"x": 1.5}}}}}}' for i in range(10_001)])

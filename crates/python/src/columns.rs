@@ -8,6 +8,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{IntoPyDict, PyDict, PyList};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::fmt;
 
 /// One value of every run, which may lack it.
@@ -37,29 +38,37 @@ impl Column {
     }
 }
 
+/// Values of all runs together: about 1 GB.
+const MOST_VALUES: usize = 100_000_000;
+
 /// The values read so far.
 struct Table {
     runs: usize,
     columns: Vec<Column>,
+    /// The column of each path.
+    places: HashMap<String, usize>,
     /// The column after the last one that was met: runs are mostly alike.
     next: usize,
 }
 
 impl Table {
     /// The column of a path, new if it has not been met.
-    fn column(&mut self, path: &str) -> &mut Column {
-        let is_it = |column: &Column| column.path == path;
-        let at = match self.columns.get(self.next).filter(|column| is_it(column)) {
+    fn column<E: Error>(&mut self, path: &str) -> Result<&mut Column, E> {
+        let at = match self.columns.get(self.next).filter(|column| column.path == path) {
             Some(_) => self.next,
-            None => self.columns.iter().position(is_it).unwrap_or(self.columns.len()),
+            None => self.places.get(path).copied().unwrap_or(self.columns.len()),
         };
         if at == self.columns.len() {
+            if (at + 1) * self.runs > MOST_VALUES {
+                return Err(E::custom(format!("{} runs with more than {at} measures", self.runs)));
+            }
             let (numbers, is_known) = (vec![0.0; self.runs], vec![false; self.runs]);
+            self.places.insert(path.to_owned(), at);
             let path = path.to_owned();
             self.columns.push(Column { path, numbers, is_known, are_whole: true, lists: Vec::new() });
         }
         self.next = at + 1;
-        &mut self.columns[at]
+        Ok(&mut self.columns[at])
     }
 }
 
@@ -71,10 +80,11 @@ struct ValuePath<'a> {
 }
 
 impl ValuePath<'_> {
-    fn put(self, number: f64, is_whole: bool) {
-        let column = self.table.column(self.path);
+    fn put<E: Error>(self, number: f64, is_whole: bool) -> Result<(), E> {
+        let column = self.table.column(self.path)?;
         (column.numbers[self.run], column.is_known[self.run]) = (number, true);
         column.are_whole &= is_whole;
+        Ok(())
     }
 }
 
@@ -107,28 +117,24 @@ impl<'de> Visitor<'de> for ValuePath<'_> {
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        self.table.column(self.path).lists.push((self.run, list));
+        self.table.column::<A::Error>(self.path)?.lists.push((self.run, list));
         Ok(())
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
-        self.put(number, false);
-        Ok(())
+        self.put(number, false)
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
-        self.put(number as f64, true);
-        Ok(())
+        self.put(number as f64, true)
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
-        self.put(number as f64, true);
-        Ok(())
+        self.put(number as f64, true)
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
-        self.table.column(self.path);
-        Ok(())
+        self.table.column(self.path).map(drop)
     }
 
     fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
@@ -166,7 +172,7 @@ impl Visitor<'_> for ValueName<'_> {
 /// are left out.
 #[pyfunction]
 pub fn columns<'py>(py: Python<'py>, texts: Vec<Option<PyBackedStr>>) -> PyResult<Bound<'py, PyDict>> {
-    let mut table = Table { runs: texts.len(), columns: Vec::new(), next: 0 };
+    let mut table = Table { runs: texts.len(), columns: Vec::new(), places: HashMap::new(), next: 0 };
     for (run, text) in texts.iter().enumerate().filter_map(|(run, text)| Some((run, text.as_ref()?))) {
         table.next = 0;
         let mut json = serde_json::Deserializer::from_str(text);

@@ -170,3 +170,65 @@ pub fn target(text: &str, rate: Rate, buffer_packets: f64, basis: SizingBasis) -
         false => Err(format!("\"{}\" must be above 0 and not above the buffer ({buffer_packets} packets)", clip(text))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{SizingBases, SizingBasis};
+
+    /// Two groups cross the first link, one of them the second; ACKs alone cross the third, nothing the last. Headers have 40 B.
+    const TEXT: &str = r#"
+schema = 1
+duration = "1 s"
+[[links]]
+name = "a"
+rate = "1 Mbit/s"
+buffer = "9 packets"
+[[links]]
+name = "b"
+rate = "1 Mbit/s"
+buffer = "9 packets"
+[[links]]
+name = "back"
+rate = "1 Mbit/s"
+buffer = "9 packets"
+[[links]]
+name = "idle"
+rate = "1 Mbit/s"
+buffer = "9 packets"
+[[flows]]
+name = "f"
+count = 3
+path = ["a", "b"]
+ack_path = ["back"]
+rtt = "20 ms"
+packet = "1000 B"
+tcp = "ns2"
+[[flows]]
+name = "g"
+count = 1
+path = ["a"]
+rtt = "50 ms"
+packet = "500 B"
+tcp = "ns2"
+[[flows]]
+name = "none"
+count = 0
+path = ["a"]
+rtt = "90 ms"
+tcp = "ns2"
+"#;
+
+    #[test]
+    fn a_link_is_sized_by_what_crosses_it() {
+        let scenario = crate::parse(TEXT, "x", &[]).unwrap();
+        let bases = SizingBases::new(&scenario.flows);
+        // (3 * 1040 + 540) / 4 = 915 B on the first and, as nothing crosses it, the last; 1040 B on the second, ACKs on the third.
+        let expected = [(915.0, 1040.0, 0.05), (1040.0, 1040.0, 0.02), (40.0, 40.0, 0.02), (915.0, 1040.0, 0.05)];
+        for (link, expected) in expected.into_iter().enumerate() {
+            for SizingBasis { packet, largest, longest_rtt } in [bases.of(link), SizingBasis::of(link, &scenario.flows)]
+            {
+                assert_eq!((packet, largest, longest_rtt), (expected.0, expected.1, Some(expected.2)), "link {link}");
+            }
+        }
+    }
+}

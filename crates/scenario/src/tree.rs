@@ -9,6 +9,10 @@ use toml::{Table, Value};
 
 /// Most links of a tree.
 const MAX_LINKS: usize = 65_000;
+/// Most lists of sites, one below the other: each line has a path through all of them.
+const MAX_LEVELS: usize = 100;
+/// Most plans: each line is weighed against each plan.
+const MAX_PLANS: usize = 1000;
 /// Most regions below the root.
 const MAX_REGIONS: usize = 63;
 /// The directions, in the order of a place's links.
@@ -123,6 +127,12 @@ pub fn read_shape<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Tre
         top.miss("plans", "a list of tables, [[plans]]");
     }
     let before = top.found().len();
+    for (key, tables, most) in [("sites", &site_tables, MAX_LEVELS), ("plans", &plan_tables, MAX_PLANS)] {
+        if tables.len() > most {
+            top.refuse(key, format!("there are {}; at most {most}", tables.len()));
+            return None;
+        }
+    }
     let sites: Vec<Sites> = site_tables.into_iter().map(|table| read_sites(table, top.found())).collect();
     let plans: Vec<Plan> = plan_tables.into_iter().map(|table| read_plan(table, top.found())).collect();
     let table = top.section("lines", "a table, [lines] with a count")?;
@@ -630,6 +640,14 @@ rtt = "20 ms"
         }
         let alone = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n[[flows]]\nlines = true\nrtt = \"9 ms\"\n";
         assert!(read(alone).unwrap_err().contains("flows.flows.lines: there are none"));
+        let plan = "[[plans]]\nname = \"p\"\ndown = \"1 Mbit/s\"\nup = \"1 Mbit/s\"\n";
+        let site = "[[sites]]\nname = \"s\"\ndown = \"1 Mbit/s\"\n";
+        for (list, told) in [
+            (plan.repeat(999), "plans: there are 1001; at most 1000"),
+            (site.repeat(98), "sites: there are 101; at most 100"),
+        ] {
+            assert!(read(&format!("{TREE}{list}")).unwrap_err().contains(told), "{told}");
+        }
         let large = TREE.replace("count = 3", "count = 2000").replace("count = 6", "count = 32000");
         assert!(read(&large).unwrap_err().contains("lines: the tree has 66005 links; at most 65000"));
     }

@@ -73,6 +73,7 @@ def test_only_as_many_runs_as_fit_go_on_at_once(monkeypatch: pytest.MonkeyPatch)
     tasks = [Task(scenario(2000), None, seed) for seed in range(8)]
     need = memory.needed(tasks)
     assert 2000 * 1500 < need < 2000 * 2500
+    assert memory.slots(tasks[:1], 8) == 1
     for share, expected in ((8.5, 8), (3.5, 3), (1.1, 1)):
         monkeypatch.setattr(memory, "limit", lambda share=share: share * need)
         assert memory.slots(tasks, 8) == expected
@@ -82,9 +83,12 @@ def test_only_as_many_runs_as_fit_go_on_at_once(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_much_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "WARNING", 1e6)
+    monkeypatch.setattr(memory, "WARNING", 1e5)
+    tasks = [Task(scenario(300), None, seed) for seed in (1, 2)]
     with pytest.warns(memory.MemoryNotice, match=r"2 runs at once take about 0\.00"):
-        memory.slots([Task(scenario(300), None, 1)], 2)
+        memory.slots(tasks, 2)
+    with pytest.warns(memory.MemoryNotice, match=r"a run takes about 0\.00"):
+        memory.slots(tasks, 1)
 
 
 def test_lanes_know_what_they_hold() -> None:
@@ -96,6 +100,6 @@ def test_lanes_know_what_they_hold() -> None:
 
 def test_a_change_that_lanes_have_no_room_for_is_refused() -> None:
     lanes = Lanes(scenario(10), [None] * 8, 1, 0.01, [])
-    with pytest.raises(InputError, match=r"memory: about 16\.0 GB for the lanes and marks"):
+    with pytest.raises(InputError, match=r"memory: about 15\.2 GB for the lanes and marks"):
         lanes.set("flows.ftp.count", "1000000")
     assert lanes.lanes[0].simulation.count("ftp") == 10

@@ -447,6 +447,9 @@ class Group:
     def rate(self) -> float | None:
         """Rate of a source of datagrams while it sends, headers included, bit/s; None for TCP."""
     @property
+    def memory(self) -> float:
+        """Memory that each of its flows takes in a simulation, bytes, within a quarter."""
+    @property
     def header(self) -> int:
         """Headers of a packet, bytes."""
 

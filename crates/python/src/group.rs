@@ -39,6 +39,8 @@ pub struct Group {
     rate: Option<f64>,
     /// Headers of a packet, bytes.
     header: u32,
+    /// Memory that each of its flows takes in a simulation, bytes, within a quarter.
+    memory: f64,
 }
 
 impl From<&FlowSpec> for Group {
@@ -65,6 +67,7 @@ impl From<&FlowSpec> for Group {
             payload: spec.payload,
             rate: spec.traffic.rate().map(|rate| rate.0),
             header: spec.header,
+            memory: aqmlab_sim::footprint_of_flow(spec),
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn footprint(scenario: &Scenario, aqm: Option<&SchemeAssignment>, series: bo
     let columns =
         shown.iter().map(|(_, link)| COLUMNS + observables(scenario.scheme_of(&scenario.links[*link], aqm)).len());
     let links: f64 = scenario.links.iter().map(|link| of_link(scenario, link, aqm)).sum();
-    let flows: f64 = scenario.flows.iter().map(|flows| f64::from(flows.count()) * of_flow(flows)).sum();
+    let flows: f64 = scenario.flows.iter().map(|flows| f64::from(flows.count()) * footprint_of_flow(flows)).sum();
     BASE + links + flows + 8.0 * samples * columns.sum::<usize>() as f64
 }
 
@@ -42,7 +42,8 @@ fn of_link(scenario: &Scenario, link: &LinkSpec, aqm: Option<&SchemeAssignment>)
     LINK[usize::from(several)] + QUEUED * room + lengths
 }
 
-fn of_flow(flows: &FlowSpec) -> f64 {
+/// Bytes of one flow of a group, within a quarter.
+pub fn footprint_of_flow(flows: &FlowSpec) -> f64 {
     let own = match flows.traffic {
         Traffic::Ftp | Traffic::AppLimited(_) | Traffic::Quic(_) | Traffic::Foreign => 1_900.0,
         Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. } => 1_000.0,

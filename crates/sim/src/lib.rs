@@ -84,7 +84,7 @@ pub use engine::simulation::{
     SampleColumn, Simulation, run, run_divided,
 };
 pub use engine::watch::{MemoryBound, Watch};
-pub use footprint::footprint;
+pub use footprint::{footprint, footprint_of_flow};
 pub use measure::call::CallResult;
 pub use measure::declared::{Field, Measure, Preference, Unit};
 pub use measure::group::{FlowResult, jain};

@@ -58,7 +58,7 @@ def slots(tasks: Sequence[Task], jobs: int) -> int:
             f"a run would take about {need / 1e9:.2g} GB at its start, more than the {most / 1e9:.2g} GB that runs "
             "may take; make the scenario smaller, or give --memory",
         )
-    fitting = max(1, min(jobs, int(most / need))) if need else jobs
+    fitting = max(1, min(jobs, len(tasks), int(most / need))) if need else jobs
     if need * fitting > WARNING:
         runs = "a run takes" if fitting == 1 else f"{fitting} runs at once take"
         warnings.warn(f"{runs} about {need * fitting / 1e9:.2g} GB at the start", MemoryNotice, stacklevel=2)

@@ -60,7 +60,7 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
         with ThreadPoolExecutor(jobs := jobs or cpu_count() or 1) as pool:
             stop = partial(_stop, pool, running)
             yield Workers(
-                lambda batch, watch: pool.submit(running.do, batch, watch), jobs, stop, f"{jobs} threads", True
+                lambda batch, watch: pool.submit(running.do, batch, watch), jobs, stop, f"{jobs} threads", are_here=True
             )
     elif where.startswith("dask://"):
         with _dask(where, jobs) as found:

@@ -23,8 +23,6 @@ MOST = 8
 
 MOST_MEMORY = 2e9
 """Bytes that the lanes and marks of a session may take."""
-PER_FLOW = 2000
-"""Bytes that a flow takes, about."""
 
 POOL = ThreadPoolExecutor(cpu_count(), thread_name_prefix="lane")
 """Simulations of all sessions share the cores; the engine lets go of the interpreter."""
@@ -206,7 +204,8 @@ class Lanes:
         """Return about how many bytes a change adds to a lane."""
         match path.split("."):
             case ["flows", group, "count"] if group in self.scenario.flows and value.isdecimal():
-                return max(0.0, float(value) - lane.simulation.count(group)) * PER_FLOW
+                more = max(0.0, float(value) - lane.simulation.count(group))
+                return more * self.scenario.group(group).memory
         return 0.0
 
     def halve(self, groups: Sequence[str]) -> None:

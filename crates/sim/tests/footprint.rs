@@ -153,7 +153,8 @@ fn plans(n: u32) -> String {
 
 #[test]
 fn reading_twice_the_text_takes_twice_the_allocations() {
-    let shapes: [(&str, fn(u32) -> String); 5] =
+    type Shape = (&'static str, fn(u32) -> String);
+    let shapes: [Shape; 5] =
         [("groups", groups), ("links", links), ("changes", changes), ("classes", classes), ("plans", plans)];
     for (name, make) in shapes {
         let (few, many) = (reading(&make(400)), reading(&make(800)));

@@ -6,7 +6,7 @@ or in which words a scenario was refused.
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -164,10 +164,15 @@ def measured(rows: Sequence[Row], version: str, seeds: Sequence[int], names: Seq
         yield row.extended(version, played(row, LINUX, seeds[row.seeds :], names))
 
 
-def store(path: Path, rows: Sequence[Row], seeds: Sequence[int], names: Sequence[str]) -> list[Row]:
-    """Let Linux run the seeds that rows lack, refused scenarios included; each is stored as soon as it is measured."""
+def store(
+    path: Path, rows: Sequence[Row], seeds: Sequence[int], names: Sequence[str], wanted: Container[str] | None = None
+) -> list[Row]:
+    """Let Linux run the seeds that rows lack, of all or of those `wanted`; each row is stored once it is measured.
+
+    Refused scenarios are tried again.
+    """
     kept = list(rows)
-    waiting = [i for i, row in enumerate(kept) if row.seeds < len(seeds)]
+    waiting = [i for i, row in enumerate(kept) if (wanted is None or row.id in wanted) and row.seeds < len(seeds)]
     if not images():
         print(f"no kernel is built (aqmlab kernel build): {len(waiting)} scenarios are not measured")
         return kept

@@ -107,7 +107,7 @@ params! {
         /// The implementation whose details apply.
         flavour: DualPi2Flavour = "rfc", from "RFC 9332, A.2";
         /// Packet size of the flavour linux's exemption and credit.
-        mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "Linux (there 1514 B, with the header)";
+        mtu: Bytes = "1514 B" in "0 B" ..= "65535 B", from "Linux, psched_mtu (value: Ethernet)";
     }
 }
 
@@ -389,20 +389,23 @@ mod tests {
         dual.p_root = 0.1; // coupled 0.2, classic 0.01
         let mut rng = bench::stream();
         let told: Vec<bool> =
-            (0..100_000).map(|_| l4s_before(&mut dual, us(0), 3, &mut rng) != Verdict::Pass).collect();
+            (0..100_000).map(|_| l4s_before(&mut dual, us(0), 4, &mut rng) != Verdict::Pass).collect();
         // A sum of 0.2 would never mark two in a row; draws do so with 0.04. Within five standard deviations.
         let share = |pairs: &mut dyn Iterator<Item = bool>| pairs.filter(|hit| *hit).count() as f64 / 1e5;
         assert!((share(&mut told.iter().copied()) - 0.2).abs() < 0.0064);
         assert!((share(&mut told.windows(2).map(|pair| pair[0] && pair[1])) - 0.04).abs() < 0.004);
-        // 3000 B are two MTU of 1500 B: drawn. 2000 B are not.
+        // 4000 B are above two MTU of 1514 B: drawn. 3000 B are not, nor is a frame of 1514 B before a packet of 1500 B.
         let mut classic = |left, n| {
             let cx = &mut Ctx { now: Time::ZERO, rng: &mut rng };
             (0..n).filter(|_| dual.judge_classic(&bench::queue(left), cx) != Verdict::Pass).count()
         };
-        let drawn = classic(3, 100_000);
+        let drawn = classic(4, 100_000);
         assert!(drawn.abs_diff(1000) < 158, "{drawn}");
-        assert_eq!(classic(2, 100_000), 0);
-        assert!((0..1000).all(|_| l4s_before(&mut dual, us(0), 2, &mut rng) == Verdict::Pass));
+        assert_eq!(classic(3, 100_000), 0);
+        assert!((0..1000).all(|_| l4s_before(&mut dual, us(0), 3, &mut rng) == Verdict::Pass));
+        for (bytes, is_spared) in [(3014, true), (3027, true), (3028, false)] {
+            assert_eq!(dual.is_spared(&QueueView { bytes, ..bench::queue(2) }), is_spared, "{bytes} B");
+        }
     }
 
     #[test]

@@ -489,6 +489,9 @@ impl Sender {
     /// Tells a law other than Reno's of a segment sent.
     fn tell_sent(&mut self, seq: u32, is_first: bool, is_new: bool, now: Time) {
         let (in_flight, sent_before) = (self.in_network(), self.sent - u32::from(is_new));
+        if in_flight == 1 && !is_first {
+            self.cc.restart(now);
+        }
         if let Some(law) = self.cc.host() {
             if law.needs_order() && in_flight == 1 {
                 law.law.on_transmit_start(sent_before);

@@ -188,6 +188,12 @@ impl CongestionControl for Bbr {
         }
     }
 
+    fn on_restart(&mut self, window: &mut Window, is_app_limited: bool, now: Time) {
+        if is_app_limited || self.probe.slows(self.rounds.delivered) {
+            self.on_resume(window, now);
+        }
+    }
+
     fn phase(&self) -> Option<&'static str> {
         let [startup, drain, probe_bw, probe_rtt] = *Self::PHASES else { return None };
         Some(match self.state {

@@ -253,6 +253,12 @@ impl CongestionControl for Bbr3 {
         }
     }
 
+    fn on_restart(&mut self, window: &mut Window, is_app_limited: bool, now: Time) {
+        if is_app_limited || self.probe.slows(self.rounds.delivered) {
+            self.on_resume(window, now);
+        }
+    }
+
     fn phase(&self) -> Option<&'static str> {
         let [startup, drain, down, cruise, refill, up, probe_rtt] = *Self::PHASES else { return None };
         Some(match self.state {

@@ -110,6 +110,11 @@ impl CongestionControl for CheckedLaw {
         self.set(window, "on_resume", |law, window| law.on_resume(window, now));
     }
 
+    fn on_restart(&mut self, window: &mut Window, is_app_limited: bool, now: Time) {
+        self.now = now;
+        self.set(window, "on_restart", |law, window| law.on_restart(window, is_app_limited, now));
+    }
+
     fn pacing_rate(&self) -> Option<f64> {
         let rate = self.law.pacing_rate()?;
         if rate > 0.0 && rate.is_finite() {

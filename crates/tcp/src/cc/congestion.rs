@@ -198,6 +198,13 @@ impl Congestion {
             AnyLaw::Other(host) => host.law.on_resume(&mut self.window, now),
         }
     }
+
+    /// A segment is sent while others are outstanding, but none is in the network.
+    pub fn restart(&mut self, now: Time) {
+        if let AnyLaw::Other(host) = &mut self.law {
+            host.on_restart(&mut self.window, now);
+        }
+    }
 }
 
 #[cfg(test)]

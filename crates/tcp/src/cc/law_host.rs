@@ -209,6 +209,13 @@ impl LawHost {
         }
     }
 
+    /// A segment is sent while others are outstanding, but none is in the network.
+    pub fn on_restart(&mut self, window: &mut Window, now: Time) {
+        if let Some(sampler) = &self.sampler {
+            self.law.on_restart(window, sampler.is_app_limited(), now);
+        }
+    }
+
     /// True if the pace allows a segment now; if not, it is due when the pace allows it.
     pub fn may_send(&mut self, now: Time) -> bool {
         if !self.needs.pacing {

@@ -268,6 +268,10 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn on_undo(&mut self) {}
     /// A pause ends in which the application had nothing to send.
     fn on_resume(&mut self, window: &mut Window, now: Time) {}
+    /// A segment is sent while others are outstanding, but none is in the network, as after a timeout
+    /// (`CA_EVENT_TX_START` in Linux); samples of its rate may be the application's. Called only if
+    /// [`Needs::rate_samples`] asks for it.
+    fn on_restart(&mut self, window: &mut Window, is_app_limited: bool, now: Time) {}
     /// Segments per second at which to send, more than 0 (the sender panics at others), if the law has a rate yet; asked at
     /// each segment sent, and only if [`Needs::pacing`] says so.
     fn pacing_rate(&self) -> Option<f64> {

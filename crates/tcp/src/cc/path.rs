@@ -176,7 +176,12 @@ impl RttProbe {
 
     /// The rate is not the network's but the application's, or that of a probe.
     pub fn is_slow(&self, sample: &RateSample) -> bool {
-        sample.is_app_limited || (self.slow.0..self.slow.1).contains(&sample.prior_delivered)
+        sample.is_app_limited || self.slows(sample.prior_delivered)
+    }
+
+    /// Segments sent now, when so many are delivered, have a low rate because of it.
+    pub fn slows(&self, delivered: u64) -> bool {
+        (self.slow.0..self.slow.1).contains(&delivered)
     }
 }
 

@@ -116,6 +116,11 @@ impl RateSampler {
         self.app_limited = (self.delivered + u64::from(flight)).max(1);
     }
 
+    /// Samples of what is sent now may be the application's rate.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
     /// An ACK is the first to tell of a segment.
     #[inline]
     pub fn on_delivered(&mut self, seq: u32) {

@@ -173,6 +173,22 @@ fn a_pause_while_the_path_is_measured_gives_the_window_back() {
     assert!(!measures && window >= cwnd, "{window} < {cwnd}");
 }
 
+/// `CA_EVENT_TX_START`: Linux calls the application the limit as long as the path is measured.
+#[test]
+fn a_timeout_while_the_path_is_measured_gives_the_window_back() {
+    let mut bench = cruising();
+    let cwnd = bench.window.cwnd;
+    let window = bench.window;
+    bench.bbr.on_restart(&mut bench.window, false, at(bench.now));
+    assert!(bench.window == window && !bench.bbr.idle_restart, "nothing limits the rate");
+    bench.bbr.min_rtt.rtt = Span::from_millis(30);
+    bench.ack(10_041.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
+    bench.ack(40.0, 4, 100.0, Facts { flight: 8, ..Facts::default() });
+    bench.window.cwnd = 1.0; // the timeout's
+    bench.bbr.on_restart(&mut bench.window, false, at(bench.now + 201.0));
+    assert!(bench.bbr.state != State::ProbeRtt && bench.window.cwnd >= cwnd, "{} < {cwnd}", bench.window.cwnd);
+}
+
 #[test]
 fn a_round_trip_as_long_as_the_least_does_not_renew_it() {
     let mut bench = cruising();

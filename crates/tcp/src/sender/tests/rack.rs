@@ -348,6 +348,41 @@ fn the_header_of_an_ack_is_predicted_if_nothing_in_it_is_new_but_what_it_acknowl
     }
 }
 
+/// Counts the segments sent while none is in the network.
+#[derive(Clone, Debug)]
+struct Restarts(u32);
+
+impl CongestionControl for Restarts {
+    fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+    fn on_restart(&mut self, window: &mut Window, is_app_limited: bool, _: Time) {
+        assert!(!is_app_limited);
+        self.0 += 1;
+        window.cwnd = 20.0;
+    }
+    fn variables(&self) -> Vec<(&'static str, f64)> {
+        vec![("restarts", f64::from(self.0))]
+    }
+}
+
+#[test]
+fn a_law_is_told_of_a_segment_sent_after_a_timeout_while_none_is_in_the_network() {
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    let needs = Needs { rate_samples: true, owns_window: true, ..Needs::NONE };
+    bench.sender.cc.law = AnyLaw::Other(Box::new(LawHost::new(Box::new(Restarts(0)), needs)));
+    bench.open();
+    bench.now = ms(100);
+    bench.ack(0);
+    let restarts = |bench: &Bench| bench.sender.law_variables()[0].1;
+    for end in [3, 4, 5] {
+        bench.sack_at(200, 1, &[2..end]);
+    }
+    assert_eq!((bench.sender.retransmits(), restarts(&bench)), (1, 0.0), "others are in the network");
+    while bench.sender.timeouts() == 0 {
+        bench.timeout();
+    }
+    assert_eq!((restarts(&bench), bench.sender.cwnd()), (1.0, 20.0));
+}
+
 #[test]
 fn a_recovery_is_not_undone_if_what_was_sent_again_arrives() {
     let mut bench = reduced();

@@ -5,8 +5,8 @@
     python validation/random_scenarios.py --draw SEED N  # judge N fresh scenarios, and store nothing
 
 `kernel/random.jsonl` has the scenarios and what Linux measured in each under seeds 1 to 10, at least 1 to 5, and under
-seeds 1 to 40 where the means over fewer do not agree. `exceptions.toml` says which scenarios do not agree, and why. No scenario is left out once it is drawn. Linux is measured
-only if a kernel is built.
+seeds 1 to 40 where the means over fewer do not agree. `exceptions.toml` says which scenarios do not agree, and why. No
+scenario is left out once it is drawn. Linux is measured only if a kernel is built.
 """
 
 import argparse

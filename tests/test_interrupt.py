@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aqmlab.bundle import archive, build
 from conftest import COMMAND, SMALL, heed_interrupts
 
 
@@ -22,14 +23,35 @@ def wait_until_simulating(process: "subprocess.Popen[str]") -> None:
     pytest.fail("no simulation began within a minute")
 
 
-@pytest.mark.parametrize("command", ["run", "compare"])
+LONG = SMALL.read_text().replace('"2 s"', '"100000 s"').replace("schema = 1", 'schema = 1\nsample = "10 s"')
+COMMANDS = {
+    "run": ["run", "long.toml", "--out", "out"],
+    "compare": ["compare", "long.toml", "--out", "out"],
+    "sweep": ["sweep", "e.toml", "--out", "swept"],
+    "tune": ["tune", "red", "--scenario", "long.toml", "--objective", "min link.queue_mean"],
+    "verify": ["verify", "long.zip"],
+}
+
+
+def write_bundle(folder: Path) -> None:
+    """Write a bundle of a run that takes hours: that of a short one, with another duration."""
+    (folder / "small.toml").write_text(SMALL.read_text())
+    (folder / "short.toml").write_text('schema = 1\nscenarios = ["small.toml"]\naqms = ["red"]\n')
+    (folder / "long.zip").write_bytes(build.bundle(str(folder / "short.toml")).data)
+    files = archive.unpack(folder / "long.zip")
+    files["scenarios/small.toml"] = LONG.encode()
+    (folder / "long.zip").write_bytes(archive.pack(files))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_ctrl_c(command: str, tmp_path: Path) -> None:
-    file = tmp_path / "long.toml"
-    file.write_text(
-        SMALL.read_text().replace('"2 s"', '"100000 s"').replace("schema = 1", 'schema = 1\nsample = "10 s"')
-    )
+    (tmp_path / "long.toml").write_text(LONG)
+    (tmp_path / "e.toml").write_text('schema = 1\nscenarios = ["long.toml"]\naqms = ["red"]\n')
+    if command == "verify":
+        write_bundle(tmp_path)
     process = subprocess.Popen(
-        [str(COMMAND), command, str(file), "--out", str(tmp_path / "out")],
+        [str(COMMAND), *COMMANDS[command]],
+        cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -42,6 +64,7 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
     assert stdout == ""
     assert "Traceback" not in stderr
     assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.rglob("*.part"))
 
 
 ENDLESS = """

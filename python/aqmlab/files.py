@@ -11,29 +11,42 @@ from aqmlab.problems import InputError
 
 def check_folder(path: Path) -> None:
     """Raise InputError unless `path` is, or can become, a folder we may write to. Creates nothing."""
-    if path.exists() and not path.is_dir():
-        raise InputError("out", f"{path}: is a file; expected a folder, new or existing")
-    _check_writable("out", path, path)
+    if os.path.lexists(path) and not os.path.isdir(path):
+        found = "is a file" if os.path.exists(path) else "is a link to what is not there"
+        raise InputError("out", f"{path}: {found}; expected a folder, new or existing")
+    _check_writable("out", path, path, path)
 
 
 def check_file(option: str, path: Path) -> None:
     """Raise InputError, which names `option`, unless `path` is, or can become, a file we may write. Creates nothing."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InputError(option, f"{path}: is a directory; expected a file, new or existing")
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(option, f"{path}: not a regular file; expected a file, new or existing")
-    _check_writable(option, path, path.parent)
+    _check_writable(option, path, path.parent, _part(path))
 
 
 def is_within(folder: Path, path: Path) -> bool:
     """Say whether a path, links and dots followed, stays within a folder."""
-    return path.resolve().is_relative_to(folder.resolve())
+    return resolved(path).is_relative_to(resolved(folder))
 
 
-def _check_writable(option: str, path: Path, parent: Path) -> None:
-    while not parent.exists():
+def resolved(path: Path) -> Path:
+    """Return a path, links and dots followed as far as they lead; one that no file can have is returned as it is."""
+    return path if "\0" in str(path) else Path(os.path.realpath(path))
+
+
+def _check_writable(option: str, path: Path, parent: Path, written: Path) -> None:
+    """Raise InputError unless what is `written` can be made, its folders from `parent` on too."""
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.lstat(written)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(option, f"{path}: cannot be written ({why}); choose another name or folder") from error
+    while not os.path.lexists(parent):
         parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK) or not _takes_files(parent):
+    if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK) or not _takes_files(parent):
         raise InputError(option, f"{path}: {parent} cannot be written to; choose another folder")
 
 
@@ -70,10 +83,14 @@ def sync(folder: Path) -> None:
         os.close(handle)
 
 
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path` to write to, which becomes `path` at the end if nothing is raised."""
-    part = path.with_name(f".{path.name}.part")
+    part = _part(path)
     try:
         if os.path.lexists(part):  # in a folder from somebody else it may be a link to another file
             part.unlink()

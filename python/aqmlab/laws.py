@@ -2,11 +2,12 @@
 
 import inspect
 import os
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from aqmlab import _core, own
+from aqmlab import _core, own, untrusted
 from aqmlab._core import AckFacts, Parameters, Scenario, Window
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
@@ -17,6 +18,8 @@ Event = Literal["loss", "echo", "timeout"]
 
 HOOKS = ("on_ack", "kept", "on_congestion", "on_recovered", "on_timeout", "pacing_rate")
 LIBRARIES = (".so", ".dylib", ".dll")
+LARGEST_LIBRARY = 1024 * untrusted.MIB
+"""Bytes of a shared library."""
 
 ADAPTIVE = tuple(name for name in _core.media_laws() if name != "constant")
 """Laws of calls that adapt."""
@@ -83,6 +86,8 @@ def law_spec(law: Law) -> str:
     if file.endswith(LIBRARIES):
         if rest:
             raise InputError("law", f"{law}: a law of a shared library takes no parameters")
+        with suppress(FileNotFoundError), untrusted.opened(Path(file), LARGEST_LIBRARY, field="law"):
+            pass  # the system opens it, and would wait for a pipe
         return _core.load_law(file)
     return own.in_file("law", file, rest, CongestionControl, "law") if file.endswith(".py") else law
 
@@ -92,7 +97,7 @@ def defines(text: str) -> bool:
     file = _file(text)
     if file is None or file.endswith(LIBRARIES):
         return file is not None
-    if not Path(file).is_file():
+    if not os.path.isfile(file):
         return False
     return own.defines("law", file, CongestionControl) and not own.defines("law", file, own.Aqm)
 

@@ -9,6 +9,8 @@ from aqmlab.problems import InputError
 
 K = TypeVar("K")
 V = TypeVar("V")
+LONGEST = 200
+"""Characters of a name that is not known, as an error has it."""
 KEPT = "\n\t\N{NO-BREAK SPACE}"
 """What `plain` keeps, though it does not print."""
 
@@ -25,7 +27,17 @@ def suggestion(name: str, known: Iterable[str]) -> str | None:
 
 
 def _reason(what: str, name: str, known: Iterable[str]) -> str:
-    return f'{what} "{name}"; {_core.hint(name, sorted(set(known)))}'
+    shown = name if len(name) <= LONGEST else f"{name[:LONGEST]}..."
+    return f'{what} "{shown}"; {_core.hint(name, sorted(set(known)))}'
+
+
+def is_text(name: str) -> bool:
+    """Return whether a name of a file, or an argument, which may have any bytes, can be written as UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class UnknownNameError(InputError, KeyError):

@@ -1,6 +1,7 @@
 """A user's scheme: a class in Python that can be used wherever the name of a scheme can."""
 
 import inspect
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from traceback import extract_tb
 from types import CodeType
 from typing import Any, ClassVar
 
-from aqmlab import _core, catalogue
+from aqmlab import _core, catalogue, untrusted
 from aqmlab._core import Packet, Parameters, Queue, Verdict
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
@@ -31,6 +32,8 @@ Answer = Verdict | bool | None
 """What a hook may return: a verdict, True for SIGNAL, False or None for PASS."""
 
 HOOKS = ("on_enqueue", "on_dequeue", "on_tick", "on_empty", "on_overflow")
+LARGEST_CODE = 16 * untrusted.MIB
+"""Bytes of a Python file."""
 RESERVED = {"__init__", "now", "p", "random"}
 """What a class must not define."""
 TAKEN = {"reset", "name", "title", "tick", "observables", *HOOKS}
@@ -315,10 +318,13 @@ def defines(field: str, file: str, base: type[Declared]) -> bool:
 
 def _classes(field: str, file: str, base: type[Declared]) -> dict[str, type[Declared]]:
     """The classes of one kind that a file defines, by name."""
-    path = Path(file)
-    if not path.is_file():
-        raise InputError(field, f"{file}: no such file; expected a name (aqmlab list {LISTED[field]}) or a Python file")
-    defined = _defined((path.resolve(), path.stat().st_mtime_ns), field)
+    path, expected = Path(file), f"a name (aqmlab list {LISTED[field]}) or a Python file"
+    try:
+        with untrusted.opened(path, LARGEST_CODE, field=field, expected=expected) as opened:
+            time = os.fstat(opened.fileno()).st_mtime_ns
+    except FileNotFoundError:
+        raise InputError(field, f"{file}: no such file; expected {expected}") from None
+    defined = _defined((path.resolve(), time), field)
     return {name: item for name, item in defined.items() if issubclass(item, base)}
 
 
@@ -333,18 +339,20 @@ def _defined(file: tuple[Path, int], field: str) -> dict[str, type]:
     try:
         with redirect_stdout(sys.stderr):
             found.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(field, f"{path.name}: {_cause(error, path)}") from error
     return {
         name: item for name, item in vars(module).items() if isinstance(item, type) and item.__module__ == found.name
     }
 
 
-def _cause(error: Exception, path: Path) -> str:
+def _cause(error: BaseException, path: Path) -> str:
     """Return the fault in a user's file, in one line."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
-    lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
-    return f"{type(error).__name__}: {error} (line {lines[-1]})"
+        said, lines = error.msg, [error.lineno]
+    else:
+        said = str(error)
+        lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
+    return f"{type(error).__name__}: {said}" + (f" (line {lines[-1]})" if lines and lines[-1] else "")

@@ -71,6 +71,17 @@ def blamed_on(path: str) -> Iterator[None]:
 
 
 @contextmanager
+def of_file(file: str) -> Iterator[None]:
+    """Say of the problems raised here in which file they are, if they come from one."""
+    try:
+        yield
+    except InputError as error:
+        if not file:
+            raise
+        raise InputError(*(each._replace(path=f"{file}: {each.path}") for each in error.problems)) from None
+
+
+@contextmanager
 def located(before: str, text: str, file: str) -> Iterator[None]:
     """Say of the problems raised here where they are written in a text of TOML; its paths begin with `before`."""
     try:
@@ -83,6 +94,8 @@ def _at(problem: Problem, before: str, text: str, file: str) -> Problem:
     if problem.location or not problem.path.startswith(before):
         return problem
     found = _core.location(text, file, problem.path.removeprefix(before), problem.kind == "key")
+    if found is None and problem.kind == "missing":
+        found = (file, 1, 1, 1)
     return problem._replace(location=found and Location(*found))
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab import untrusted
 from aqmlab._core import Scenario, read_toml
 from aqmlab.files import is_within
-from aqmlab.names import suggestion, unknown
+from aqmlab.names import is_text, suggestion, unknown
 from aqmlab.problems import InputError
 from aqmlab.quantities import shown
 
@@ -64,8 +64,16 @@ def load(
     values = written(set or {})
     file = None if source in scenarios() else os.fspath(source)
     whole = with_traces(text, folder_of(source), values.values(), traces)
-    parsed = Scenario.parse(whole, name, list(values.items()), file)
-    return told(parsed)
+    return told(parse(whole, name, values.items(), file))
+
+
+def parse(text: str, name: str, values: Iterable[tuple[str, str]], file: str | None) -> Scenario:
+    """Return the scenario in a text of `with_traces`, with values set; mistakes of a trace are in no line of it."""
+    try:
+        return Scenario.parse(text, name, list(values), file)
+    except InputError as error:
+        problems = (p._replace(location=None) if p.path.startswith("traces.") else p for p in error.problems)
+        raise InputError(*problems) from None
 
 
 def told(scenario: Scenario) -> Scenario:
@@ -188,7 +196,7 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
     if not isinstance(source, str | os.PathLike):
         raise InputError("scenario", f"{source!r}: expected a built-in name, a path, or what aqmlab.load returned")
     path = Path(source)
-    if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
+    if isinstance(source, str) and path.suffix != ".toml" and not os.path.lexists(path):
         from aqmlab import presets  # not needed for help
 
         if links := presets.kind(source).links:
@@ -240,7 +248,9 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def _beside(path: Path, suffix: str) -> list[str]:
     """Return the files of this suffix in the folder of a path, for the one that was meant."""
-    return [str(each) for each in path.parent.glob(f"*{suffix}")]
+    with suppress(OSError, ValueError):  # there is no such folder, or there can be none
+        return [str(path.parent / name) for name in os.listdir(path.parent) if name.endswith(suffix) and is_text(name)]
+    return []
 
 
 def read_file(path: Path, kind: str = "scenario") -> str:
@@ -251,6 +261,8 @@ def read_file(path: Path, kind: str = "scenario") -> str:
         data = untrusted.read(path, LARGEST_FILE, field=kind, expected=expected)
         text = data.decode("utf-8-sig")  # a spreadsheet or an editor may begin with a byte-order mark
     except FileNotFoundError:
+        if os.path.islink(path):
+            raise InputError(kind, f"{path}: is a link to a file that is not there; expected {expected}") from None
         near = suggestion(str(path), _beside(path, path.suffix))
         raise InputError(kind, f"{path}: no such file; {near or f'expected {expected}'}") from None
     except UnicodeDecodeError as error:

@@ -48,7 +48,7 @@ class Files:
             if name is not None:
                 raise InputError("link", f"{name}: chooses the link of --pcap or --trace, and neither is given")
             return None
-        if self.pcap and self.trace and self.pcap.resolve() == self.trace.resolve():
+        if self.pcap and self.trace and files.resolved(self.pcap) == files.resolved(self.trace):
             raise InputError("trace", f"{self.trace}: is also the file of --pcap; choose another name")
         for option, path in (("pcap", self.pcap), ("trace", self.trace)):
             if path:

@@ -44,16 +44,17 @@ _SIZES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8, "BYTE_A
 
 @contextmanager
 def opened(
-    path: Path, most: int, *, within: Path | None = None, field: str = "file", expected: str = "a regular file"
+    path: Path, most: int, *, within: Path | None = None, field: str = "file", expected: str = ""
 ) -> Iterator[BinaryIO]:
     """Open a regular file of at most `most` bytes; never waits for a pipe or a device.
 
     A file found in somebody's folder must stay `within` it, links followed. Errors are about `field`, and say what was
-    `expected`. Raises InputError for any other file, and FileNotFoundError if there is none.
+    `expected`, if that is more than a regular file. Raises InputError for any other file, and FileNotFoundError if
+    there is none.
     """
 
     def refused(found: str) -> InputError:
-        return InputError(field, f"{path}: {found}; expected {expected}")
+        return InputError(field, f"{path}: {found}" + (f"; expected {expected}" if expected else ""))
 
     if "\0" in str(path):
         raise refused("is no name of a file")
@@ -76,9 +77,7 @@ def opened(
         yield file
 
 
-def read(
-    path: Path, most: int, *, within: Path | None = None, field: str = "file", expected: str = "a regular file"
-) -> bytes:
+def read(path: Path, most: int, *, within: Path | None = None, field: str = "file", expected: str = "") -> bytes:
     """Return the content of a file; arguments and errors as for `opened`."""
     with opened(path, most, within=within, field=field, expected=expected) as file:
         return read_stream(file, most, str(path), field)
@@ -87,9 +86,11 @@ def read(
 def read_stream(file: BinaryIO, most: int, name: str, field: str = "file") -> bytes:
     """Return all that an open file or pipe still holds; InputError about `name` for more than `most` bytes."""
     try:
-        data = file.read(most + 1)
+        data: bytes | None = file.read(most + 1)
     except OSError as error:
         raise InputError(field, f"{name}: cannot be read ({error.strerror})") from error
+    if data is None:
+        raise InputError(field, f"{name}: cannot be read (it has nothing yet)")
     if len(data) > most:
         raise InputError(field, f"{name}: more than {most:,} bytes")
     return data

@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from aqmlab import untrusted
 from aqmlab.names import plain
-from aqmlab.problems import InputError
+from aqmlab.problems import InputError, in_words
 
 MANIFEST = "SHA256SUMS"
 """The manifest, as `sha256sum --check` reads it."""
@@ -67,13 +67,7 @@ def unpack(path: Path) -> dict[str, bytes]:
     InputError names the first file that is changed, missing, too many, or not as a bundle may have it.
     """
     where = f"bundle: {plain(str(path))}"
-    if not path.exists():
-        raise InputError(where, "no such file; expected what aqmlab bundle left, or the folder it was unpacked to")
-    if path.is_dir():
-        found = _of_folder(path, where)
-    else:
-        with untrusted.opened(path, MOST_BYTES, field="bundle", expected="what aqmlab bundle left") as file:
-            found = _of_zip(file, os.fstat(file.fileno()).st_size, where)
+    found = _of_folder(path, where) if os.path.isdir(path) else _of_file(path, where)
     listed = found.pop(MANIFEST, None)
     if listed is None:
         raise InputError(where, f"has no {MANIFEST}; expected what aqmlab bundle left")
@@ -97,9 +91,18 @@ def _check_manifest(listed: bytes, found: Files, where: str) -> None:
             raise InputError(where, f"{name}: was changed; its SHA-256 is not that of {MANIFEST}")
 
 
-def _of_zip(packed: BinaryIO, size: int, where: str) -> dict[str, bytes]:
-    untrusted.check_zip(packed, "the bundle", where)
+def _of_file(path: Path, where: str) -> dict[str, bytes]:
     try:
+        with untrusted.opened(path, MOST_BYTES, field="bundle", expected="what aqmlab bundle left") as file:
+            return _of_zip(file, os.fstat(file.fileno()).st_size, where)
+    except FileNotFoundError:
+        expected = "what aqmlab bundle left, or the folder it was unpacked to"
+        raise InputError(where, f"no such file; expected {expected}") from None
+
+
+def _of_zip(packed: BinaryIO, size: int, where: str) -> dict[str, bytes]:
+    try:
+        untrusted.check_zip(packed, "the bundle", where)
         with ZipFile(packed) as file:
             entries = file.infolist()
             _check_entries(entries, where, size)
@@ -109,7 +112,7 @@ def _of_zip(packed: BinaryIO, size: int, where: str) -> dict[str, bytes]:
     except (BadZipFile, zlib.error, EOFError) as error:
         raise InputError(where, f"is damaged, or not a zip file ({plain(str(error))})") from error
     except (OSError, ValueError, RuntimeError, ArithmeticError, LookupError) as error:  # zipfile on made-up headers
-        raise InputError(where, f"cannot be read ({plain(str(error) or type(error).__name__)})") from error
+        raise InputError(where, f"cannot be read ({plain(in_words(error) or type(error).__name__)})") from error
 
 
 def _check_entries(entries: list[ZipInfo], where: str, packed: int) -> None:
@@ -138,13 +141,16 @@ def _check_entries(entries: list[ZipInfo], where: str, packed: int) -> None:
 
 def _of_folder(folder: Path, where: str) -> dict[str, bytes]:
     paths: dict[str, Path] = {}
-    for name, path in _walk(folder, "", where):
-        _check_name(name, where)
-        paths[name] = path
-        if len(paths) > MOST_FILES:
-            raise InputError(where, f"more than {MOST_FILES:,} files")
-    _check_sizes(where, {name: path.stat().st_size for name, path in paths.items()})
-    return {name: untrusted.read(path, LARGEST_FILE, within=folder, field="bundle") for name, path in paths.items()}
+    try:
+        for name, path in _walk(folder, "", where):
+            _check_name(name, where)
+            paths[name] = path
+            if len(paths) > MOST_FILES:
+                raise InputError(where, f"more than {MOST_FILES:,} files")
+        _check_sizes(where, {name: path.stat().st_size for name, path in paths.items()})
+        return {name: untrusted.read(path, LARGEST_FILE, within=folder, field="bundle") for name, path in paths.items()}
+    except OSError as error:  # a folder that is closed to us, or a file that is gone meanwhile
+        raise InputError(where, f"cannot be read ({in_words(error)})") from error
 
 
 def _walk(folder: Path, before: str, where: str) -> Iterator[tuple[str, Path]]:

@@ -180,8 +180,9 @@ def _refuse(constant: str) -> None:
 
 
 def _json(files: Files, name: str) -> Any:
+    text = _text(files, name)
     try:
-        return untrusted.parse_json(_text(files, name))
+        return untrusted.parse_json(text)
     except ValueError as error:
         raise InputError("bundle", f"{name}: is not JSON ({error})") from error
 

@@ -72,7 +72,7 @@ def bundle(
 
 
 def _of_folder(folder: Path, jobs: int | None, progress: Progress | None) -> Bundle:
-    if (folder / "plan.parquet").exists():
+    if os.path.exists(folder / "plan.parquet"):
         return _of_sweep(folder)
     name = folder / "results.json"
     document = untrusted.read_json(name, within=folder, field="bundle") if name.exists() else {}

@@ -1,5 +1,7 @@
 """The command line: each command is a function of the package, with files and texts around it."""
 
+import os
+import re
 import sys
 import warnings
 from importlib import import_module
@@ -13,7 +15,7 @@ import aqmlab
 from aqmlab import _core
 from aqmlab._core import SchemeError
 from aqmlab.extras import MissingExtraError, required
-from aqmlab.names import plain
+from aqmlab.names import is_text, plain
 from aqmlab.problems import InputError, in_words
 from aqmlab.scenario import OldFileNotice
 
@@ -48,6 +50,11 @@ COMMANDS = (
 """The modules of the commands, in the order of `aqmlab --help`. Each has a function or `Typer` of
 its name, and an example, `EPILOG`."""
 
+LONGEST = 2000
+"""Characters of a line of a message."""
+MOST = 100
+"""Lines of a message."""
+
 
 def _home() -> list[str]:
     return [f"Home: {home}"] if (home := _core.home()) else []
@@ -66,6 +73,9 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line: exit 0 when done, 1 if a run failed, 2 on bad input, 130 when interrupted."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the end
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:  # no test has put its own there
         sys.stdout = _patient(sys.stdout.fileno(), sys.stdout.encoding)
     for stream in (sys.stdout, sys.stderr):
@@ -74,18 +84,38 @@ def main() -> None:
     warnings.showwarning = _Notes()
     try:
         try:
+            _check_surroundings()
             with required():
                 app()
         finally:
             sys.stdout.flush()  # a disk may be full
     except InputError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"Error: {_shortened(str(error))}", file=sys.stderr)
         sys.exit(2)
     except (OSError, aqmlab.RunError, SchemeError, MissingExtraError) as error:
         print(f"Error: {in_words(error)}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _check_surroundings() -> None:
+    """Forget sizes of a terminal that none has; InputError for an argument that is no text, as a file's name may be."""
+    for name in ("COLUMNS", "LINES"):
+        if not re.fullmatch("[1-9][0-9]{0,3}", os.environ.get(name, "80")):
+            del os.environ[name]
+    for argument in sys.argv[1:]:
+        if not is_text(argument):
+            raise InputError("argument", f"{argument}: is not UTF-8 text; rename the file that is called so")
+
+
+def _shortened(message: str) -> str:
+    """Return a message as people still read it; a stranger's file may have endless names, and as many mistakes."""
+    lines = message.split("\n")
+    shown = [
+        each if len(each) <= LONGEST else f"{each[: LONGEST // 2]} ... {each[-LONGEST // 4 :]}" for each in lines[:MOST]
+    ]
+    return "\n".join([*shown, *([f"... and {len(lines) - MOST:,} more"] if len(lines) > MOST else [])])
 
 
 class _Notes:

@@ -1,7 +1,7 @@
 """The command `advise`."""
 
+import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -183,7 +183,7 @@ def _try(found: "Advice", lines: "Mapping[str, Typed]", dev: str) -> "Check":
 
 def _rate(option: str, text: str | None) -> float | None:
     """Return a rate in bit/s; of a file, which only a scenario takes, the error says how."""
-    if text and Path(text).is_file():
+    if text and os.path.isfile(text):
         link = "link" if option == "rate" else option
         trace = f"--set 'links.{link}.rate={{ trace = \"{text}\" }}'"
         raise InputError(option, f"{text}: is a file; give the mean rate here, and the trace by {trace}")

@@ -1,5 +1,6 @@
 """The command `bundle`."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -32,9 +33,9 @@ def bundle(
     from aqmlab.bundle import build
     from aqmlab.bundle.verify import read
 
-    path = out or Path(f"{Path(source).resolve().stem or 'bundle'}.zip")
+    path = out or Path(f"{files.resolved(Path(source)).stem or 'bundle'}.zip")
     files.check_file("out", path)
-    if path.exists():
+    if os.path.exists(path):
         try:
             read(path)
         except InputError:

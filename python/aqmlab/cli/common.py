@@ -148,8 +148,9 @@ def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
     """Write files into a folder, and say so; earlier ones of the same names are replaced.
 
     A command does so before it prints, because whoever reads may leave: `aqmlab compare ... --out DIR | head -1`. It
-    leaves results before it draws, so that a picture that fails loses none.
+    leaves results before it draws, so that a picture that fails loses none. InputError for what can be no folder.
     """
+    files.check_folder(folder)
     files.write_all(folder, contents)
     print(f"Left in {folder}: {', '.join(sorted(contents))}", file=sys.stderr)
 
@@ -179,7 +180,8 @@ def exit_if_failed(failures: "Sequence[Failure | str]") -> None:
 
 
 def leave_file(path: Path, data: bytes) -> None:
-    """Write one file, and say so."""
+    """Write one file, and say so. InputError for what can be no file."""
+    files.check_file("out", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write(path, data)
     print(f"Left: {path}", file=sys.stderr)

@@ -1,11 +1,13 @@
 """The command `exercise`, with those below it: list, show, check, mark and solution."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from aqmlab import files
 from aqmlab.cli.common import leave, leave_file
 from aqmlab.problems import InputError
 
@@ -49,7 +51,8 @@ def show(
     sheet = exercise.sheet(name)
     words = text(sheet, student, minutes)
     if out is not None:
-        if (out / "answers.toml").exists():
+        files.check_folder(out)
+        if os.path.lexists(out / "answers.toml"):
             raise InputError("out", f"{out}: answers.toml is there already and may be filled in; choose another folder")
         scenario, answers = (
             sheet.ask("show", student, minutes)["scenario"],
@@ -87,6 +90,8 @@ def mark(
     """Print the marking table as CSV: a row a student, with those whose measurements are the same."""
     from aqmlab import exercise
 
+    if out is not None:
+        files.check_file("out", out)
     found = exercise.table(exercise.sheet(name), [exercise.Answers.read(path) for path in answers])
     if out is None:
         sys.stdout.write(found)

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from aqmlab import files
+from aqmlab.cli.common import leave_file
+
 EPILOG = "Example: aqmlab export-policy model.zip --out my_aqm.py"
 
 
@@ -18,6 +21,7 @@ def export_policy(
     """Make a scheme in plain NumPy of a trained policy; it runs wherever a scheme's name goes."""
     from aqmlab.gym.policy import export
 
+    files.check_file("out", out)
     text = export(model, name or "".join(part.capitalize() for part in out.stem.split("_")))
-    out.write_text(text, encoding="utf-8")
+    leave_file(out, text.encode())
     print(f"{out}: try aqmlab compare li2014/table-1 --aqms pi,{out}")

@@ -39,5 +39,6 @@ def merge(
             }
         )
     else:
-        print(f"{found.title}: {len(found.rows):,} runs of {len(folders)} folders; {len(found.failures):,} failed")
+        noun = "folder" if len(folders) == 1 else "folders"
+        print(f"{found.title}: {len(found.rows):,} runs of {len(folders)} {noun}; {len(found.failures):,} failed")
     exit_if_failed(found.failures)

@@ -1,7 +1,7 @@
 """The command `show`."""
 
+import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +44,7 @@ def show(
         _study_page(name)
     elif found := presets.kind(name).links:
         pages.presets_page(found.values())
-    elif name in scenarios.scenarios() or name.endswith(".toml") or Path(name).exists():
+    elif name in scenarios.scenarios() or name.endswith(".toml") or os.path.lexists(name):
         pages.scenario_page(scenarios.load(name), scenarios.read(name)[1])
     else:
         schemes = [scheme.name for scheme in catalogue.schemes()]

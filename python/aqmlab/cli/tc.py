@@ -100,6 +100,8 @@ def _print(found: "Lines", as_json: bool) -> None:
 
 def _text(lines: str) -> str:
     if lines == "-":
+        if sys.stdin is None:
+            raise InputError("from", "standard input: is closed; expected lines of tc")
         data = untrusted.read_stream(sys.stdin.buffer, LARGEST, "standard input", "from")
         try:
             return data.decode("utf-8-sig")

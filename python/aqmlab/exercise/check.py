@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aqmlab.exercise.answers import Answers
 from aqmlab.exercise.sheet import ExerciseSheet
-from aqmlab.problems import InputError
+from aqmlab.problems import InputError, of_file
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class AnswerVerdict:
 
 def check(sheet: ExerciseSheet, answers: Answers) -> list[AnswerVerdict]:
     """Return a verdict for each task of the sheet; InputError for answers to another sheet, or to tasks it has not."""
-    if answers.sheet != sheet.id:
-        raise InputError("sheet", f"{answers.sheet}: these answers are for another sheet than {sheet.id}")
-    found = sheet.ask("check", answers.student, answers.minutes, answers.given)
+    with of_file(answers.file):
+        if answers.sheet != sheet.id:
+            raise InputError("sheet", f"{answers.sheet[:60]}: these answers are for another sheet than {sheet.id}")
+        found = sheet.ask("check", answers.student, answers.minutes, answers.given)
     return [AnswerVerdict(**verdict) for verdict in found["verdicts"]]

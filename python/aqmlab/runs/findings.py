@@ -44,6 +44,9 @@ DETAILS = (
 )
 """The usual measures that reports show, and summaries do not."""
 
+UNTOLD = "no reason is stored"
+"""Why a run has failed, where its row does not say."""
+
 LONGEST_TITLE = 80
 """Characters of the title of a user's scheme."""
 
@@ -113,7 +116,7 @@ class Findings:
     def _failures(self, lost: Mapping[str, str]) -> list[str]:
         """Return the runs that failed, and why; by key, `lost` names others."""
         return [
-            f"{case.name}, {row['aqm']}, seed {row['seed']}: {row['error'] or lost[row['key']]}"
+            f"{case.name}, {row['aqm']}, seed {row['seed']}: {row['error'] or lost.get(row['key'], UNTOLD)}"
             for case, row in zip(self._cases, self.rows, strict=True)
             if row["state"] == "failed" or row["key"] in lost
         ]
@@ -207,7 +210,7 @@ class Findings:
 def findings(folder: str | os.PathLike[str]) -> Findings:
     """Return what a sweep has found so far. InputError for a folder without one, StoreError for a damaged file."""
     store = Store(folder)
-    if not (store.folder / PLAN).exists():
+    if not os.path.exists(store.folder / PLAN):
         raise InputError("sweep", f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
     store.check()
     rows = store.rows(store.results())

@@ -11,7 +11,7 @@ from aqmlab.problems import InputError
 RANGE = ("from", "to", "steps", "scale")
 SCALES = ("linear", "log")
 MOST_STEPS = 1_000
-QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
+QUANTITY = re.compile(r"([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)(.*)", re.DOTALL)
 
 
 def flat(entry: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -56,9 +56,9 @@ def _range(path: str, entry: Mapping[str, Any]) -> list[str]:
 
 def number(value: Any) -> tuple[float, str] | None:
     """Return the number and the unit, as written, of a quantity such as "85 Hz"; None for any other text."""
-    match = None if isinstance(value, bool) else QUANTITY.fullmatch(str(value))
+    match = None if isinstance(value, bool) else QUANTITY.fullmatch(str(value).strip())
     with suppress(ValueError):
-        return (float(match[1]), match[2]) if match else None
+        return (float(match[1]), match[2].strip()) if match else None
     return None
 
 

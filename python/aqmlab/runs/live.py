@@ -111,7 +111,7 @@ class EmulatedLine:
 
 def _rate(option: str, text: str, buffer: str) -> str | dict[str, str]:
     """A rate as a scenario has it: a quantity at which the buffer holds a packet, or the trace in a file."""
-    if Path(text).is_file():
+    if os.path.isfile(text) or (_core.quantity(text) is None and os.path.lexists(text)):
         return {"trace": text}
     if text[:1] in "/.~" or (_core.quantity(text) is None and Path(text).suffix[1:2].isalpha()):
         raise InputError(option, f"{text}: no such file; expected a rate such as 50Mbit/s, or a file with a trace")
@@ -215,13 +215,30 @@ def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
             with untrusted.opened(log, LARGEST_LOG, within=folder, field="replay"):
                 pass  # the engine opens it
     except (OSError, ValueError, KeyError, TypeError) as error:
-        why = f"{error.filename}: no such file" if isinstance(error, FileNotFoundError) else in_words(error)
-        raise InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {why}") from None
+        raise InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {_why(error, folder)}") from None
     given = aqm if aqm is None or isinstance(aqm, str) else own.spec(aqm)
     if (given is not None and given != stored) or (given is None and ".py" in str(stored)):
         raise InputError("aqm", f"the live run had {stored}; to run it on this machine say --aqm {stored}")
     scheme = None if stored is None else own.spec(str(stored))
-    return {name: Replay(*_core.replay(scenario, scheme, seed, name, str(log))) for name, log in logs.items()}
+    return {name: _replayed(scenario, scheme, seed, name, log) for name, log in logs.items()}
+
+
+def _replayed(scenario: Scenario, scheme: str | None, seed: int, direction: str, log: Path) -> Replay:
+    try:
+        return Replay(*_core.replay(scenario, scheme, seed, direction, str(log)))
+    except InputError as error:
+        if error.problems[0].path != "log":
+            raise
+        raise InputError(f"replay: {log}", error.problems[0].reason) from None
+
+
+def _why(error: Exception, folder: Path) -> str:
+    """Return what is wrong with the folder of a live run."""
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename}: no such file"
+    if isinstance(error, InputError | OSError):
+        return in_words(error).removeprefix("replay: ")
+    return f"{folder / SETUP}: has no such name, text, overrides, aqm and seed"
 
 
 def beside(run: LiveRun, of: EmulatedLine | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:

@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, catalogue, laws, own, scenario
+from aqmlab import _core, catalogue, files, laws, own, scenario
 from aqmlab.kernel import images
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem, located
@@ -45,7 +45,7 @@ class ScenarioFile:
 
     def parsed(self, overrides: Pairs) -> _core.Scenario:
         """The scenario with values set."""
-        return _core.Scenario.parse(self.text, self.name, list(overrides), self.path)
+        return scenario.parse(self.text, self.name, overrides, self.path)
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,9 @@ def _check(data: Mapping[str, Any], path: Path) -> None:
             raise InputError(Problem(f"experiment.{key}", reason, "key"))
     for key in ("schema", "scenarios", "aqms"):
         if key not in data:
-            raise InputError(f"experiment.{key}", "missing; an experiment has schema = 1, scenarios and aqms")
+            raise InputError(
+                f"experiment.{key}", "missing; an experiment has schema = 1, scenarios and aqms", "missing"
+            )
     if type(data["schema"]) is not int or data["schema"] != 1:
         raise InputError("experiment.schema", f"{data['schema']!r}: this version reads schema 1")
     if not isinstance(data.get("title", ""), str):
@@ -425,7 +427,7 @@ def _arm(name: str, parameters: Pairs, folder: Path) -> Arm:
             "experiment.aqms", f"{name}: a file is no scheme of a single link here; aqmlab compare takes it"
         )
     file = _file(name)
-    path = (folder / file).resolve() if file.endswith(".py") else None
+    path = files.resolved(folder / file) if file.endswith(".py") else None
     given = name if path is None else name.replace(file, str(path), 1)
     if parameters:
         joint = "," if "=" in name else ":"

@@ -1,6 +1,7 @@
 """Parts of a sweep that are done apart, as by the tasks of a job array: the runs of each, and how they are merged."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from aqmlab.runs.findings import Findings, findings
 from aqmlab.runs.store import Store, StoredRun, existing
 
 T = TypeVar("T")
+SHARD = re.compile(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*")
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,10 @@ class Shard:
 
 def shard(text: str, runs: int) -> Shard:
     """Read "2/7", a part of a plan of so many runs. InputError for anything else."""
-    number, _, of = text.partition("/")
-    if not (number.strip().isdecimal() and of.strip().isdecimal()):
-        raise InputError("shard", f'"{text}": expected which part of how many, such as 2/7')
-    found = Shard(int(number), int(of))
+    parts = SHARD.fullmatch(text)
+    if parts is None:
+        raise InputError("shard", f'"{text[:60]}": expected which part of how many, such as 2/7')
+    found = Shard(int(parts[1]), int(parts[2]))
     if not 1 <= found.number <= found.of:
         raise InputError("shard", f'"{text}": the parts are 1/{found.of} to {found.of}/{found.of}')
     if found.of > runs:
@@ -102,8 +104,9 @@ def _made_by(store: Store) -> str:
 def _told_missing(stores: Sequence[Store], missing: Sequence[int], planned: int) -> str:
     """Say which runs of a plan are in no folder: by shard, if all of them are shards of as many."""
     begun = {str(each["shard"]): store.folder for store in stores for each in store.sessions() if "shard" in each}
-    numbers = {text.partition("/")[2] for text in begun}
-    if len(numbers) != 1 or not (of := numbers.pop()).isdecimal() or not 1 <= int(of) <= planned:
+    shards = [SHARD.fullmatch(text) for text in begun]
+    numbers = {part and part[2] for part in shards}
+    if len(numbers) != 1 or (of := numbers.pop()) is None or not 1 <= int(of) <= planned:
         return f"{_runs(len(missing))} of {planned:,} are in none of them; give the folders of all shards"
     lacking: dict[str, int] = {}
     for i in missing:

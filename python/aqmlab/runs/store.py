@@ -418,7 +418,7 @@ def _load(folder: str | os.PathLike[str], kind: str, link: str | None) -> "pd.Da
 
 def other(folder: Path) -> str | None:
     """Return what a folder holds that is no sweep; None if nothing is known."""
-    return next((what for name, what in OTHERS.items() if (folder / name).exists()), None)
+    return next((what for name, what in OTHERS.items() if os.path.exists(folder / name)), None)
 
 
 def held(folder: Path) -> str:
@@ -430,7 +430,7 @@ def held(folder: Path) -> str:
 def existing(folder: str | os.PathLike[str], field: str = "experiment") -> Store:
     """Return the store of a sweep. InputError about `field` for a folder without one, StoreError for a damaged file."""
     store = Store(folder)
-    if not (store.folder / PLAN).exists():
+    if not os.path.exists(store.folder / PLAN):
         raise InputError(field, f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
     store.check()
     return store

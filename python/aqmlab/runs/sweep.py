@@ -41,7 +41,7 @@ class Precision:
 def precision(text: str, most: int = 100) -> Precision:
     """Read "2%" (of the mean queue) or "total.goodput=2%"."""
     name, _, share = text.rpartition("=")
-    number = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*%\s*", share)
+    number = re.fullmatch(r"\s*((?:[0-9]*\.)?[0-9]+)\s*%\s*", share)
     if not number or not 0 < float(number[1]) < 100:
         raise InputError("precision", f'{text}: expected a share of the mean, such as "2%" or "total.goodput=2%"')
     if name:

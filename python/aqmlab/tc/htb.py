@@ -169,6 +169,8 @@ def _class(command: Command, found: Hierarchy, quantum_of: int) -> Class:
         raise InputError("rate", f"{name}: a class needs its rate")
     values = {word: _number(text, word, command.is_shown) for word, text in said.items() if OF_CLASS[word]}
     rate = values["rate"]
+    if not rate:
+        raise InputError("rate", f"{name}: {said['rate']}: tc takes no class without a rate")
     layer = Layer(int(values.get("overhead", 0)), int(values.get("mpu", 0)), framing(said.get("linklayer", "ethernet")))
     quantum = int(values.get("quantum", 0)) or (None if quantum_of == R2Q else _quantum(rate, quantum_of))
     parent = found.full(command.place.get("parent", ROOT))

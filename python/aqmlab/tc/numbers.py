@@ -47,7 +47,7 @@ RANGES = {"overhead": (-64, 256), "mpu": (0, 256)}
 def read(text: str, kind: str, word: str, *, shown: bool = False) -> float:
     """Return what tc understands by `text` behind `word`, or means by it where it has `shown` it, in our base unit."""
     suffixes = SUFFIXES[kind] | (SHOWN.get(kind, {}) if shown else {})
-    digits = "[0-9]+" if kind in WHOLE and not shown else r"[0-9]*\.?[0-9]+(?:e-?[0-9]{1,2})?"
+    digits = "[0-9]+" if kind in WHOLE and not shown else r"(?:[0-9]*\.)?[0-9]+(?:e-?[0-9]{1,2})?"
     number = re.fullmatch(rf"(-?{digits})([a-z%]*)", text.lower())
     if kind in WHOLE and (whole := re.fullmatch("0x([0-9a-f]{1,16})", text.lower())):
         number = re.fullmatch("([0-9]+)()", str(int(whole[1], 16)))

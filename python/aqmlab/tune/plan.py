@@ -38,11 +38,13 @@ class Budget:
     @classmethod
     def read(cls, text: str) -> "Budget":
         """Read "200 runs" or "120 s"."""
-        if found := re.fullmatch(r"\s*(\d+)\s*runs?\s*", text):
+        if found := re.fullmatch(r"\s*([0-9]{1,9})\s*runs?\s*", text):
             return cls(runs=int(found[1]))
         value = _core.quantity(text)
         if value is None or value[1] != "s" or value[0] <= 0:
-            raise InputError("budget", f'"{text}": write a number of runs or a time, such as "200 runs" or "120 s"')
+            raise InputError(
+                "budget", f'"{text[:60]}": write a number of runs or a time, such as "200 runs" or "120 s"'
+            )
         return cls(seconds=value[0])
 
 

@@ -71,7 +71,7 @@ class Plain(Console):
 def console() -> Plain:
     """Return the console on stdout; brackets in texts are printed, not taken as markup."""
     asked = os.environ.get("COLUMNS", "")
-    width = int(asked) if asked.isdecimal() and int(asked) else None if sys.stdout.isatty() else PIPE_WIDTH
+    width = int(asked) if asked else None if sys.stdout.isatty() else PIPE_WIDTH
     return Plain(width=width, highlight=False, markup=False)
 
 

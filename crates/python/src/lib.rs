@@ -198,9 +198,7 @@ fn run(
 ) -> PyResult<Run> {
     let aqm = parse_choice(aqm)?;
     let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
-    let is_own = is_own(
-        scenario.0.places().into_iter().map(|(_, link)| scenario.0.scheme_of(&scenario.0.links[link], aqm.as_ref())),
-    );
+    let is_own = runs_own(scenario, aqm.as_ref());
     let watch = watch.map(|watch| watch.0.clone());
     let options = Options { aqm, seed, series, trace, watch, threads, most_events, is_controlled: false };
     let simulate = || {
@@ -209,6 +207,12 @@ fn run(
     };
     let done = if is_own { simulate() } else { py.detach(simulate) };
     done.map(Run::of).map_err(failed)
+}
+
+/// Some link of a scenario has a scheme that is written in Python.
+fn runs_own(scenario: &Scenario, aqm: Option<&SchemeAssignment>) -> bool {
+    let links = scenario.0.places().into_iter().map(|(_, link)| &scenario.0.links[link]);
+    is_own(links.map(|link| scenario.0.scheme_of(link, aqm)))
 }
 
 /// The error that Python raises for a simulation without a result.

@@ -33,6 +33,15 @@ pub fn counted<T>(work: impl FnOnce() -> T) -> (T, i64) {
     (found, OWN.get() - before)
 }
 
+/// The outcome of some work of a run that held so many bytes before, and those that it holds then; [`own`] are its bytes meanwhile.
+pub fn going_on<T>(held: i64, work: impl FnOnce() -> T) -> (T, i64) {
+    let before = OWN.replace(held);
+    let found = work();
+    let now = OWN.get();
+    OWN.set(before + now - held);
+    (found, now)
+}
+
 /// A run begins in this thread.
 pub fn begin() {
     OWN.set(0);

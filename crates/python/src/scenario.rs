@@ -162,13 +162,14 @@ impl Scenario {
     }
 
     /// Every parameter of a scheme as it will run here, as text with its unit; "up.target" of a scheme for one link.
-    fn parameters(&self, aqm: &str) -> PyResult<BTreeMap<String, String>> {
-        Ok(self.0.scheme_values(aqm).map_err(refused)?.into_iter().collect())
+    fn parameters(&self, py: Python<'_>, aqm: &str) -> PyResult<BTreeMap<String, String>> {
+        Ok(py.detach(|| self.0.scheme_values(aqm)).map_err(refused)?.into_iter().collect())
     }
 
     /// Refuses a scheme that no link takes, and one that some link cannot be built with.
-    fn check_scheme(&self, aqm: &str) -> PyResult<()> {
-        self.0.check_schemes(crate::parse_choice(Some(aqm))?.as_ref()).map_err(refused)
+    fn check_scheme(&self, py: Python<'_>, aqm: &str) -> PyResult<()> {
+        let choice = crate::parse_choice(Some(aqm))?;
+        py.detach(|| self.0.check_schemes(choice.as_ref())).map_err(refused)
     }
 
     /// The scenario with every default filled in: quantities are texts with their units.

@@ -25,13 +25,17 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Lets the simulation act; other threads of the interpreter go on meanwhile, unless a scheme is written in Python.
+    /// Lets the simulation act, and counts what it holds then; the watch of the simulation sees that too.
     fn with<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Option<aqmlab_sim::Simulation>) -> T + Send) -> T {
-        let act = |engine: &mut Option<aqmlab_sim::Simulation>| {
-            let (found, taken) = memory::counted(|| act(engine));
-            self.held.fetch_add(taken, Ordering::Relaxed);
+        self.locked(py, |engine| {
+            let (found, held) = memory::going_on(self.held(), || act(engine));
+            self.held.store(held, Ordering::Relaxed);
             found
-        };
+        })
+    }
+
+    /// The same without counting; other threads of the interpreter go on meanwhile, unless a scheme is written in Python.
+    fn locked<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Option<aqmlab_sim::Simulation>) -> T + Send) -> T {
         if self.is_own.load(Ordering::Relaxed) {
             return act(&mut self.lock(py));
         }
@@ -56,6 +60,16 @@ impl Simulation {
     }
 }
 
+impl Drop for Simulation {
+    /// What is large takes time to be given back: other threads of the interpreter go on meanwhile.
+    fn drop(&mut self) {
+        let engine = self.engine.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if !*self.is_own.get_mut() {
+            Python::try_attach(|py| py.detach(|| drop(engine))); // none is left where the interpreter ends
+        }
+    }
+}
+
 fn finished() -> PyErr {
     PyRuntimeError::new_err("the simulation is finished; make another, or clone it before")
 }
@@ -65,7 +79,9 @@ impl Simulation {
     /// A scenario before anything has happened.
     #[new]
     #[pyo3(signature = (scenario, aqm=None, seed=1, *, series=false, trace=None, watch=None, controlled=false))]
+    #[allow(clippy::too_many_arguments)] // as Python names them
     fn new(
+        py: Python<'_>,
         scenario: &Scenario,
         aqm: Option<&str>,
         seed: u64,
@@ -77,9 +93,11 @@ impl Simulation {
         let aqm = parse_choice(aqm)?;
         let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
         let watch = watch.map(|watch| watch.0.clone());
+        let is_own = crate::runs_own(scenario, aqm.as_ref());
         let options =
             Options { aqm, seed, series, trace, watch, threads: 1, most_events: None, is_controlled: controlled };
-        Self::made(|| aqmlab_sim::Simulation::new(scenario.0.clone(), options)).map_err(refused)
+        let make = || Self::made(|| aqmlab_sim::Simulation::new(scenario.0.clone(), options));
+        if is_own { make() } else { py.detach(make) }.map_err(refused)
     }
 
     /// Bytes that it holds.
@@ -138,6 +156,7 @@ impl Simulation {
             })
             .ok_or_else(finished)?
             .map_err(failed)?;
+        self.held.fetch_sub((rows.capacity() * size_of::<f32>()) as i64, Ordering::Relaxed); // Python has them
         let height = rows.len() / width;
         PyArray1::from_vec(py, rows).reshape([height, width])
     }
@@ -154,13 +173,15 @@ impl Simulation {
 
     /// The measures so far; `None` before the warm-up is over.
     fn so_far(&self, py: Python<'_>) -> PyResult<Option<Run>> {
-        let done = self.with(py, |engine| engine.as_ref().map(aqmlab_sim::Simulation::so_far));
+        let done = self.locked(py, |engine| engine.as_ref().map(aqmlab_sim::Simulation::so_far));
         Ok(done.ok_or_else(finished)?.map_err(failed)?.map(Run::of))
     }
 
     /// Flows, sources or clients of a group that have not been stopped.
     fn count(&self, py: Python<'_>, group: &str) -> PyResult<usize> {
-        self.at_once(py, |engine| group_of(engine, "count", group).map(|group| engine.count(group)))?
+        let count =
+            |engine: &mut aqmlab_sim::Simulation| group_of(engine, "count", group).map(|group| engine.count(group));
+        self.locked(py, |engine| engine.as_mut().map(count)).ok_or_else(finished)?
     }
 
     /// Counts since the last probe, and the present state.
@@ -180,23 +201,25 @@ impl Simulation {
 
     /// A copy that goes its own way from now on.
     fn clone(&self, py: Python<'_>) -> PyResult<Self> {
-        self.at_once(py, |engine| Self::made(|| engine.fork()))?.map_err(failed)
+        let copy = |engine: &aqmlab_sim::Simulation| Self::made(|| engine.fork());
+        self.locked(py, |engine| engine.as_ref().map(copy)).ok_or_else(finished)?.map_err(failed)
     }
 
     /// The scenario with everything that was changed by hand, as TOML.
     fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
-        self.at_once(py, |engine| engine.to_toml())
+        self.locked(py, |engine| engine.as_ref().map(|engine| engine.to_toml())).ok_or_else(finished)
     }
 
     /// Packets that wait at a link, by the name of the group of their flow.
     fn content<'py>(&self, py: Python<'py>, link: &str) -> PyResult<Bound<'py, PyDict>> {
-        let content = self.at_once(py, |engine| {
+        let waiting = |engine: &mut aqmlab_sim::Simulation| {
             let scenario = engine.scenario().clone();
             let index = crate::link(&scenario, link)?;
             Ok::<_, PyErr>(
                 scenario.flows.iter().map(|spec| spec.name.clone()).zip(engine.content(index)).collect::<Vec<_>>(),
             )
-        })??;
+        };
+        let content = self.locked(py, |engine| engine.as_mut().map(waiting)).ok_or_else(finished)??;
         content.into_iter().collect::<std::collections::BTreeMap<_, _>>().into_pyobject(py)
     }
 

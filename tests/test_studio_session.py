@@ -225,6 +225,9 @@ def test_step_and_pause_stop_where_they_should(page: Tab) -> None:
     page.open(TEXT, ["pi"])
     assert page.ask("step")["now"] == pytest.approx(0.01)
     assert page.ask("step", span=0.25)["now"] == pytest.approx(0.26)
+    page.open(TEXT, ["pi"], sample=0.1)
+    for i in range(1, 20):  # 0.1 + 0.2 is a little more than 0.3
+        assert page.ask("step")["now"] == pytest.approx(0.1 * i)
     page.open(LONG, ["pi"], sample=0.01)
     assert page.ask("play")["playing"]
     paused = page.ask("pause")

@@ -177,7 +177,7 @@ class Player(threading.Thread):
             self._slice = min(max(SLICE * (goal - before) / took, 1e-6), 4 * self._slice)
         self.frames.add(rows, lanes.now, self._speed_now(lanes.now))
         self._look(lanes)
-        if lanes.now >= self._until:
+        if goal >= self._until:  # `now` is a whole number of picoseconds, which may be less
             self._arrive()
 
     def _speed_now(self, now: float) -> float:

@@ -1,7 +1,7 @@
 """Schemes, congestion-control laws and TCP constants: what Rust declares, and how a list of schemes is written."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isclose
@@ -294,10 +294,14 @@ def used(scenario: Scenario, link: str, spec: str | None) -> str:
     The scenario's own counts at a link that "cake@up+codel@down" does not name, and at one whose scheme is fixed unless
     it is named so.
     """
-    there = next(each for each in scenario.resolved()["links"] if each["name"] == link)
-    at = by_link(spec or "")
-    is_own = spec is None or (link not in at if at else there["fixed"])
-    return str(there["aqm"]) if is_own else at.get(link, str(spec))
+    return used_at(next(each for each in scenario.resolved()["links"] if each["name"] == link), spec)
+
+
+def used_at(link: Mapping[str, Any], spec: str | None) -> str:
+    """Return the same; the link is one of `Scenario.resolved`."""
+    at, name = by_link(spec or ""), link["name"]
+    is_own = spec is None or (name not in at if at else link["fixed"])
+    return str(link["aqm"]) if is_own else at.get(name, str(spec))
 
 
 class Noted(NamedTuple):

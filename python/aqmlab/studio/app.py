@@ -1,6 +1,5 @@
 """The studio's server behind the gate: its routes."""
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from aqmlab.studio.layout import layout
 from aqmlab.studio.published import published
 from aqmlab.studio.reproduced import Reproduced
 from aqmlab.studio.results import Folder
+from aqmlab.studio.turns import apart
 
 with required():
     from starlette.applications import Starlette
@@ -116,17 +116,17 @@ async def _page(_: Request) -> Response:
 
 
 async def _catalogue(request: Request) -> Response:
-    content = await asyncio.to_thread(lambda: _studio(request).catalogue)
+    content = await apart(lambda: _studio(request).catalogue)
     return Response(content, media_type="application/json")
 
 
 async def _scenario(request: Request) -> Response:
-    return JSONResponse(opened(_studio(request), request.path_params["name"]))
+    return JSONResponse(await apart(lambda: opened(_studio(request), request.path_params["name"])))
 
 
 async def _check(request: Request) -> Response:
     message = field.read((await request.body()).decode("utf-8", "replace"))
-    return JSONResponse(await asyncio.to_thread(_checked, message))
+    return JSONResponse(await apart(lambda: _checked(message)))
 
 
 async def _lesson(request: Request) -> Response:
@@ -135,7 +135,7 @@ async def _lesson(request: Request) -> Response:
 
 async def _exercise(request: Request) -> Response:
     message = field.read((await request.body()).decode("utf-8", "replace"))
-    return JSONResponse(await asyncio.to_thread(_examined, request.path_params["id"], message))
+    return JSONResponse(await apart(lambda: _examined(request.path_params["id"], message)))
 
 
 async def _results(request: Request) -> Response:
@@ -148,7 +148,7 @@ async def _result(request: Request) -> Response:
     folder = _studio(request).folder(number)
     if request.query_params.get("since") == folder.version():
         return Response(status_code=304)
-    found = await asyncio.to_thread(folder.document)
+    found = await apart(folder.document)
     for figure in found["figures"]:
         figure["svg"] = f"/api/results/{number}/figure/{figure['name']}.svg"
     return JSONResponse({"id": number, "name": folder.path.name, **found})
@@ -156,7 +156,7 @@ async def _result(request: Request) -> Response:
 
 async def _figure(request: Request) -> Response:
     folder = _studio(request).folder(request.path_params["number"])
-    drawn = await asyncio.to_thread(folder.figure, request.path_params["name"])
+    drawn = await apart(lambda: folder.figure(request.path_params["name"]))
     return Response(drawn, media_type="image/svg+xml")
 
 
@@ -196,7 +196,8 @@ def _checked(message: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(aqms, list) or len(aqms) > lanes.MOST:
         raise InputError("aqms", f"expected a list of at most {lanes.MOST} schemes")
     try:
-        scenario = Scenario.parse(text, name)
+        scenario = opening.read(text, name)
+        opening.check_size(scenario, max(1, len(aqms)))
     except InputError as error:
         return {"problems": check.problems(error)}
     found = [problem for i, aqm in enumerate(aqms) for problem in _of_scheme(scenario, aqm, i)]

@@ -2,8 +2,10 @@
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from aqmlab import extras
 from aqmlab._core import Scenario
@@ -11,6 +13,7 @@ from aqmlab.problems import InputError
 from aqmlab.runs import simulate
 from aqmlab.runs.executor import Progress
 from aqmlab.studio.lanes import Lanes
+from aqmlab.studio.turns import RUNS
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,24 @@ def _named(name: str) -> str:
     return f'"scenario":{json.dumps(name, ensure_ascii=False)}'
 
 
+def outcome(lanes: Lanes) -> list[dict[str, Any]]:
+    """Return what each lane has measured at the end, with its label."""
+    done = Recording.of(lanes)
+    labels = [lane["label"] for lane in lanes.document()]
+    return [{"label": label, "result": json.loads(done.result(i) or "null")} for i, label in enumerate(labels)]
+
+
+@contextmanager
+def _running() -> Iterator[None]:
+    """Run a scenario again; InputError while too many others do."""
+    if not RUNS.acquire(blocking=False):
+        raise InputError("export", "other sessions have runs for their exports under way; try again in a while")
+    try:
+        yield
+    finally:
+        RUNS.release()
+
+
 def toml(done: Recording, lane: int, _: Progress) -> File:
     """Return the scenario with all that was done by hand in a lane."""
     return File(f"{done.stem(lane)}.toml", "application/toml", done.tomls[lane])
@@ -88,8 +109,10 @@ def command(done: Recording, _lane: int, _: Progress) -> File:
 
 def result(done: Recording, lane: int, told: Progress) -> File:
     """Return what a lane measured, as `aqmlab run --json` prints it; at the end, or for the whole scenario."""
-    found = done.result(lane)
-    text = found or simulate.run(done.scenario(lane), done.aqms[lane], done.seed, progress=told).json()
+    text = done.result(lane)
+    if text is None:
+        with _running():
+            text = simulate.run(done.scenario(lane), done.aqms[lane], done.seed, progress=told).json()
     return File(f"{done.stem(lane)}.json", "application/json", text + "\n")
 
 
@@ -98,7 +121,8 @@ def csv(done: Recording, lane: int, told: Progress) -> File:
     from aqmlab.present.run_files import series_csv
 
     scenario = done.scenario(lane)
-    found = simulate.run(scenario, done.aqms[lane], done.seed, series=True, progress=told)
+    with _running():
+        found = simulate.run(scenario, done.aqms[lane], done.seed, series=True, progress=told)
     rows = series_csv(found.series).splitlines(keepends=True)
     until = [row for row in rows[1:] if float(row.partition(",")[0]) <= done.now]
     return File(f"{done.stem(lane)}.csv", "text/csv", "".join([rows[0], *until]))
@@ -118,7 +142,8 @@ def report(done: Recording, _lane: int, told: Progress) -> File:
     if done.seed != 1:
         raise InputError("report", f"a comparison begins with seed 1, and this is seed {done.seed}")
     extras.check("jinja2")
-    compared = simulate.compare(done.scenario(0), aqms, 1, progress=told)
+    with _running():
+        compared = simulate.compare(done.scenario(0), aqms, 1, progress=told)
     line = shlex.join(["aqmlab", "compare", f"{done.name}.toml", "--aqms", ",".join(aqms), "--seeds", "1"])
     left = page.files([compared], line)["report.html"]
     return File(f"{done.name}.html", "text/html", left if isinstance(left, str) else left.decode())

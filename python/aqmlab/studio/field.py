@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
 from typing import Any, TypeVar
 
 from aqmlab import untrusted
@@ -17,9 +18,16 @@ LARGEST_NUMBER = 1e9
 MOST_DIGITS = 4000
 """Of an integer in a message; what is out of range is refused with the name of its field."""
 
+MOST_OUTSIDE = 5000
+"""Characters of a message outside of its texts: the interpreter is busy with these for less than a millisecond."""
+MOST_TEXTS = 1000
+"""Texts of a message, names of fields included."""
+
 
 def read(text: str) -> dict[str, Any]:
     """Return a JSON object, which can be written as JSON again: its numbers are finite, its characters are whole."""
+    if not _is_plain(text):
+        raise InputError("message", f"more than {MOST_OUTSIDE} characters outside of texts, or {MOST_TEXTS} texts")
     try:
         found = untrusted.parse_json(text, most_digits=MOST_DIGITS)
         json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
@@ -30,6 +38,21 @@ def read(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError("message", "expected a JSON object")
     return found
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a message has as little outside of its texts as every message of the page has."""
+    at = outside = 0
+    for _ in range(MOST_TEXTS + 1):
+        quote = text.find('"', at)
+        outside += (len(text) if quote < 0 else quote) - at
+        if quote < 0 or outside > MOST_OUTSIDE:
+            return outside <= MOST_OUTSIDE
+        try:
+            _, at = scanstring(text, quote + 1)
+        except ValueError:
+            return True  # whoever reads it says what is wrong there
+    return False
 
 
 def text(message: dict[str, Any], key: str, longest: int = LONGEST_TEXT) -> str:

@@ -1,11 +1,12 @@
 """Up to eight schemes in one scenario under one seed: the same arrivals, one clock."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from os import cpu_count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,17 +16,20 @@ from aqmlab.present.labels import label
 from aqmlab.problems import InputError, problems_of
 from aqmlab.runs import simulate
 from aqmlab.runs.results import RunResult
-from aqmlab.runs.simulation import Flow, Simulation
+from aqmlab.runs.simulation import Flow, Simulation, watched
+from aqmlab.studio.budget import MemoryPool, Share
 from aqmlab.studio.frames import Rows
+
+T = TypeVar("T")
 
 MOST = 8
 """Lanes."""
 
-MOST_MEMORY = 2e9
-"""Bytes that the lanes and marks of a session may take."""
+MOST_COLUMNS = 20_000
+"""Columns of samples, of all lanes together."""
 
-POOL = ThreadPoolExecutor(cpu_count(), thread_name_prefix="lane")
-"""Simulations of all sessions share the cores; the engine lets go of the interpreter."""
+MOST_CHANGES = 1000
+"""Changes by hand in a lane; each message on a change has all of them."""
 
 
 class LaneError(InputError):
@@ -65,16 +69,16 @@ class Lane:
         self.simulation.set(path, value)
         self.changes.append(Change(self.simulation.now, path, value))
 
-    def by_hand(self, link: str) -> tuple[str | None, dict[str, str]]:
-        """Return the scheme that was set at a link, None if none was, and the parameters set of the present one."""
-        aqm, moved = None, dict[str, str]()
+    def by_hand(self) -> dict[str, tuple[str | None, dict[str, str]]]:
+        """Return, by link, the scheme that was set, None if none was, and the parameters set of the present one."""
+        found = dict[str, tuple[str | None, dict[str, str]]]()
         for change in self.changes:
             match change.path.split("."):
-                case ["links", name, "aqm"] if name == link:
-                    aqm, moved = change.value, {}
-                case ["links", name, "aqm", parameter] if name == link:
-                    moved[parameter] = change.value
-        return aqm, moved
+                case ["links", link, "aqm"]:
+                    found[link] = change.value, {}
+                case ["links", link, "aqm", parameter]:
+                    found.setdefault(link, (None, {}))[1][parameter] = change.value
+        return found
 
     def finish(self, name: str, seed: int) -> RunResult:
         """Return what was measured at the end; where the scheme cannot be copied, the run is repeated for that."""
@@ -87,16 +91,6 @@ class Lane:
         if self.result is None:
             raise InputError("warmup", "lasts to the end; nothing is measured")
         return self.result
-
-
-def check_memory(held: float) -> None:
-    """Raise InputError if lanes and marks take so many bytes that they are too many."""
-    if held > MOST_MEMORY:
-        raise InputError(
-            "memory",
-            f"about {held / 1e9:.1f} GB for the lanes and marks of this session; "
-            f"at most {MOST_MEMORY / 1e9:g} GB: take fewer flows, lanes or marks",
-        )
 
 
 def check_scheme(scenario: Scenario, aqm: str) -> None:
@@ -122,18 +116,37 @@ class Lanes:
     """The lanes of a session; every method but `now` and `end` takes the time of a simulation."""
 
     def __init__(
-        self, scenario: Scenario, aqms: Sequence[str | None], seed: int, sample: float, flows: Sequence[Flow]
+        self,
+        scenario: Scenario,
+        aqms: Sequence[str | None],
+        seed: int,
+        sample: float,
+        flows: Sequence[Flow],
+        share: Share | None = None,
     ) -> None:
         if not 1 <= len(aqms) <= MOST:
             raise InputError("aqms", f"{len(aqms)} schemes; 1 to {MOST} can run side by side")
         self.scenario, self.seed, self.sample, self.flows = scenario, seed, sample, flows
+        self.share = share or MemoryPool().share()
+        self._links = {link["name"]: link for link in scenario.resolved()["links"]}
         self.lanes: list[Lane] = []
+        threads = min(len(aqms), cpu_count() or 1)  # its own: none waits for the lanes of another session
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lane")
         for i, aqm in enumerate(aqms):
             with _of_lane(i):
                 if aqm is not None:
                     check_scheme(scenario, aqm)
-                self.lanes.append(Lane(aqm, Simulation(scenario, aqm, seed)))
-        self.columns()  # refuses flows that are not there
+                self.lanes.append(Lane(aqm, watched(scenario, aqm, seed, self.share.watch)))
+                if i == 0:
+                    self._check_columns(len(aqms))
+
+    def _check_columns(self, lanes: int) -> None:
+        """Raise InputError for flows that are not there, and for more columns than can be sent."""
+        count = lanes * len(self.lanes[0].simulation.sample_columns(self.flows))
+        if count > MOST_COLUMNS:
+            raise InputError(
+                "aqms", f"{count:,} columns of samples; at most {MOST_COLUMNS:,}: take fewer lanes or links"
+            )
 
     @property
     def now(self) -> float:
@@ -156,8 +169,12 @@ class Lanes:
         def step(lane: Lane) -> Rows:
             return lane.simulation.sample_until(until, self.sample, self.flows)
 
-        first, *others = POOL.map(step, self.lanes) if len(self.lanes) > 1 else map(step, self.lanes)
+        first, *others = self._each(step)
         return np.hstack([first, *(rows[:, 1:] for rows in others)]) if others else first
+
+    def _each(self, act: Callable[[Lane], T]) -> list[T]:
+        """Do something in all lanes at once."""
+        return list(self._pool.map(act, self.lanes) if len(self.lanes) > 1 else map(act, self.lanes))
 
     def columns(self) -> list[dict[str, Any]]:
         """Return what the columns of the samples are."""
@@ -190,15 +207,26 @@ class Lanes:
     def set(self, path: str, value: str, lane: int | None = None) -> None:
         """Change something now, in one lane or all; LaneError if a lane refuses it, and then nothing has changed."""
         chosen = range(len(self.lanes)) if lane is None else [lane]
-        check_memory(self.memory + sum(self._added(self.lanes[i], path, value) for i in chosen))
-        before = self._kept(len(chosen))
-        try:
-            for i in chosen:
-                with _of_lane(i):
-                    self.lanes[i].set(path, value)
-        except LaneError:
-            self.lanes = before or self.lanes
-            raise
+        self._check_changes()
+        copies = self.memory if len(chosen) > 1 else 0
+        with self.share.room(copies + sum(self._added(self.lanes[i], path, value) for i in chosen)):
+            before = self._kept(len(chosen))
+            try:
+                for i in chosen:
+                    with _of_lane(i):
+                        self.lanes[i].set(path, value)
+            except LaneError:
+                self.lanes = before or self.lanes
+                raise
+            self.note()
+
+    def note(self) -> None:
+        """Say what the lanes hold now."""
+        self.share.lanes = self.memory
+
+    def _check_changes(self) -> None:
+        if max(len(lane.changes) for lane in self.lanes) >= MOST_CHANGES:
+            raise InputError("set", f"{MOST_CHANGES} changes by hand; open the scenario again")
 
     def _added(self, lane: Lane, path: str, value: str) -> float:
         """Return about how many bytes a change adds to a lane."""
@@ -210,6 +238,7 @@ class Lanes:
 
     def halve(self, groups: Sequence[str]) -> None:
         """Stop half of the flows of these groups that are there."""
+        self._check_changes()
         for lane in self.lanes:
             for group in groups:
                 lane.set(f"flows.{group}.count", str((lane.simulation.count(group) + 1) // 2))
@@ -225,7 +254,10 @@ class Lanes:
         return copy
 
     def so_far(self) -> list[RunResult | None]:
-        """Return what each lane has measured until now; None before the warm-up is over, or if it cannot be copied."""
+        """Return what each lane has measured until now.
+
+        None before the warm-up is over, and if there is no copy: the scheme has none, or memory no room.
+        """
 
         def measured(lane: Lane) -> RunResult | None:
             try:
@@ -233,40 +265,52 @@ class Lanes:
             except SchemeError:
                 return None
 
-        return list(POOL.map(measured, self.lanes))
+        try:
+            with self.share.room(self.memory):
+                return self._each(measured)
+        except InputError:
+            return [lane.result for lane in self.lanes]
 
     def finish(self) -> list[RunResult]:
         """Return what each lane has measured at the end."""
-        return [lane.finish(self.scenario.name, self.seed) for lane in self.lanes]
+        with self.share.room(max(lane.simulation.held for lane in self.lanes)):
+            return [lane.finish(self.scenario.name, self.seed) for lane in self.lanes]
 
     def document(self) -> list[dict[str, Any]]:
         """Return what each lane is now: its label, the scheme of each link with its parameters, what was changed."""
-        return [
-            {
-                "label": self._label(lane),
-                "aqm": lane.aqm,
-                "links": {link: self._at(link, lane) for link in self.scenario.links},
-                "changes": [vars(change) for change in lane.changes],
+        parameters = cache(self.scenario.parameters)
+        found = []
+        for lane in self.lanes:
+            by_hand = lane.by_hand()
+            links = {
+                link: self._at(link, lane, by_hand.get(link, (None, {})), parameters) for link in self.scenario.links
             }
-            for lane in self.lanes
-        ]
+            changes = [vars(change) for change in lane.changes]
+            found.append({"label": self._label(lane, by_hand), "aqm": lane.aqm, "links": links, "changes": changes})
+        return found
 
-    def _label(self, lane: Lane) -> str:
+    def _label(self, lane: Lane, by_hand: Mapping[str, tuple[str | None, dict[str, str]]]) -> str:
         """Return what a lane is called: its scheme, and what was set by hand since: "PI, now CoDel, target=8 ms"."""
         first = "as in the scenario" if lane.aqm is None else label(lane.aqm)
         now = []
-        for link in self.scenario.links:
-            aqm, moved = lane.by_hand(link)
+        for link in filter(by_hand.__contains__, self.scenario.links):
+            aqm, moved = by_hand[link]
             words = [*([label(aqm)] if aqm else []), *(f"{name}={value}" for name, value in moved.items())]
             where = f" at {link}" if len(self.scenario.links) > 1 else ""
-            now += [f"now {', '.join(words)}{where}"] if words else []
+            now += [f"now {', '.join(words)}{where}"]
         return ", ".join([first, *now])
 
-    def _at(self, link: str, lane: Lane) -> dict[str, Any]:
+    def _at(
+        self,
+        link: str,
+        lane: Lane,
+        by_hand: tuple[str | None, dict[str, str]],
+        parameters: Callable[[str], dict[str, str]],
+    ) -> dict[str, Any]:
         """Return the scheme of a link now, and its parameters."""
-        given, moved = lane.by_hand(link)
-        aqm = given or catalogue.used(self.scenario, link, lane.aqm)
-        return {"aqm": aqm, "parameters": self.scenario.parameters(aqm) | moved}
+        given, moved = by_hand
+        aqm = given or catalogue.used_at(self._links[link], lane.aqm)
+        return {"aqm": aqm, "parameters": parameters(aqm) | moved}
 
     def _kept(self, changed: int) -> list[Lane] | None:
         """Return copies of the lanes, to go back to; None where one lane is changed, or a scheme cannot be copied."""

@@ -9,11 +9,19 @@ from aqmlab.problems import InputError
 from aqmlab.quantities import shown
 from aqmlab.runs.simulation import Flow
 from aqmlab.studio import field
+from aqmlab.studio.budget import Share
 from aqmlab.studio.lanes import MOST, Lanes
+from aqmlab.studio.turns import LARGE_TEXTS
 
 LONGEST_SCENARIO = 1 << 20
 MOST_SAMPLES = 2400
 """Samples of a run unless more are asked for: two for each pixel of a wide page."""
+LARGE_TEXT = 1 << 16
+"""Characters of a text that is read at once; larger ones are read one after the other."""
+MOST_PLACES = 600
+"""Links and groups of flows in all lanes, each with a row of measures."""
+MOST_CELLS = 20_000
+"""Pairs of a link and a group in all lanes, each with the packets that wait."""
 MOST_FLOWS = 16
 """Flows whose windows are shown."""
 LARGEST_SEED = 2**64 - 1
@@ -46,7 +54,8 @@ class Opening:
         else:
             name = file = field.text(message, "name") if "name" in message else "mine"
             text = field.text(message, "text", LONGEST_SCENARIO)
-        scenario = Scenario.parse(text, stem(file))
+        scenario, aqms = read(text, stem(file)), _aqms(message)
+        check_size(scenario, len(aqms))
         if message.get("blast") is not None:
             link = field.one_of(message, "blast", scenario.links)
             scenario = with_blast(scenario, link)
@@ -54,16 +63,34 @@ class Opening:
         if sample is not None and not 1e-4 <= sample <= scenario.duration:
             raise InputError("sample", f"{sample} s: expected 0.0001 s up to the duration")
         flows = _flows(message, scenario)
-        return cls(name, scenario, _aqms(message), _seed(message), sample or usual_sample(scenario), flows)
+        return cls(name, scenario, aqms, _seed(message), sample or usual_sample(scenario), flows)
 
     @property
     def memory(self) -> float:
         """About how many bytes the lanes take."""
         return self.scenario.memory() * len(self.aqms)
 
-    def lanes(self) -> Lanes:
+    def lanes(self, share: Share) -> Lanes:
         """Return the lanes, at the start."""
-        return Lanes(self.scenario, self.aqms, self.seed, self.sample, self.flows)
+        return Lanes(self.scenario, self.aqms, self.seed, self.sample, self.flows, share)
+
+
+def read(text: str, name: str) -> Scenario:
+    """Return a scenario; InputError for what is wrong with it."""
+    if len(text) > LARGE_TEXT:
+        return LARGE_TEXTS.submit(Scenario.parse, text, name).result()
+    return Scenario.parse(text, name)
+
+
+def check_size(scenario: Scenario, lanes: int) -> None:
+    """Raise InputError for more links and groups of flows than the studio can show in so many lanes."""
+    links, groups = len(scenario.links), len(scenario.flows)
+    if lanes * (links + groups) > MOST_PLACES or lanes * links * groups > MOST_CELLS:
+        raise InputError(
+            "text",
+            f"{links:,} links and {groups:,} groups of flows; in {lanes} lanes the studio shows "
+            f"{MOST_PLACES // lanes} together, and {MOST_CELLS // lanes:,} pairs",
+        )
 
 
 def usual_sample(scenario: Scenario) -> float:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from aqmlab._core import SchemeError
 from aqmlab.problems import InputError
+from aqmlab.studio import export
 from aqmlab.studio.frames import Frames
-from aqmlab.studio.lanes import Lanes, check_memory
+from aqmlab.studio.lanes import Lanes
+from aqmlab.studio.turns import TURNS
 
 T = TypeVar("T")
 Message = dict[str, Any]
@@ -24,6 +27,8 @@ SPEED_OVER = 0.3
 """Seconds over which the speed is measured."""
 LONGEST_WAIT = 60.0
 """Seconds between steps of what is slow; no clock of a machine waits for as long as one may ask for."""
+AT_ONCE = 1.0
+"""Seconds of rest that answers may owe: a page opens, plays and changes without a pause between."""
 SHARE_OF_TABLES = 0.02
 """Share of the time that tables may take."""
 
@@ -51,6 +56,8 @@ class Player(threading.Thread):
         self._slice = 1e-3
         self._measured = 0.0
         self._next_content = self._next_table = 0.0
+        self._next_act = self._next_step = 0.0
+        self._closed = threading.Event()
 
     def do(self, act: Callable[[], T]) -> "Future[T]":
         """Have something done between two steps."""
@@ -65,25 +72,44 @@ class Player(threading.Thread):
         self._acts.put(run)
         return found
 
-    def close(self) -> None:
-        """End the thread after the step it is in."""
+    def close(self, then: Callable[[], object]) -> None:
+        """End the thread after the step it is in, let go of the lanes, and do one thing more."""
+
+        def end() -> None:
+            self._playing, self.lanes = False, None
+            then()
+
+        self._closed.set()
+        self._acts.put(end)
         self._acts.put(None)
 
     def run(self) -> None:
         """Step while something is played, and do what is handed over."""
         while True:
+            self._closed.wait(max(0.0, self._next_act - AT_ONCE - time.monotonic()))
             try:
                 act = self._acts.get(timeout=self._pause())
             except queue.Empty:
-                self._try_step()
+                self._next_step = time.monotonic() + self._work(self._try_step)
                 continue
             if act is None:
+                TURNS.leave(self)
                 return
-            act()
+            rest = self._work(act)
+            self._next_act = max(self._next_act, time.monotonic()) + rest
+            self._next_step = max(self._next_step, time.monotonic()) + rest
+
+    def _work(self, act: Callable[[], object]) -> float:
+        """Do something; return how long to rest before the like is done again, s."""
+        began = time.monotonic()
+        TURNS.begin(self)
+        act()
+        return TURNS.rest(self, time.monotonic() - began)
 
     def open(self, lanes: Lanes) -> None:
         """Take these lanes, paused."""
         self.lanes, self._playing, self._answer = lanes, False, None
+        lanes.note()
         self._slice = 1e-3
         self._renew(goes_on=False)
 
@@ -140,11 +166,9 @@ class Player(threading.Thread):
         """Return how long nothing is to be stepped, s; None for as long as nobody asks."""
         if not self._playing:
             return None
-        if self.speed is None:
-            return 0
         began, at = self._anchor
-        left = began + (self._next_sample() - at) / self.speed - time.monotonic()
-        return min(max(0.0, left), LONGEST_WAIT)
+        due = began + (self._next_sample() - at) / self.speed if self.speed else began
+        return min(max(0.0, max(due, self._next_step) - time.monotonic()), LONGEST_WAIT)
 
     def _next_sample(self) -> float:
         """The simulated time of the next sample."""
@@ -164,14 +188,17 @@ class Player(threading.Thread):
             self._step()
         except BaseException as error:  # a scheme may break down in any way; the session goes on
             self._playing = False
+            if not isinstance(error, InputError | SchemeError) and self.lanes is not None:
+                self.lanes.share.lanes, self.lanes = 0, None  # ended in a step: of no further use
             self._tell({"type": "problem", "error": error})
 
     def _step(self) -> None:
         lanes = self._open()
         before, began = lanes.now, time.monotonic()
         goal = self._goal(before)
-        rows = lanes.advance(goal)
-        check_memory(lanes.memory)
+        with lanes.share.room():
+            rows = lanes.advance(goal)
+        lanes.note()
         if goal > before:
             took = max(time.monotonic() - began, 1e-6)
             self._slice = min(max(SLICE * (goal - before) / took, 1e-6), 4 * self._slice)
@@ -197,7 +224,7 @@ class Player(threading.Thread):
         self._answer = None
         if lanes.now >= lanes.end:
             lanes.finish()
-            self._tell({"type": "done", "now": lanes.now})
+            self._tell({"type": "done", "now": lanes.now, "lanes": export.outcome(lanes)})
 
     def _look(self, lanes: Lanes) -> None:
         """Show what waits and what was measured, as often as is worthwhile."""

@@ -4,21 +4,36 @@ import secrets
 import socket
 import sys
 import threading
+from asyncio import BaseTransport
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
 from aqmlab.extras import required
 from aqmlab.problems import InputError
+from aqmlab.runs import memory
 from aqmlab.studio.app import Studio, app
+from aqmlab.studio.budget import LIMIT
 from aqmlab.studio.gate import LARGEST_BODY, Gate
+from aqmlab.studio.turns import SWITCH
 
 with required():
     import uvicorn
-    import websockets  # noqa: F401  # uvicorn loads it when a browser comes
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 FILES = 4096
 """Open files, sockets included, where the system allows so many."""
+READ = 1 << 12
+"""Bytes that are read of a connection before the others have their turn."""
+
+
+class Protocol(WebSocketsSansIOProtocol):
+    """A WebSocket that reads little at once: 256 KiB, which asyncio would read, can hold 40,000 messages."""
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        """Begin to read."""
+        transport.max_size = READ  # type: ignore[attr-defined]  # of asyncio's transports on sockets
+        super().connection_made(transport)
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,8 @@ class Serving:
 
     def run(self) -> None:
         """Serve until Ctrl-C."""
+        sys.setswitchinterval(SWITCH)
+        memory.set_limit(f"{LIMIT:.0f} B")  # of runs for exports
         self.server.run(sockets=list(self.sockets))
 
 
@@ -57,7 +74,7 @@ def listen(studio: Studio, place: Address) -> Serving:
     config = uvicorn.Config(
         gate,
         http="h11",
-        ws="websockets-sansio",
+        ws=Protocol,
         ws_max_size=LARGEST_BODY,
         ws_max_queue=8,
         ws_per_message_deflate=False,

@@ -15,10 +15,12 @@ from aqmlab.problems import InputError
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import RunError
 from aqmlab.studio import check, export, field
-from aqmlab.studio.lanes import LaneError, Lanes, check_memory
+from aqmlab.studio.budget import POOL
+from aqmlab.studio.lanes import LaneError, Lanes
 from aqmlab.studio.layout import layout
 from aqmlab.studio.opening import BLAST, Opening
 from aqmlab.studio.player import Message, Player
+from aqmlab.studio.turns import apart
 
 with required():
     from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -26,6 +28,8 @@ with required():
 LOG = logging.getLogger(__name__)
 TOLD: tuple[type[Exception], ...] = (InputError, SchemeError, RunError, MissingExtraError)
 """What a client may do wrong, or its scheme."""
+GONE: tuple[type[Exception], ...] = (WebSocketDisconnect, RuntimeError)
+"""What sending raises when nobody is there any longer."""
 FRAME_EVERY = 1 / 30
 """Seconds between frames, at least."""
 UNDER_WAY = 3
@@ -59,6 +63,7 @@ class Session:
     def __init__(self, socket: WebSocket, known: Callable[[str], tuple[str, str]]) -> None:
         self._socket, self._known = socket, known
         self._loop = asyncio.get_running_loop()
+        self._share = POOL.share()
         self._player = Player(lambda message: self._soon(self._unasked, message))
         self._marks: dict[int, Bookmark] = {}
         self._marked = 0
@@ -76,15 +81,18 @@ class Session:
         self._player.start()
         tasks = [asyncio.ensure_future(each) for each in (self._send_frames(), self._send_unasked())]
         try:
-            while (text := (await self._socket.receive()).get("text")) is not None:
-                await self._receive(text)
+            with suppress(*GONE):
+                while (text := (await self._socket.receive()).get("text")) is not None:
+                    await self._receive(text)
+                    await asyncio.sleep(0)  # the others have their turn, also where many messages have come at once
         finally:  # it was closed, or said something that is no text
             self._closed.set()
-            self._player.close()
+            self._marks.clear()
+            self._player.close(self._share.close)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            with suppress(RuntimeError, WebSocketDisconnect):
+            with suppress(*GONE):
                 await self._socket.close(1003)
 
     async def _receive(self, text: str) -> None:
@@ -126,13 +134,13 @@ class Session:
     # What a client may say.
 
     async def _open(self, message: Message) -> Message:
-        opening = Opening.of(message, self._known)
-        self._fits(opening.memory)
-        self._name = opening.name
-        self._marks = {}
-
         def act() -> Message:
-            self._player.open(opening.lanes())
+            opening = Opening.of(message, self._known)
+            with self._share.room(opening.memory):
+                lanes = opening.lanes(self._share)
+                self._name = opening.name
+                self._keep({})
+                self._player.open(lanes)
             if not self._is_viewed:
                 self._player.frames.width = self._lanes().end / USUAL_PIXELS
             return self._opened()
@@ -205,21 +213,33 @@ class Session:
         name = field.text(message, "name")
         if len(self._marks) >= MARKS:
             raise InputError("mark", f"{MARKS} marks are kept; remove one first")
-        self._fits(self._lanes().memory)
-        fork: Lanes = await self._do(lambda: self._lanes().fork())
-        self._marked += 1
-        self._marks[self._marked] = Bookmark(name, fork)
-        return self._all_marks()
+
+        def act() -> Message:
+            lanes = self._lanes()
+            with self._share.room(lanes.memory):
+                self._marked += 1
+                self._keep(self._marks | {self._marked: Bookmark(name, lanes.fork())})
+            return self._all_marks()
+
+        marks: Message = await self._do(act)
+        return marks
 
     async def _unmark(self, message: Message) -> Message:
-        del self._marks[field.one_of(message, "mark", self._marks)]
+        removed = field.one_of(message, "mark", self._marks)
+        self._keep({number: mark for number, mark in self._marks.items() if number != removed})
         return self._all_marks()
+
+    def _keep(self, marks: dict[int, Bookmark]) -> None:
+        """Have these marks."""
+        self._marks = marks
+        self._share.marks = sum(mark.lanes.memory for mark in marks.values())
 
     async def _rewind(self, message: Message) -> Message:
         mark = self._marks[field.one_of(message, "mark", self._marks)]
 
         def act() -> Message:
-            self._player.open(mark.lanes.fork())
+            with self._share.room(mark.lanes.memory):
+                self._player.open(mark.lanes.fork())
             return self._opened()
 
         opened: Message = await self._do(act)
@@ -233,10 +253,14 @@ class Session:
         done = await self._do(lambda: export.Recording.of(self._lanes()))
 
         async def run() -> Message:
-            file = await asyncio.to_thread(export.KINDS[what], done, lane, self._still_wanted)
+            file = await apart(lambda: export.KINDS[what](done, lane, self._still_wanted))
             return {"type": "export", "what": what, **vars(file)}
 
-        self._exporting = asyncio.ensure_future(self._reply(run(), message))
+        async def reply() -> None:
+            with suppress(*GONE):
+                await self._reply(run(), message)
+
+        self._exporting = asyncio.ensure_future(reply())
 
     def _still_wanted(self, _done: float, _of: int) -> None:
         """Interrupt a run that nobody waits for any longer."""
@@ -274,10 +298,6 @@ class Session:
         marks = [{"mark": number, "name": mark.name, "at": mark.lanes.now} for number, mark in self._marks.items()]
         return {"type": "marks", "marks": marks}
 
-    def _fits(self, more: float) -> None:
-        """Raise InputError if so many bytes more are too many."""
-        check_memory(more + sum(mark.lanes.memory for mark in self._marks.values()))
-
     def _problems(self, error: Exception) -> list[dict[str, Any]]:
         return check.problems(error, error.lane if isinstance(error, LaneError) else None)
 
@@ -303,12 +323,6 @@ class Session:
         match message:
             case {"type": "table", "results": results}:
                 return {"type": "table", "now": message["now"], "lanes": [dict(_values(each)) for each in results]}
-            case {"type": "done"}:
-                done = export.Recording.of(self._lanes())
-                labels = [lane["label"] for lane in self._lanes().document()]
-                results = [json.loads(done.result(i) or "null") for i in range(len(labels))]
-                lanes = [{"label": label, "result": found} for label, found in zip(labels, results, strict=True)]
-                return {"type": "done", "now": message["now"], "lanes": lanes}
             case {"type": "problem", "error": error}:
                 return {"type": "problem", "problems": self._problems(error)}
         return message

@@ -1,0 +1,90 @@
+"""The memory that all sessions may take together, and what each has of it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from aqmlab._core import Watch
+from aqmlab.problems import InputError
+from aqmlab.studio.gate import SOCKETS
+
+WHOLE = 1.8e9
+"""Bytes of all sessions, as estimated and counted; with all else the server takes at most 2.5 GB."""
+OWN = 20e6
+"""Bytes of these that each session has, whatever the others take."""
+LIMIT = 2e9
+"""Bytes of the engine above which simulations that hold more than `OWN` are ended while they step."""
+
+
+class MemoryPool:
+    """The memory of all sessions. Each has `OWN`; more comes from the rest, which they share."""
+
+    def __init__(self, whole: float = WHOLE, own: float = OWN) -> None:
+        self.own, self.common = own, whole - SOCKETS * own
+        self._lock = threading.Lock()
+        self._shares: list[Share] = []
+
+    def share(self) -> "Share":
+        """Return the share of a new session."""
+        found = Share(self)
+        with self._lock:
+            self._shares.append(found)
+        return found
+
+    def leave(self, share: "Share") -> None:
+        """Forget what a session held."""
+        with self._lock:
+            self._shares.remove(share)
+
+    def reserve(self, share: "Share", more: float) -> None:
+        """Let a session have so many bytes more; InputError if they are too many."""
+        with self._lock:
+            others = sum(max(0.0, each.held - self.own) for each in self._shares if each is not share)
+            most = self.own + max(0.0, self.common - others)
+            if share.held + more > most:
+                raise InputError(
+                    "memory",
+                    f"about {(share.held + more) / 1e9:.3g} GB for the lanes and marks of this session; at most "
+                    f"{most / 1e9:.3g} GB beside the other sessions: take fewer flows, lanes or marks",
+                )
+            share.reserved += more
+
+    def free(self, share: "Share", reserved: float) -> None:
+        """Take back what was reserved."""
+        with self._lock:
+            share.reserved -= reserved
+
+
+@dataclass(eq=False)
+class Share:
+    """The memory of one session, in bytes."""
+
+    budget: MemoryPool
+    lanes: float = 0
+    marks: float = 0
+    reserved: float = 0
+    watch: Watch = field(default_factory=lambda: Watch(LIMIT, OWN / LIMIT))
+    """Ends simulations that outgrow all estimates."""
+
+    @property
+    def held(self) -> float:
+        """All of it."""
+        return self.lanes + self.marks + self.reserved
+
+    @contextmanager
+    def room(self, more: float = 0) -> Iterator[None]:
+        """Have room for so many bytes more, until what has come of them is noted; InputError if there is none."""
+        self.budget.reserve(self, more)
+        try:
+            yield
+        finally:
+            self.budget.free(self, more)
+
+    def close(self) -> None:
+        """Give everything back."""
+        self.budget.leave(self)
+
+
+POOL = MemoryPool()
+"""That of this process."""

@@ -1,0 +1,265 @@
+"""Sessions of the studio beside greedy ones: what one may take, and that none waits for another."""
+
+import asyncio
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from aqmlab import InputError, Scenario
+from aqmlab._core import Watch
+from aqmlab.studio import export, field, opening, turns
+from aqmlab.studio.budget import MemoryPool
+from aqmlab.studio.gate import SOCKETS
+from aqmlab.studio.lanes import MOST_CHANGES, Lanes
+from aqmlab.studio.serve import READ
+from aqmlab.studio.session import Session
+from conftest import SMALL
+from studio_client import Server, serving, tab
+from test_memory import FLOOD
+
+TEXT = SMALL.read_text()
+LONG = TEXT.replace('duration = "2 s"', 'duration = "100000 s"')
+LARGE = TEXT + "#" * opening.LARGE_TEXT
+CROWD = "".join(f'\n[[flows]]\nname = "f{i}"\nrtt = "20 ms"\n' for i in range(opening.MOST_PLACES // 2))
+
+
+@pytest.fixture(scope="module")
+def studio() -> Iterator[Server]:
+    with serving() as server:
+        server.enter()
+        yield server
+
+
+def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Have the servers of a test begin with some lines of Python."""
+    (tmp_path / "sitecustomize.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+
+
+def test_each_session_has_memory_whatever_the_others_take() -> None:
+    budget = MemoryPool(whole=SOCKETS * 20e6 + 100e6, own=20e6)
+    greedy, second, modest = budget.share(), budget.share(), budget.share()
+    greedy.lanes = 115e6
+    with second.room(25e6), pytest.raises(InputError, match=r"^memory: about 0\.026 GB .*; at most 0\.025 GB beside"):
+        second.budget.reserve(second, 1e6)
+    with second.room(25e6), modest.room(20e6):
+        pass
+    assert (second.held, modest.held) == (0, 0)
+    greedy.close()
+    with second.room(120e6):
+        pass
+
+
+def test_what_a_lane_holds_does_not_grow_with_what_was_read_of_it() -> None:
+    lanes = Lanes(Scenario.parse(LONG, "long"), [None], 1, 0.001, [])
+    lanes.advance(20)
+    before = lanes.memory
+    for i in range(20):
+        lanes.advance(21 + i)  # 1,000 rows of 13 columns
+        lanes.so_far()
+    assert lanes.memory - before < 20 * 1000 * 13 * 4 / 4
+
+
+def test_a_simulation_that_outgrows_all_estimates_ends_in_its_step() -> None:
+    share = MemoryPool().share()
+    share.watch = Watch(50e6, 0.5)
+    lanes = Lanes(Scenario.parse(FLOOD, "flood"), [None], 1, 1, [], share)
+    with pytest.raises(RuntimeError, match=r"more than the 0\.05 GB that runs may have together"):
+        lanes.advance(60)
+    assert lanes.now < 30
+
+
+def test_a_session_that_grows_is_stopped_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed(tmp_path, monkeypatch, "from aqmlab.studio.budget import POOL\nPOOL.own, POOL.common = 20e6, 80e6")
+    with serving() as server:
+        server.enter()
+        with tab(server) as greedy, tab(server) as other:
+            other.open(LONG, ["pi"])
+            other.ask("play")
+            greedy.open(FLOOD, ["droptail"])
+            greedy.ask("play")
+            assert greedy.wait_for("problem")["problems"][0]["field"] == "memory"
+            assert greedy.ask("mark", name="m")["problems"][0]["field"] == "memory"
+            assert other.ask("mark", name="m")["type"] == "marks"
+            assert other.ask("pause")["now"] > 0
+
+
+def test_memory_of_a_run_that_broke_down_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = "from aqmlab.studio.lanes import Lanes\ndef advance(*_): raise RuntimeError('too large')"
+    changed(tmp_path, monkeypatch, f"{broken}\nLanes.advance = advance")
+    with serving() as server:
+        server.enter()
+        with tab(server) as page:
+            page.open(TEXT, ["pi"])
+            page.say("play")
+            assert "too large" in page.wait_for("problem")["problems"][0]["message"]
+            assert "nothing is open" in page.ask("play")["problems"][0]["message"]
+            page.open(TEXT, ["pi"])
+
+
+def test_each_of_many_works_for_a_share_of_the_time() -> None:
+    shared = turns.Turns(cores=2)
+    for worker in range(2):
+        shared.begin(worker)
+        assert shared.rest(worker, 0.03) == 0
+    for worker in range(8):
+        shared.begin(worker)
+    assert shared.rest(0, 100) == pytest.approx(300)  # 100 of 400 s: two of eight at once
+    assert shared.rest(1, 0) == 0  # done, and no longer counted
+    shared.leave(2)
+    shared.begin(1)
+    assert shared.rest(1, 10) == pytest.approx(25)
+    assert shared.rest(3, 10) == pytest.approx(25)
+
+
+def test_nobody_waits_for_the_large_text_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed(
+        tmp_path, monkeypatch, "import time\nfrom aqmlab.studio import turns\nturns.LARGE_TEXTS.submit(time.sleep, 1e6)"
+    )
+    with serving() as server:
+        server.enter()
+        with tab(server) as reader, tab(server) as other:
+            reader.say("open", text=LARGE, aqms=["pi"])
+            other.open(TEXT, ["pi"])
+            assert server.json("/api/check", {"text": TEXT})["problems"] == []
+
+
+def test_what_cannot_be_shown_is_refused(studio: Server) -> None:
+    with tab(studio) as page:
+        crowd = {"text": TEXT + CROWD, "aqms": ["pi", "red"]}
+        answer = page.ask("open", **crowd)
+        why = "1 links and 301 groups of flows; in 2 lanes the studio shows 300 together, and 10,000 pairs"
+        assert answer["problems"][0]["message"] == why
+        assert studio.json("/api/check", crowd)["problems"] == answer["problems"]
+        page.open(TEXT + CROWD, ["pi"])
+        answer = page.ask("open", scenario="networks/leaf-spine-1k", aqms=["pi", "codel"])
+        assert "columns of samples; at most 20,000" in answer["problems"][0]["message"]
+
+
+def test_changes_by_hand_are_bounded() -> None:
+    lanes = Lanes(Scenario.parse(TEXT, "small"), [None, "pi"], 1, 0.1, [])
+    for i in range(MOST_CHANGES):
+        lanes.set("links.bottleneck.rate", f"{10 + i} Mbit/s", 1)
+    for change in (lambda: lanes.set("links.bottleneck.rate", "1 Mbit/s"), lambda: lanes.halve(["ftp"])):
+        with pytest.raises(InputError, match="1000 changes by hand; open the scenario again"):
+            change()
+    assert [len(lane.changes) for lane in lanes.lanes] == [0, MOST_CHANGES]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [' + ", ".join(["[]"] * 3000) + "]}",
+        '{"a": [' + ", ".join(["9" * 400] * 20) + "]}",
+        '{"a": [' + ", ".join(['""'] * 1200) + "]}",
+        '{"a": "' + 10_000 * '\\"' + '", "b": ' + 6000 * " " + "1}",
+    ],
+    ids=["lists", "integers", "texts", "spaces"],
+)
+def test_a_message_with_much_outside_of_its_texts_is_refused_unread(text: str) -> None:
+    json.loads(text)
+    with pytest.raises(InputError, match="more than 5000 characters outside of texts, or 1000 texts"):
+        field.read(text)
+
+
+def test_a_message_with_long_texts_is_read() -> None:
+    long = {"type": "open", "text": 'a "b" \\ \n' * 50_000, "aqms": ["pi"] * 8}
+    assert field.read(json.dumps(long)) == long
+    for text in ('{"type": "open', '{"a": "\\x"}', '"', '{"a": "\n"}'):
+        with pytest.raises(InputError, match="message: is not JSON"):
+            field.read(text)
+
+
+class Flood:
+    """A WebSocket on which messages have come faster than they are answered."""
+
+    def __init__(self, count: int) -> None:
+        self.left, self.answered = count, 0
+
+    async def receive(self) -> dict[str, str]:
+        self.left -= 1
+        return {"text": "0"} if self.left >= 0 else {}
+
+    async def send_text(self, _: str) -> None:
+        self.answered += 1
+
+    async def close(self, _: int) -> None:
+        pass
+
+
+def test_a_flood_of_messages_lets_others_have_their_turn(studio: Server) -> None:
+    turns_of_others = 0
+
+    async def go_on() -> None:
+        nonlocal turns_of_others
+        while True:
+            await asyncio.sleep(0)
+            turns_of_others += 1
+
+    async def both() -> int:
+        others, flood = asyncio.ensure_future(go_on()), Flood(100)
+        await Session(cast(Any, flood), lambda name: (name, "")).run()
+        others.cancel()
+        return flood.answered
+
+    assert asyncio.run(both()) == 100
+    assert turns_of_others >= 100
+    with tab(studio) as flooding, tab(studio) as other:
+        count = 2 * READ
+        flooding.socket.socket.sendall(b"\x81\x81\x00\x00\x00\x000" * count)
+        assert "nothing is open" in other.ask("pause")["problems"][0]["message"]
+        for _ in range(count):
+            assert flooding.wait_for("problem")["problems"][0]["message"] == "expected a JSON object"
+
+
+def test_who_leaves_without_a_word_leaves_no_error() -> None:
+    with serving() as server:
+        server.enter()
+        for unread in (0, 200):
+            with tab(server) as page:
+                page.open(LONG, ["pi", "red"])
+                page.ask("speed", speed=1)
+                page.ask("play")
+                page.say("export", what="report")
+                for _ in range(unread):
+                    page.say("play")
+                page.socket.socket.shutdown(socket.SHUT_RDWR)
+        with tab(server) as page:
+            page.open(TEXT, ["pi"])
+        server.process.terminate()
+        assert server.process.stderr is not None
+        assert "Error" not in server.process.stderr.read()
+
+
+def test_an_export_that_runs_beside_too_many_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = export.Recording.of(Lanes(Scenario.parse(TEXT, "small"), ["pi"], 1, 0.1, []))
+    for what in ("json", "csv", "report"):
+        assert export.KINDS[what](done, 0, lambda *_: None).text
+    monkeypatch.setattr(export, "RUNS", turns.threading.BoundedSemaphore(1))
+    export.RUNS.acquire()
+    for what in ("json", "csv", "report"):
+        with pytest.raises(InputError, match="export: other sessions have runs for their exports under way"):
+            export.KINDS[what](done, 0, lambda *_: None)
+    assert export.KINDS["toml"](done, 0, lambda *_: None).text
+
+
+def test_a_session_that_ends_gives_its_memory_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed(tmp_path, monkeypatch, "from aqmlab.studio.budget import POOL\nPOOL.own, POOL.common = 0, 2.2e6")
+    with serving() as server:
+        server.enter()
+        with tab(server) as first, tab(server) as second:
+            first.open(TEXT.replace("count = 10", "count = 1000"), ["pi"])
+            many = {"text": TEXT.replace("count = 10", "count = 1000"), "aqms": ["pi"]}
+            assert second.ask("open", **many)["problems"][0]["field"] == "memory"
+            first.socket.close()
+            for _ in range(200):  # until the server has heard of it
+                if second.ask("open", **many)["type"] == "opened":
+                    return
+                time.sleep(0.05)
+            pytest.fail("it is held for ever")

@@ -27,7 +27,7 @@ SPEED_OVER = 0.3
 """Seconds over which the speed is measured."""
 LONGEST_WAIT = 60.0
 """Seconds between steps of what is slow; no clock of a machine waits for as long as one may ask for."""
-AT_ONCE = 1.0
+AT_ONCE = 3.0
 """Seconds of rest that answers may owe: a page opens, plays and changes without a pause between."""
 SHARE_OF_TABLES = 0.02
 """Share of the time that tables may take."""
@@ -97,7 +97,6 @@ class Player(threading.Thread):
                 return
             rest = self._work(act)
             self._next_act = max(self._next_act, time.monotonic()) + rest
-            self._next_step = max(self._next_step, time.monotonic()) + rest
 
     def _work(self, act: Callable[[], object]) -> float:
         """Do something; return how long to rest before the like is done again, s."""

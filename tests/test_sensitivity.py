@@ -3,15 +3,18 @@
 import json
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 import pytest
 
 import aqmlab
 from aqmlab.study import sensitivity as module
 from aqmlab.study.claims import Checked
-from aqmlab.study.ledger import Claim
+from aqmlab.study.ledger import Alternative, Claim, _with_alternatives
+from aqmlab.study.measured import original, place_of, scenario_of
 from aqmlab.study.paper import load_study
-from aqmlab.study.sensitivity import VARIATIONS, Sensitivity, _banded, _flows, _longer, digest, stored, whose
+from aqmlab.study.sensitivity import Sensitivity, digest, stored, whose
+from aqmlab.study.variations import VARIATIONS, _banded, _flows, _longer, _marks, constants
 
 XIONG = load_study("xiong2010")
 
@@ -29,25 +32,46 @@ def claim(**changes: object) -> Claim:
     return Claim(**{**plain, **changes})  # type: ignore[arg-type]
 
 
+SHORT = "xiong2010/section-4.1 with links.bottleneck.buffer=15 packets; links.bottleneck.target=9 packets"
+
 CLAIMS = {
     "just outside": claim(schemes=("Adaptive-RED",), within=(48.5, 52.5)),
     "far outside": claim(within=(0, 20), worded=()),
     "low, for any queue": claim(within=(0, 50)),
     "reconstructed": claim(schemes=("npd-red",), within=(0, 20), worded=()),
     "holds": claim(schemes=("Adaptive-RED",), within=(45, 55)),
+    "read otherwise": claim(
+        within=(0, 20),
+        alternatives=(
+            Alternative("of a buffer of 15 packets", claim(groups=((SHORT,),), within=(0, 20), control=())),
+            Alternative("of two", claim(within=(0, 20), schemes=("RED", "Adaptive-RED"))),
+        ),
+    ),
 }
 """Adaptive-RED's queue is 47 packets there, RED's and Drop-Tail's 60, of a buffer of 75."""
 
 
-@pytest.fixture(scope="module")
-def found() -> Sensitivity:
+KEPT = "kept.json"
+
+
+def vary(folder: Path) -> Sensitivity:
     patch = pytest.MonkeyPatch()
     paper = replace(XIONG, claims=[replace(each, text=text) for text, each in CLAIMS.items()])
     patch.setattr(module, "load_study", lambda _: paper)
     try:
-        return aqmlab.sensitivity("xiong2010", seeds=1)
+        return aqmlab.sensitivity("xiong2010", seeds=1, file=folder / KEPT)
     finally:
         patch.undo()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("varied")
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> Sensitivity:
+    return vary(folder)
 
 
 def tried(found: Sensitivity, text: str) -> dict[str, str]:
@@ -61,8 +85,9 @@ def test_the_sentences_that_fail_are_varied(found: Sensitivity) -> None:
         "far outside": "the paper's",
         "low, for any queue": "the paper's",
         "reconstructed": "unknown",
+        "read otherwise": "ours",
     }
-    assert found.counts == {"ours": 1, "the paper's": 2, "unknown": 1}
+    assert found.counts == {"ours": 2, "the paper's": 2, "unknown": 1}
 
 
 def test_it_stops_where_the_verdict_moves(found: Sensitivity) -> None:
@@ -71,12 +96,68 @@ def test_it_stops_where_the_verdict_moves(found: Sensitivity) -> None:
 
 def test_a_sentence_that_nothing_moves_has_all_that_applies(found: Sensitivity) -> None:
     runs = ["the second half of the run", "runs 1.5 times as long", "a fifth fewer flows", "a fifth more flows"]
+    runs += ["a third of the flows", "three times the flows", "packets marked", "packets dropped"]
     assert tried(found, "far outside") == dict.fromkeys(runs, "fails")
 
 
 def test_a_band_in_which_any_queue_is_moves_nothing(found: Sensitivity) -> None:
     """0 to 100 packets is wider than the buffer."""
     assert tried(found, "low, for any queue")["twice the band"] == "weak"
+
+
+def test_each_reading_that_the_text_allows_has_its_verdict(found: Sensitivity) -> None:
+    assert tried(found, "read otherwise") == {"of a buffer of 15 packets": "holds", "of two": "fails"}
+
+
+def test_verdicts_that_are_kept_are_not_found_again(
+    found: Sensitivity, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "measure", None)
+        assert vary(folder).varied == found.varied
+    kept = json.loads((folder / KEPT).read_text())
+    del kept["verdicts"]["a fifth more flows"]
+    (folder / KEPT).write_text(json.dumps(kept))
+    asked = []
+    measure = module.measure
+    monkeypatch.setattr(module, "measure", lambda *args, **more: asked.append(args[1]) or measure(*args, **more))
+    assert vary(folder).varied == found.varied
+    assert asked == [["xiong2010/section-4.1"]]
+
+
+def test_an_alternative_replaces_keys_and_drops_those_that_are_false() -> None:
+    entry = {"below": "all", "within": [1, 2], "alternatives": [{"name": "other", "within": False, "value": "x"}]}
+    made = _with_alternatives(entry, lambda entry: claim(why=repr(entry)))
+    assert made.why == repr({"below": "all", "within": [1, 2]})
+    [other] = made.alternatives
+    assert (other.name, other.claim.why) == ("other", repr({"below": "all", "value": "x"}))
+
+
+def test_a_place_may_have_settings() -> None:
+    place = "li2014/table-16 with links.a-b.rate=15 Mbit/s; duration=9 s"
+    scenario = scenario_of(place)
+    assert (scenario.link("a-b").rate, scenario.duration) == (15e6, 9)
+    assert place_of(scenario) == place
+    assert original(place) == place.replace("table-16", "table-15")
+    assert _longer(scenario).link("a-b").rate == 15e6, "what is varied keeps the settings"
+
+
+def test_packets_are_marked_or_dropped() -> None:
+    scenario = _marks(True)(aqmlab.load("jafar/case-1-100"))
+    assert [each["ecn"] for each in scenario.resolved()["flows"]] == [True]
+    assert [each["ecn"] for each in _marks(False)(scenario).resolved()["flows"]] == [False]
+    marking = scenario_of("jafar/case-1-100 with flows.ftp.ecn=true; flows.ftp.count=30")
+    assert flows(_flows(1 / 3)(marking)) == [10]
+    assert [each["ecn"] for each in _marks(False)(marking).resolved()["flows"]] == [False]
+
+
+def test_a_constant_that_is_open_takes_the_place_of_the_scheme() -> None:
+    [variation] = constants(replace(XIONG, open={"PI-RED": ["pi:w=10000Hz"]}))
+    assert (variation.name, variation.of) == ("pi:w=10000Hz for PI-RED", "constant")
+    changed = variation.check(claim(schemes=("RED",), below=("PI-RED", "PD-RED")))
+    assert changed
+    assert (changed.schemes, changed.below) == (("RED",), ("pi:w=10000Hz", "PD-RED"))
+    assert variation.check(claim()) is None
 
 
 def test_its_json_has_each_sentence_and_what_was_tried(found: Sensitivity) -> None:
@@ -120,12 +201,11 @@ def flows(scenario: aqmlab.Scenario) -> list[int]:
 
 
 def test_what_a_paper_leaves_open_is_ours_and_what_it_states_is_not_known() -> None:
-    fails = Checked(claim(within=(0, 1)), "fails")
+    fails = claim(within=(0, 1))
     for unstated, expected in (((), "unknown"), (("flows",), "ours")):
         moved = [module.Tried("a fifth more flows", "flows", "holds")]
         assert module._whose(replace(XIONG, unstated=unstated), fails, moved) == expected
     assert module._whose(XIONG, fails, []) == "unknown", "nothing was varied"
-    assert module._whose(XIONG, replace(fails, printed=False), []) == "the paper's"
 
 
 def test_what_is_stored_is_of_this_very_check() -> None:
@@ -139,7 +219,9 @@ def test_what_is_stored_is_of_this_very_check() -> None:
 
 @pytest.mark.parametrize("name", aqmlab.studies())
 def test_what_is_stored_can_be_read(name: str) -> None:
-    variations = {each.name: each.of for each in VARIATIONS}
+    study = load_study(name)
+    variations = {each.name: each.of for each in (*VARIATIONS, *constants(study))}
+    variations |= {other.name: "reading" for each in study.claims for other in each.alternatives}
     for varied in stored(name).values():
         assert varied.whose in module.WHOSE
         assert [each for each in varied.tried if variations.get(each.variation) != each.of] == []

@@ -173,11 +173,11 @@ def _study(
     found: Artefact, scenarios: Mapping[Key, Scenario], jobs: int | None, progress: Progress | None
 ) -> tuple[dict[tuple[Key, int], BundledRun], dict[str, Any]]:
     """Reproduce the study in the bundle's scenarios; return the runs and results.json."""
-    from aqmlab.study.measured import measure
+    from aqmlab.study.measured import measure, place_of
     from aqmlab.study.paper import load_study
     from aqmlab.study.reproduction import Reproduction
 
-    told, texts = found.about["study"], {scenario.name: scenario for scenario in scenarios.values()}
+    told, texts = found.about["study"], {place_of(scenario): scenario for scenario in scenarios.values()}
     try:
         name, tables, figures, seeds = told["name"], told["tables"], told["figures"], int(told["seeds"])
         paper = load_study(name)

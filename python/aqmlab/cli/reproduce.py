@@ -9,6 +9,8 @@ from aqmlab.cli.common import Jobs, Json, Out, Seeds, check_report, command, exi
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from aqmlab.study.reproduction import Reproduction
 
 EPILOG = "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report"
@@ -32,8 +34,8 @@ def reproduce(
     """Run a paper again and judge its numbers and claims.
 
     Our numbers stand beside the published ones, cell by cell, with a verdict. --out leaves report.html, results.json
-    and the figures. --sensitivity judges each sentence that fails again with other bands, readings, lengths of runs
-    and numbers of flows, and says whether the verdict moves.
+    and the figures. --sensitivity judges each sentence that fails again by every reading that the text allows, and
+    with what the paper leaves open varied; with --out it keeps the verdicts and goes on from them.
     """
     from aqmlab.study import paper, reproduction
 
@@ -42,8 +44,9 @@ def reproduce(
     if every and (table or figure):
         raise InputError("all", "every study has its own numbers; give --table and --figure with one study")
     if sensitivity:
-        _check_sensitivity(table or figure, out)
-        _vary(name, seeds, jobs, as_json)
+        if table or figure:
+            raise InputError("sensitivity", "varies every sentence that fails; leave out --table and --figure")
+        _vary(name, seeds, jobs, as_json, out)
         return
     if out:
         files.check_folder(out)
@@ -67,21 +70,17 @@ def reproduce(
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
 
 
-def _check_sensitivity(numbers: object, out: object) -> None:
-    if numbers:
-        raise InputError("sensitivity", "varies every sentence that fails; leave out --table and --figure")
-    if out:
-        raise InputError("sensitivity", "leaves no report; use --json instead of --out")
-
-
-def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool) -> None:
+def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool, out: "Path | None") -> None:
     from aqmlab.present.terminal.sensitivity import sensitivities
     from aqmlab.study import paper, sensitivity
 
+    if out:
+        files.check_folder(out)
     found = []
     for study in [name] if name else paper.studies():
+        file = out / f"{study}.json" if out else None
         with progress(f"Varying {study}") as told:
-            found.append(sensitivity.sensitivity(study, seeds, jobs=jobs, progress=told))
+            found.append(sensitivity.sensitivity(study, seeds, jobs=jobs, progress=told, file=file))
     if as_json:
         print(sensitivity.all_json(found) if name is None else found[0].json())
     else:

@@ -4,8 +4,8 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
 from typing import Any
@@ -28,7 +28,7 @@ class Claim:
     `average` takes the mean over each group. From group to group the mean goes where `trend` says ("rises", "falls"),
     or changes by a factor of `steady` at most. `band` and `between` (packets) belong to values read off the series
     (`aqmlab.study.readings`). `worded` are the keys whose number stands for a vague word. `shown` is how people read a
-    value that only a suite knows.
+    value that only a suite knows. `alternatives` are other checks that the text allows (`aqmlab.study.sensitivity`).
     """
 
     section: str
@@ -62,6 +62,7 @@ class Claim:
     worded: tuple[str, ...] = ()
     why: str | None = None
     shown: Shown | None = None
+    alternatives: tuple["Alternative", ...] = field(default=(), repr=False)
 
     @property
     def unmeasured(self) -> str | None:
@@ -81,6 +82,14 @@ class Claim:
         return tuple(SeriesReading(self.value, *time, self.band, self.between) for time in self.during or ((0.0, inf),))
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """Another check that the text of a sentence allows; `name` says how it reads the text."""
+
+    name: str
+    claim: Claim
+
+
 IDLE = "droptail"
 """The scheme that does nothing: the control of a check that compares with no other scheme."""
 
@@ -95,7 +104,21 @@ def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mappi
     """
     data = read_file("aqmlab.study", "ledgers", f"{name}.toml")
     numbers, known = _numbers(data["words"]), list(schemes)
-    return _meanings(data["words"]), [_claim(_counted(entry, numbers), known, idle) for entry in data["claims"]]
+
+    def claim(entry: Mapping[str, Any]) -> Claim:
+        return _claim(_counted(entry, numbers), known, idle)
+
+    return _meanings(data["words"]), [_with_alternatives(entry, claim) for entry in data["claims"]]
+
+
+def _with_alternatives(entry: Mapping[str, Any], claim: Callable[[Mapping[str, Any]], Claim]) -> Claim:
+    """Return a claim with its alternatives, each of which replaces some keys; false leaves a key out."""
+    own = {key: value for key, value in entry.items() if key != "alternatives"}
+    alternatives = []
+    for other in entry.get("alternatives", ()):
+        changed = {key: value for key, value in {**own, **other}.items() if value is not False and key != "name"}
+        alternatives.append(Alternative(other["name"], claim(changed)))
+    return replace(claim(own), alternatives=tuple(alternatives))
 
 
 def _meanings(words: Mapping[str, Any]) -> dict[str, str]:

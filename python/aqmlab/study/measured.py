@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, pstdev
 
+from aqmlab import scenario
 from aqmlab._core import Scenario
 from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.table import Table
-from aqmlab.scenario import load, original
+from aqmlab.scenario import load
 from aqmlab.study.readings import SeriesReading
 
 OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "std": pstdev, "min": min, "max": max}
@@ -19,6 +20,26 @@ OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "std": 
 
 Needed = Mapping[str, Sequence[str]]
 """Which schemes to run, in order, by scenario."""
+
+WITH, AND = " with ", "; "
+"""Between a scenario and its settings in the name of a place: `jafar/case-1-100 with flows.ftp.ecn=true`."""
+
+
+def scenario_of(place: str) -> Scenario:
+    """Return the scenario of a place of a study: a built-in one, perhaps with settings."""
+    name, _, settings = place.partition(WITH)
+    return load(name, dict(setting.split("=", 1) for setting in settings.split(AND)) if settings else None)
+
+
+def place_of(of: Scenario) -> str:
+    """Return the place of a scenario: its name and its settings."""
+    return of.name + (WITH + AND.join(f"{path}={value}" for path, value in of.overrides) if of.overrides else "")
+
+
+def original(place: str) -> str:
+    """Return the place under the name of the scenario that its own is another name of."""
+    name, *settings = place.partition(WITH)
+    return "".join([scenario.original(name), *settings])
 
 
 @dataclass(frozen=True)
@@ -66,11 +87,11 @@ def measure(
     seeds: int,
     jobs: int | None,
     progress: Progress | None,
-    find: Callable[[str], Scenario] = load,
+    find: Callable[[str], Scenario] = scenario_of,
 ) -> StudyRuns:
     """Run what is needed, a scenario that has two names once; with series of every seed where they are `read`.
 
-    `find` returns the scenario of a name, by default the built-in one.
+    `find` returns the scenario of a place, by default as `scenario_of`.
     """
     schemes: dict[str, dict[str, None]] = {}
     for name, specs in needed.items():

@@ -170,7 +170,7 @@ class Note:
         return all(not allowed or value in allowed for allowed, value in pairs)
 
 
-UNSTATED = ("length", "flows")
+UNSTATED = ("length", "flows", "load", "marking")
 """What a paper may leave open of its runs."""
 
 
@@ -178,7 +178,8 @@ UNSTATED = ("length", "flows")
 class Study:
     """A paper as data. `differences` are rows of the paper that are one scheme minus the mean of others.
 
-    `words` says which number its claims take for a vague word of the paper, `unstated` what of UNSTATED it leaves open.
+    `words` says which number its claims take for a vague word of the paper, `unstated` what of UNSTATED it leaves open,
+    `open` other values of schemes, by the paper's names, whose constants it leaves open.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Study:
     figures: Sequence[Figure]
     words: Mapping[str, str]
     unstated: Sequence[str]
+    open: Mapping[str, Sequence[str]]
     claims: Sequence[Claim]
     notes: Sequence[Note]
     published: Sequence[Published]
@@ -351,6 +353,7 @@ def load_study(name: str) -> Study:
         figures=[_figure(entry) for entry in data.get("figures", ())],
         words=words,
         unstated=data.get("unstated", ()),
+        open=data.get("open", {}),
         claims=claims,
         notes=notes,
         published=published,

@@ -4,23 +4,25 @@
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.resources import files
-from math import inf
+from pathlib import Path
 from typing import Any
 
-from aqmlab import catalogue
-from aqmlab._core import Scenario, read_toml
+from aqmlab import __version__, catalogue
+from aqmlab._core import Scenario
+from aqmlab.files import write
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.executor import Progress
-from aqmlab.scenario import load
 from aqmlab.study.claims import Checked, check
+from aqmlab.study.evidence import holds_in_print
 from aqmlab.study.ledger import Claim
-from aqmlab.study.measured import StudyRuns, measure
+from aqmlab.study.measured import measure, scenario_of
 from aqmlab.study.paper import Study, load_study
-from aqmlab.study.readings import BANDS
+from aqmlab.study.variations import VARIATIONS, constants
 
 WHOSE = {
     "ours": "it moves with what the paper leaves open: bands, numbers for vague words, readings, unstated runs",
@@ -28,19 +30,6 @@ WHOSE = {
     "unknown": "not varied, or moved only by what the paper states, or a scheme is fitted or reconstructed",
 }
 """The origins that a failure can have, and what that means."""
-
-
-@dataclass(frozen=True)
-class Variation:
-    """A sentence judged otherwise: another check (None where it does not apply), or another scenario, or both.
-
-    `of` is what is varied: "band", "reading", or one of `aqmlab.study.paper.UNSTATED`, whose scenarios are run again.
-    """
-
-    name: str
-    of: str
-    check: Callable[[Claim], Claim | None]
-    scenario: Callable[[Scenario], Scenario] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,32 +106,100 @@ class Sensitivity(Result):
         return json.dumps({"schema": 1, **self.entry()}, indent=1, ensure_ascii=False)
 
 
-def sensitivity(
-    study: str, seeds: int = 3, *, jobs: int | None = None, progress: Progress | None = None
-) -> Sensitivity:
-    """Judge each sentence of a study that fails again with other bands, readings, lengths of runs and numbers of flows.
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts of a study by check and variation, kept in a file if there is one."""
 
+    file: Path | None
+    head: Mapping[str, Any]
+    found: dict[str, dict[str, str]]
+
+    @classmethod
+    def of(cls, study: str, seeds: int, file: Path | None) -> "Verdicts":
+        """Return those that a file has of this study, with as many seeds, by this version."""
+        head = {"study": study, "seeds": seeds, "version": __version__}
+        data: dict[str, Any] = {}
+        if file is not None:
+            with suppress(FileNotFoundError):
+                data = json.loads(file.read_text(encoding="utf-8"))
+        return cls(file, head, data["verdicts"] if data.get("head") == head else {})
+
+    def put(self, variation: str, verdicts: Mapping[str, str]) -> None:
+        """Keep verdicts under a variation by check."""
+        self.found.setdefault(variation, {}).update(verdicts)
+        if self.file is not None:
+            write(self.file, json.dumps({"head": self.head, "verdicts": self.found}, indent=1).encode())
+
+
+def _same(scenario: Scenario) -> Scenario:
+    return scenario
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Runs the scenarios of sentences and judges them."""
+
+    paper: Study
+    seeds: int
+    jobs: int | None
+    progress: Progress | None
+    known: Verdicts
+
+    def verdicts(
+        self,
+        claims: Sequence[Claim],
+        variation: str = "",
+        change: Callable[[Scenario], Scenario] = _same,
+    ) -> list[str]:
+        """Return the verdict on each claim in its scenarios, changed."""
+        known = self.known.found.get(variation, {})
+        fresh = [claim for claim in claims if _key(claim) not in known]
+        if fresh:
+            needed = self.paper.needed((), (), fresh)
+            runs = measure(
+                needed, list(needed), self.seeds, self.jobs, self.progress, find=lambda name: change(scenario_of(name))
+            )
+            self.known.put(variation, {_key(claim): check(self.paper, claim, runs).verdict for claim in fresh})
+        return [self.known.found[variation][_key(claim)] for claim in claims] if claims else []
+
+
+def sensitivity(
+    study: str,
+    seeds: int = 3,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    file: Path | None = None,
+) -> Sensitivity:
+    """Judge each sentence of a study that fails again, by its alternatives and with what the paper leaves open varied.
+
+    Verdicts are kept in `file` as they are found, and those that are there already are not found again.
     Raises InputError for an unknown study, before anything runs.
     """
     paper = load_study(study)
+    judge = Judge(paper, seeds, jobs, progress, Verdicts.of(study, seeds, file))
     claims = [claim for claim in paper.claims if claim.value]
-    runs = _measure(paper, claims, seeds, jobs, progress)
-    failing = [found for claim in claims if (found := check(paper, claim, runs)).verdict == "fails"]
-    tried: list[list[Tried]] = [[] for _ in failing]
-    for variation in VARIATIONS:
+    failing = [claim for claim, verdict in zip(claims, judge.verdicts(claims), strict=True) if verdict == "fails"]
+    tried = _alternatives(judge, failing)
+    for variation in (*VARIATIONS, *constants(paper)):
         again = {
             at: other
-            for at, found in enumerate(failing)
-            if found.printed is not False and _whose(paper, found, tried[at]) != "ours"
-            if (other := variation.check(found.claim)) is not None
+            for at, claim in enumerate(failing)
+            if holds_in_print(paper, claim) is not False and _whose(paper, claim, tried[at]) != "ours"
+            if (other := variation.check(claim)) is not None
         }
-        if variation.scenario and again:
-            runs_again = _measure(paper, again.values(), seeds, jobs, progress, variation.scenario)
-        else:
-            runs_again = runs
-        for at, other in again.items():
-            tried[at].append(Tried(variation.name, variation.of, check(paper, other, runs_again).verdict))
+        verdicts = judge.verdicts(
+            [*again.values()], variation.name if variation.scenario else "", variation.scenario or _same
+        )
+        for at, verdict in zip(again, verdicts, strict=True):
+            tried[at].append(Tried(variation.name, variation.of, verdict))
     return Sensitivity(paper, seeds, [_varied(paper, *each) for each in zip(failing, tried, strict=True)])
+
+
+def _alternatives(judge: Judge, claims: Sequence[Claim]) -> list[list[Tried]]:
+    """Judge every alternative of each claim."""
+    verdicts = iter(judge.verdicts([other.claim for claim in claims for other in claim.alternatives]))
+    return [[Tried(other.name, "reading", next(verdicts)) for other in claim.alternatives] for claim in claims]
 
 
 def all_json(several: Sequence[Sensitivity]) -> str:
@@ -177,30 +234,21 @@ def digest(claim: Claim) -> str:
     return sha256(repr(same).encode()).hexdigest()[:12]
 
 
-def _measure(
-    paper: Study,
-    claims: Iterable[Claim],
-    seeds: int,
-    jobs: int | None,
-    progress: Progress | None,
-    change: Callable[[Scenario], Scenario] = lambda scenario: scenario,
-) -> StudyRuns:
-    needed = paper.needed((), (), claims)
-    return measure(needed, list(needed), seeds, jobs, progress, find=lambda name: change(load(name)))
+def _key(claim: Claim) -> str:
+    return sha256(repr(claim).encode()).hexdigest()
 
 
-def _varied(paper: Study, found: Checked, tried: Sequence[Tried]) -> Varied:
-    claim = found.claim
-    return Varied(claim.section, claim.text, digest(claim), _whose(paper, found, tried), tried)
+def _varied(paper: Study, claim: Claim, tried: Sequence[Tried]) -> Varied:
+    return Varied(claim.section, claim.text, digest(claim), _whose(paper, claim, tried), tried)
 
 
-def _whose(paper: Study, found: Checked, tried: Sequence[Tried]) -> str:
-    if found.printed is False:
+def _whose(paper: Study, claim: Claim, tried: Sequence[Tried]) -> str:
+    if holds_in_print(paper, claim) is False:
         return "the paper's"
     moved = {each.of for each in tried if each.verdict == "holds"}
-    if moved & {"band", "reading", *paper.unstated}:
+    if moved & {"band", "reading", "constant", *paper.unstated}:
         return "ours"
-    return "unknown" if moved or not tried or not _published(paper, found.claim) else "the paper's"
+    return "unknown" if moved or not tried or not _published(paper, claim) else "the paper's"
 
 
 def _published(paper: Study, claim: Claim) -> bool:
@@ -209,98 +257,3 @@ def _published(paper: Study, claim: Claim) -> bool:
         catalogue.find(spec.partition(":")[0]).standing.kind == "published"
         for spec in paper.compared(replace(claim, control=()))
     )
-
-
-def _banded(by: float) -> Callable[[Claim], Claim | None]:
-    """Return what multiplies the band of a time to settle, and what stands for a vague word."""
-
-    def change(claim: Claim) -> Claim | None:
-        changed: dict[str, Any] = {key: _number(getattr(claim, key), by) for key in claim.worded}
-        if claim.value in BANDS:
-            changed["band"] = by * _band(claim)
-        return replace(claim, **changed) if changed else None
-
-    return change
-
-
-def _number(number: float | tuple[float, float], by: float) -> float | tuple[float, float]:
-    """Return a factor's distance from 1, a range's width, or the end of one that has no other, times `by`."""
-    if not isinstance(number, tuple):
-        return 1 + (number - 1) * by
-    low, high = number
-    if low == 0:
-        return low, _end(high, by)
-    if high in (1, inf):
-        return _end(low, by), high
-    middle, half = (low + high) / 2, (high - low) / 2
-    return middle - half * by, middle + half * by
-
-
-def _end(end: float, by: float) -> float:
-    """Return an end times `by`; of a share near 1 its distance from 1."""
-    return 1 - (1 - end) * by if 0.5 < end < 1 else end * by
-
-
-def _band(claim: Claim) -> float:
-    """Return the band of a time to settle, packets; that of the first scenario where the claim gives none."""
-    if claim.band is not None:
-        return claim.band
-    return BANDS[claim.value] * load(claim.scenarios[0]).link(claim.link).target
-
-
-def _around(value: str, other: str) -> Callable[[Claim], Claim | None]:
-    """Return what takes the time to settle around another level, in the same band."""
-    return lambda claim: replace(claim, value=other, band=_band(claim)) if claim.value == value else None
-
-
-def _measured(claim: Claim) -> Claim | None:
-    """Return the check of the time to settle that a run has itself."""
-    return replace(claim, value="settling_time") if claim.value in BANDS and not claim.during else None
-
-
-def _late(claim: Claim) -> Claim | None:
-    """Return the check of a queue over the second half of the run alone."""
-    if claim.during or claim.average or claim.value not in ("queue_mean", "queue_std"):
-        return None
-    return replace(claim, during=((load(claim.scenarios[0]).duration / 2, inf),))
-
-
-def _whole(claim: Claim) -> Claim | None:
-    """Return the check as it is; None where it looks at a part of the run that a longer one does not change."""
-    return None if claim.during else claim
-
-
-def _longer(scenario: Scenario) -> Scenario:
-    return _with(scenario, {"duration": f"{1.5 * scenario.duration!r} s"})
-
-
-def _flows(by: float) -> Callable[[Scenario], Scenario]:
-    """Return what multiplies the number of flows of every group, of which one at least stays."""
-
-    def scaled(value: Any) -> Any:
-        if isinstance(value, list):
-            return [scaled(each) for each in value]
-        if isinstance(value, dict):
-            count = {"count": max(1, round(value["count"] * by))} if "count" in value else {}
-            return {key: scaled(each) for key, each in value.items()} | count
-        return value
-
-    return lambda scenario: _with(scenario, {"flows": scaled(read_toml(scenario.text, scenario.name)["flows"])})
-
-
-def _with(scenario: Scenario, changed: Mapping[str, Any]) -> Scenario:
-    return Scenario.of({**read_toml(scenario.text, scenario.name), **changed}, scenario.name)
-
-
-VARIATIONS = (
-    Variation("half the band", "band", _banded(0.5)),
-    Variation("twice the band", "band", _banded(2)),
-    Variation("the queue's own level for the target", "reading", _around("transient", "stabilisation")),
-    Variation("the target for the queue's own level", "reading", _around("stabilisation", "transient")),
-    Variation("means over 1 s in 10 % of the buffer", "reading", _measured),
-    Variation("the second half of the run", "reading", _late),
-    Variation("runs 1.5 times as long", "length", _whole, _longer),
-    Variation("a fifth fewer flows", "flows", lambda claim: claim, _flows(0.8)),
-    Variation("a fifth more flows", "flows", lambda claim: claim, _flows(1.2)),
-)
-"""What is varied, in this order, until a variation that the paper leaves open moves the verdict."""

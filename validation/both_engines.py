@@ -6,7 +6,7 @@ or in which words a scenario was refused.
 
 import json
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -195,7 +195,7 @@ def differing(checked: Sequence[Checked]) -> dict[str, list[str]]:
 
 
 def check(
-    rows: Sequence[Row],
+    rows: Iterable[Row],
     seeds: Sequence[int],
     tolerances: Mapping[str, Tolerance],
     sharing: float,

@@ -11,7 +11,7 @@ scenario is left out once it is drawn. Linux is measured only if a kernel is bui
 
 import argparse
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import both_engines
@@ -94,7 +94,7 @@ def datagrams(rate: float, chance: random.Random) -> str:
     return f'{text}rtt = "{round(10 ** chance.uniform(0.5, 2))} ms"\n'
 
 
-def check(rows: Sequence[Row]) -> Iterator[Checked]:
+def check(rows: Iterable[Row]) -> Iterator[Checked]:
     """Yield the scenarios beside what the simulator has."""
     return both_engines.check(rows, MORE_SEEDS, TOLERANCES, SHARING, ERRORS)
 

@@ -45,7 +45,7 @@ WIDE = "9" * 5000
 """Of more digits than Python reads."""
 EXPERIMENT = 'schema = 1\ntitle = "Small"\nscenarios = ["small.toml"]\naqms = ["red", "pi"]\n[set]\nduration = "1 s"\n'
 ANSWERS = 'sheet = "01-bufferbloat"\nstudent = "s1"\nminutes = 15\n[answers]\nguess = "300 ms"\n'
-CODE = 'import aqmlab\nclass Mine(aqmlab.Aqm):\n    """Mine."""\n'
+CODE = 'import aqmlab\nclass OfBadFiles(aqmlab.Aqm):\n    """Mine."""\n'
 TREE = """
 schema = 1
 duration = "1 s"

@@ -179,7 +179,6 @@ def test_a_file_that_is_missing_may_have_been_one_beside_it(aqmlab: Aqmlab, tmp_
         (["reproduce", "li2014", "--table", "99"], ["table", "99"]),
         (["reproduce", "li2014", "--figure", "1"], ["figure", "1"]),
         (["reproduce", "li2014", "--sensitivity", "--table", "1"], ["sensitivity", "--table"]),
-        (["reproduce", "li2014", "--sensitivity", "--out", "out"], ["sensitivity", "--json"]),
         (["show", "pie-in-the-sky"], ["pie-in-the-sky"]),
         (["list", "aqm"], ["aqm"]),
         (["compair"], ["compair", "compare"]),

@@ -128,6 +128,7 @@ class Verdicts:
         """Keep verdicts under a variation by check."""
         self.found.setdefault(variation, {}).update(verdicts)
         if self.file is not None:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
             write(self.file, json.dumps({"head": self.head, "verdicts": self.found}, indent=1).encode())
 
 

@@ -2,7 +2,7 @@
 
 import base64
 import json
-import os
+import re
 import statistics
 import subprocess
 import sys
@@ -60,14 +60,17 @@ def by_a_server(folder: Path) -> Iterator[Studio]:
     """The studio that the command line starts, with a folder of results."""
     (folder / "results.json").write_text(json.dumps(REPRODUCED))
     command = [sys.executable, "-m", "aqmlab", "studio", "--no-browser", "--results", str(folder)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as server, Browser() as browser:
+    log = folder.with_suffix(".log")
+    with log.open("w") as errors, subprocess.Popen(command, stderr=errors) as server, Browser() as browser:
         try:
-            assert server.stderr
-            entrance = server.stderr.readline().split()[-1]
-            browser.open(entrance, WIDE)
-            yield browser, entrance.partition("?")[0]
+            while not (found := re.search(r"http://\S+(?=\n)", log.read_text())):
+                assert server.poll() is None, log.read_text()
+                time.sleep(0.03)
+            browser.open(found[0], WIDE)
+            yield browser, found[0].partition("?")[0]
         finally:
             server.terminate()
+            sys.stderr.write(log.read_text())
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from aqmlab import InputError, Scenario
 from aqmlab._core import Watch
@@ -101,6 +102,17 @@ def test_memory_of_a_run_that_broke_down_is_given_back(tmp_path: Path, monkeypat
             assert "too large" in page.wait_for("problem")["problems"][0]["message"]
             assert "nothing is open" in page.ask("play")["problems"][0]["message"]
             page.open(TEXT, ["pi"])
+
+
+def test_a_session_that_can_send_nothing_more_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = "from aqmlab.studio.frames import Frames\ndef take(*_): raise ValueError('no frame')"
+    changed(tmp_path, monkeypatch, f"{broken}\nFrames.take = take")
+    with serving() as server:
+        server.enter()
+        with tab(server) as page:
+            page.say("open", text=TEXT, aqms=["pi"])
+            with pytest.raises(ConnectionClosed):
+                page.wait_for("never")
 
 
 def test_each_of_many_works_for_a_share_of_the_time() -> None:

@@ -260,6 +260,7 @@ async function start(): Promise<void> {
   if (!embedded) history.replaceState(null, "", location.pathname + location.hash);
   const [catalogue, session] = await Promise.all([ask(), Session.connect()]);
   const model = new Model(session);
+  model.onProblem = (problems) => notice(problems.map(({ message }) => message).join("\n"));
   session.onLost = () => {
     model.end();
     notice(backend.texts.lost);

@@ -2,7 +2,7 @@
 
 import {
   keyOf, type Change, type Changed, type Column, type Frame, type Mark, type Measured, type Message, type Opened,
-  type Opening,
+  type Opening, type Problem,
 } from "./protocol";
 import { Rows } from "./rows";
 import { type Session } from "./session";
@@ -34,6 +34,8 @@ export class Model {
   earlier: Earlier | null = null;
   /** How often something was opened. */
   turn = 0;
+  /** Hears of problems that no question asked for: a simulation broke down in a step. */
+  onProblem: (problems: Problem[]) => void = () => {};
   private rewinding = false;
   private places = new Map<string, number>();
   private once: { topic: Topic; resolve: () => void }[] = [];
@@ -156,6 +158,10 @@ export class Model {
     } else if (message.type === "marks") {
       this.marks = message.marks;
       this.say("marks");
+    } else if (message.type === "problem") {
+      this.playing = false;
+      this.say("state");
+      this.onProblem(message.problems);
     }
   }
 

@@ -55,6 +55,20 @@ test("running up to a time ends there", async () => {
   assert.equal(server.asked.length, 1);
 });
 
+test("a simulation that breaks down while it plays stops, and its problem is heard", async () => {
+  const { model, server } = playing();
+  const heard: string[] = [];
+  model.onProblem = (problems) => heard.push(...problems.map(({ message }) => message));
+  const problem = { field: null, message: "the scheme broke down", line: null, column: null, length: null, lane: null };
+  server.answer = ({ type }) => {
+    if (type !== "play") return;
+    server.state(1, true);
+    queueMicrotask(() => server.onMessage({ type: "problem", problems: [problem] }));
+  };
+  assert.equal(await model.until(4), false);
+  assert.deepEqual([model.playing, heard], [false, ["the scheme broke down"]]);
+});
+
 test("running up to a time fails where something else is opened meanwhile", async () => {
   const { model, server } = playing();
   server.answer = ({ type }) => type === "play" && server.state(1, true);

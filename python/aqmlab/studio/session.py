@@ -79,12 +79,13 @@ class Session:
     async def run(self) -> None:
         """Serve it until it is closed."""
         self._player.start()
-        tasks = [asyncio.ensure_future(each) for each in (self._send_frames(), self._send_unasked())]
+        work = (self._answer_all(), self._send_frames(), self._send_unasked())
+        tasks = [asyncio.ensure_future(each) for each in work]
         try:
-            with suppress(*GONE):
-                while (text := (await self._socket.receive()).get("text")) is not None:
-                    await self._receive(text)
-                    await asyncio.sleep(0)  # the others have their turn, also where many messages have come at once
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                with suppress(*GONE):
+                    task.result()  # no session goes on without one of the three
         finally:  # it was closed, or said something that is no text
             self._closed.set()
             self._marks.clear()
@@ -94,6 +95,12 @@ class Session:
             await asyncio.gather(*tasks, return_exceptions=True)
             with suppress(*GONE):
                 await self._socket.close(1003)
+
+    async def _answer_all(self) -> None:
+        """Answer one message after the other, until the client is gone."""
+        while (text := (await self._socket.receive()).get("text")) is not None:
+            await self._receive(text)
+            await asyncio.sleep(0)  # the others have their turn, also where many messages have come at once
 
     async def _receive(self, text: str) -> None:
         """Understand and answer one message."""

@@ -292,8 +292,10 @@ def test_reproduce_tells_claims(aqmlab: Aqmlab) -> None:
     assert {claim["verdict"] for claim in document["claims"]} == {"holds"}
     assert document["ledger"]["holds"] == document["ledger"]["claims"] == len(document["claims"])
     page = aqmlab("reproduce", "sun2007", "--table", 1).stdout
-    assert f"What the paper says: {len(document['claims'])} sentences" in page
-    assert "closest to the target" not in page, "those that hold are counted"
+    count = len(document["claims"])
+    assert page.index("4 of 8 published numbers match") < page.index("Table 1.")
+    assert f"Sentences of the paper: {count} of {count} hold" in page
+    assert "The other sentences" not in page
     failing = aqmlab("reproduce", "jafar", "--table", 2).stdout
     assert "✗ fails" in failing
     assert "and REM's deviation is larger" in failing  # a cell that wraps

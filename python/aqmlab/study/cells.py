@@ -19,7 +19,7 @@ class Verdict:
 
 
 VERDICTS = {
-    "match": Verdict("✓", "within the tolerance"),
+    "match": Verdict("✓", "the measured number is within the tolerance of the printed one"),
     "near": Verdict("≈", "within twice the tolerance"),
     "off": Verdict("✗", "beyond twice the tolerance"),
     "unreproducible": Verdict("≠", "beyond twice the tolerance; a note says why, or that it is not known"),

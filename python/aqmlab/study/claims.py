@@ -13,9 +13,9 @@ from aqmlab.study.paper import built
 from aqmlab.study.readings import READ
 
 VERDICTS = {
-    "holds": Verdict("✓", "measured so"),
-    "weak": Verdict("~", "measured so, but a scheme of which the sentence does not speak passes the same check"),
-    "fails": Verdict("✗", "not measured so; the reason is given, or that it is not known"),
+    "holds": Verdict("✓", "the runs show it"),
+    "weak": Verdict("~", "the runs show it, but of a scheme that the sentence does not mention, too"),
+    "fails": Verdict("✗", "the runs do not show it; the reason follows, or that it is not known"),
     "undecided": Verdict(
         "?", "the check asks for a ratio to 0 or for less than 0, or compares queues of which none settles"
     ),

@@ -16,17 +16,18 @@ from aqmlab.study.reproduction import Reproduction, coverage
 
 
 def reproduction(reproduced: Reproduction) -> None:
-    """Print each table, ours beside published with marks, the charts' numbers, the ledger, then the coverage."""
+    """Print how many numbers match, each table with both numbers, the charts' numbers, then the sentences."""
     out = console()
+    _coverage(out, reproduced.coverage)
+    _tolerances(out, reproduced.cells)
     for wanted in reproduced.tables:
         _reproduced_table(out, reproduced, wanted)
     for figure in reproduced.figures:
         _reproduced_figure(out, reproduced, figure)
     if reproduced.claims:
-        claims_table(out, "What the paper says", reproduced.claims)
+        claims_table(out, "Sentences of the paper", reproduced.claims)
     if reproduced.unbuilt:
         out.print(aside(f"Not built yet, so left out: {', '.join(reproduced.unbuilt)}"))
-    _coverage(out, reproduced.coverage)
 
 
 def reproductions(several: Sequence[Reproduction]) -> None:
@@ -45,7 +46,7 @@ def reproductions(several: Sequence[Reproduction]) -> None:
 
 def _reproduced_table(out: Console, reproduced: Reproduction, wanted: PaperTable) -> None:
     heads = reproduced.columns(wanted.number)
-    shown = table(f"Table {wanted.number}. {wanted.title}: published → ours", "Scheme", numbers=heads.values())
+    shown = table(f"Table {wanted.number}. {wanted.title}: published → measured", "Scheme", numbers=heads.values())
     rows = {in_table(wanted, name): row for name, row in reproduced.rows(wanted.number).items()}
     for name, row in rows.items():
         shown.add_row(name, *(_cell(row[column]) if column in row else "" for column in heads))
@@ -72,20 +73,48 @@ def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -
 
 
 def claims_table(out: Console, heading: str, judged: Sequence[claims.Checked]) -> None:
-    """Print how many sentences hold, then those that do not, with the reason."""
+    """Print the counts of all verdicts, the sentences that hold, then the others with readings and reason."""
     counts = {name: count for name, count in claims.tally(judged).items() if count and name in claims.VERDICTS}
-    out.print(title(f"{heading}: {len(judged)} sentences"))
+    out.print(title(f"{heading}: {counts.get('holds', 0)} of {len(judged)} hold"))
     for name, count in counts.items():
         verdict = claims.VERDICTS[name]
         out.print(Text(f"{verdict.mark} {count} {name}: {verdict.meaning}", style=COLOURS[name]))
-    told = [checked for checked in judged if checked.verdict not in ("holds", "shown")]
-    if told:
-        shown = table("", "Section", "Sentence", "Verdict", "Whose", "Measured, and why")
-        for checked in sorted(told, key=lambda checked: checked.verdict):
-            mark = Text(f"{claims.VERDICTS[checked.verdict].mark} {checked.verdict}", style=COLOURS[checked.verdict])
-            shown.add_row(checked.claim.section, checked.claim.text, mark, checked.whose or "", checked.told)
+    for checked in judged:
+        if checked.verdict in SHORT:
+            out.print(Text(f"{claims.VERDICTS[checked.verdict].mark} {checked.claim.section}: {checked.claim.text}"))
+    others = sorted((each for each in judged if each.verdict not in SHORT), key=lambda each: each.verdict)
+    if others:
+        shown = table("The other sentences", "Section", "Sentence", "Verdict", "Other readings", "Measured, and why")
+        for each in others:
+            verdict = claims.VERDICTS[each.verdict]
+            mark = Text(f"{verdict.mark} {each.verdict}", style=COLOURS[each.verdict])
+            shown.add_row(each.claim.section, each.claim.text, mark, _readings(each), each.told)
         out.print(shown)
-    out.print(aside("All sentences: --json, or --out DIR for a page."))
+    out.print(aside("All sentences with their numbers: --json, or --out DIR for a page."))
+
+
+SHORT = ("holds", "shown")
+"""Verdicts that need no reason."""
+
+READINGS = {
+    "ours": "The verdict depends on the reading",
+    "the paper's": "The sentence fails under every reading that its text allows",
+    "unknown": "The cause is not known",
+}
+"""The origin of a failure in a sentence."""
+
+
+def _readings(checked: claims.Checked) -> str:
+    """Return whether another reading of the sentence holds: "The verdict depends on the reading: holds with ..."."""
+    origin, _, tried = (checked.whose or "").partition(" (")
+    return f"{READINGS[origin]}: {tried[:-1]}".removesuffix(": ") if origin else ""
+
+
+def _tolerances(out: Console, cells: Sequence[Cell]) -> None:
+    """Print the tolerance of each measure that the cells have."""
+    found = dict.fromkeys(f"{cell.metric.metric.title} {cell.metric.tolerance}" for cell in cells)
+    if found:
+        out.print(aside(f"Tolerances: {'; '.join(found)}."))
 
 
 def _coverage(out: Console, counts: Mapping[str, int]) -> None:

@@ -1,13 +1,16 @@
-"""Write the ledgers of the papers, docs/ledgers/NAME.md, and their summary in docs/studies.md (twenty minutes).
+"""Write the ledgers of the papers, docs/ledgers/NAME.md, and what follows from them (twenty minutes).
 
-`python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default. `--sensitivity` first varies what
-the sentences that fail rest on, with three seeds, and stores whose failure each is, in
-python/aqmlab/study/ledgers/sensitivity.
+That is the summary in docs/studies.md and the verdicts that changed since the first reading, in
+docs/ledgers/second-reading.md. `python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default.
+`--sensitivity` first varies what the sentences that fail rest on, with three seeds, and stores whose failure each is,
+in python/aqmlab/study/ledgers/sensitivity.
 """
 
+import csv
 import re
 import sys
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tables import table
@@ -31,6 +34,8 @@ SAID = {
     "untestable": "not testable",
     "missing": "not measured",
 }
+COLUMNS = 7
+"""Of a ledger's table."""
 IN_PRINT = {True: "holds", False: "fails", None: ""}
 
 
@@ -69,29 +74,82 @@ def title(name: str) -> str:
     return (DOCS / f"{name}.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
 
 
+def sentences(name: str) -> dict[tuple[str, str], Sequence[str]]:
+    """The cells of each row of a ledger's page, by section and sentence; the verdict without its mark."""
+    lines = (DOCS / "ledgers" / f"{name}.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    found = [cells for cells in rows if len(cells) == COLUMNS and cells[2].split()[-1] in VERDICTS]
+    return {(section, sentence): [verdict.split()[-1], *rest] for section, sentence, verdict, *rest in found}
+
+
 def summary() -> str:
     """How many sentences each paper's ledger has of each verdict, read from the pages."""
     rows = []
     for name in aqmlab.studies():
-        ledger = (DOCS / "ledgers" / f"{name}.md").read_text(encoding="utf-8")
-        counts = [
-            len(re.findall(rf"^\|.*\| {re.escape(verdict.mark)} {kind} \|", ledger, re.MULTILINE))
-            for kind, verdict in VERDICTS.items()
-        ]
-        rows.append([f"[{title(name)}](ledgers/{name}.md)", str(sum(counts)), *map(str, counts)])
+        verdicts = [verdict for verdict, *_ in sentences(name).values()]
+        counts = map(str, map(verdicts.count, VERDICTS))
+        rows.append([f"[{title(name)}](ledgers/{name}.md)", str(len(verdicts)), *counts])
     total = ["all", *(str(sum(int(row[i]) for row in rows)) for i in range(1, len(rows[0])))]
     heads = ["paper", "sentences", *(f"{verdict.mark} {kind}" for kind, verdict in VERDICTS.items())]
     return table(heads, [*rows, total])
 
 
+def second_reading() -> str:
+    """The page of the verdicts that changed since the first reading, read from the pages."""
+    with (DOCS / "ledgers" / "first-reading.csv").open(encoding="utf-8", newline="") as file:
+        first = [*csv.DictReader(file)]
+    parts: dict[str, list[Sequence[str]]] = defaultdict(list)
+    for name in aqmlab.studies():
+        compare(name, {(row["section"], row["sentence"]): row for row in first if row["paper"] == name}, parts)
+    return "\n\n".join(
+        [
+            "# Verdicts of the second reading",
+            "<!-- Written by `python docs/ledgers.py`; do not edit. -->",
+            "The papers were read a second time, sentence by sentence. A sentence that fails was\n"
+            "judged by every reading that its text allows. [Studies](../studies.md#claims) says what verdicts mean.",
+            table(["paper", "reading", "sentences", *VERDICTS], parts["counts"]),
+            f"## Changed: {len(parts['changed'])}",
+            table(("paper", "section", "sentence", "before", "after", "readings", "measured"), parts["changed"]),
+            f"## New or worded otherwise: {len(parts['new'])}",
+            table(("paper", "section", "sentence", "verdict", "readings", "measured"), parts["new"]),
+            f"## No longer listed in these words: {len(parts['gone'])}",
+            table(("paper", "section", "sentence", "verdict before"), parts["gone"]),
+        ]
+    )
+
+
+def compare(
+    name: str, before: Mapping[tuple[str, str], Mapping[str, str]], parts: Mapping[str, list[Sequence[str]]]
+) -> None:
+    """Add the rows of one paper to the tables of `second_reading`."""
+    now, paper = sentences(name), f"[{title(name)}]({name}.md)"
+    readings = {"first": [row["verdict"] for row in before.values()], "second": [row[0] for row in now.values()]}
+    for reading, verdicts in readings.items():
+        parts["counts"].append([paper, reading, str(len(verdicts)), *map(str, map(verdicts.count, VERDICTS))])
+    for place, (verdict, _, _, whose, measured) in now.items():
+        was = before.get(place)
+        if was is None:
+            parts["new"].append([paper, *place, verdict, whose, measured])
+        elif (was["verdict"], _origin(was["whose"])) != (verdict, _origin(whose)):
+            old = ", ".join(filter(None, (was["verdict"], _origin(was["whose"]))))
+            parts["changed"].append([paper, *place, old, verdict, whose, measured])
+    parts["gone"].extend([paper, *place, was["verdict"]] for place, was in before.items() if place not in now)
+
+
+def _origin(whose: str) -> str:
+    """The origin of a failure without the variations that were tried."""
+    return whose.partition(" (")[0]
+
+
 def main() -> None:
-    """Write the pages asked for, and the summary; with --sensitivity also what they show of failures."""
+    """Write the pages asked for, and the two summaries; with --sensitivity also what they show of failures."""
     for name in [name for name in sys.argv[1:] if name != "--sensitivity"] or aqmlab.studies():
         if "--sensitivity" in sys.argv:
             found = aqmlab.sensitivity(load_study(name).name, seeds=VARIED_SEEDS)
             (STORED / f"{name}.json").write_text(found.json() + "\n", encoding="utf-8")
         again = aqmlab.reproduce(load_study(name).name, seeds=SEEDS)
         (DOCS / "ledgers" / f"{name}.md").write_text(page(again) + "\n", encoding="utf-8")
+    (DOCS / "ledgers" / "second-reading.md").write_text(second_reading() + "\n", encoding="utf-8")
     studies = DOCS / "studies.md"
     text = studies.read_text(encoding="utf-8")
     told = f"<!-- ledgers -->\n{summary()}\n<!-- end -->"

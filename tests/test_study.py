@@ -149,6 +149,7 @@ def test_the_summary_of_the_ledgers_agrees_with_their_pages() -> None:
     import ledgers
 
     assert ledgers.summary() in (DOCS / "studies.md").read_text(encoding="utf-8")
+    assert ledgers.second_reading() + "\n" == (DOCS / "ledgers" / "second-reading.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", aqmlab.studies())

@@ -107,7 +107,7 @@ def decided(aqm: str, arrivals: list[Packet]) -> tuple[list[tuple[int, int, str]
 
 
 @pytest.mark.parametrize("aqm", SCHEMES)
-def test_a_line_decides_as_a_run_and_as_the_replay_of_a_live_run(aqm: str, tmp_path: Path) -> None:
+def test_a_line_decides_as_a_run_and_as_the_replay_of_a_live_run(aqm: str) -> None:
     arrivals, of_run = traced(aqm)
     assert len(arrivals) > 4000
     assert of_run
@@ -116,10 +116,7 @@ def test_a_line_decides_as_a_run_and_as_the_replay_of_a_live_run(aqm: str, tmp_p
     full = {"overflow": "full", "evicted": "full"}
     expected = [(at, flow, full.get(why, why)) for at, flow, why in of_run if at <= last]
     assert [(at, arrivals[number][1], full.get(why, why)) for number, at, why in of_line] == expected
-    (tmp_path / "up.log").write_bytes(b"".join(log))
-    came, decisions, same, first = _core.replay(
-        aqmlab.Scenario(scenario(aqm), "line", []), aqm, 1, "up", str(tmp_path / "up.log")
-    )
+    came, decisions, same, first = _core.replay(aqmlab.Scenario(scenario(aqm), "line", []), aqm, 1, "up", b"".join(log))
     assert (came, same, first) == (len(arrivals), decisions, None)
 
 

@@ -50,7 +50,7 @@ def live(
     """Run a command behind the line of a scenario."""
 
 def replay(
-    scenario: Scenario, aqm: str | None, seed: int, direction: str, log: str
+    scenario: Scenario, aqm: str | None, seed: int, direction: str, log: bytes
 ) -> tuple[int, int, int, tuple[str, str] | None]:
     """Put logged arrivals through the simulated link: packets, decisions, those that are the same, the first other."""
 

@@ -115,11 +115,10 @@ pub fn replay(
     aqm: Option<&str>,
     seed: u64,
     direction: &str,
-    log: PathBuf,
+    log: &[u8],
 ) -> PyResult<ReplayCounts> {
     let aqm = parse_choice(aqm)?;
-    let log = std::fs::read(&log).map_err(|why| PyOSError::new_err(format!("{}: {why}", log.display())))?;
-    let found = aqmlab_live::replay(&scenario.0, aqm.as_ref(), seed, direction == "up", &log);
+    let found = aqmlab_live::replay(&scenario.0, aqm.as_ref(), seed, direction == "up", log);
     let found = found.map_err(refused)?;
     Ok((found.arrived, found.decisions, found.same, found.first_difference))
 }

@@ -21,9 +21,9 @@ pub fn held() -> u64 {
     HELD.load(Ordering::Relaxed).max(0) as u64
 }
 
-/// Bytes that this thread has come to hold since [`begin`].
-pub fn own() -> u64 {
-    OWN.get().max(0) as u64
+/// Bytes that this thread has come to hold since [`begin`]; negative if it gave back what others took.
+pub fn own() -> i64 {
+    OWN.get()
 }
 
 /// The outcome of some work, and the bytes that this thread has come to hold by it.

@@ -3,7 +3,8 @@
 use aqmlab_core::Span;
 use aqmlab_scenario::Scenario;
 use aqmlab_scenario::parse;
-use aqmlab_sim::{EngineStats, Options, Output, RunResult, Simulation, run_divided};
+use aqmlab_sim::{EngineStats, MemoryBound, Options, Output, RunError, RunResult, Simulation, Watch, run_divided};
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -242,4 +243,22 @@ fn results_of_a_tree_are_by_list_and_by_line_if_asked_for() {
     let few = output(TREE);
     assert_eq!(few.links.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), short);
     assert_eq!(few.links.iter().find(|(name, _)| name == "slow-down").unwrap().1.arrived, all.arrived);
+}
+
+thread_local! {
+    static IS_ASKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The thread that asks holds nothing; each other thread does.
+#[test]
+fn what_other_threads_of_a_run_hold_counts() {
+    IS_ASKING.set(true);
+    let own = || if IS_ASKING.get() { 0 } else { 10 };
+    let watch = Some(Arc::new(Watch::bounded(MemoryBound { held: || 100, own, most: 99, share: 10 })));
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/aqmlab/scenarios/link/bulk.toml"));
+    let long = text.unwrap().replace("duration = \"72 s\"", "duration = \"100000 s\"");
+    let scenario = parse(&long, "long", &[]).unwrap();
+    let outcome = run_divided(scenario.clone(), Options { threads: 2, watch, ..Options::default() });
+    assert!(matches!(outcome, Err(RunError::Memory { held: 100, .. })));
 }

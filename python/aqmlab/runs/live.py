@@ -210,26 +210,30 @@ def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
         scenario = Scenario.parse(setup["text"], setup["name"], overrides)
         stored, seed = setup["aqm"], setup["seed"]
         check_seed(seed)
-        logs = {name: folder / f"{name}.log" for name in ("up", "down")}
-        for log in logs.values():
-            with untrusted.opened(log, LARGEST_LOG, within=folder, field="replay"):
-                pass  # the engine opens it
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {_why(error, folder)}") from None
+        raise _no_run(folder, error) from None
     given = aqm if aqm is None or isinstance(aqm, str) else own.spec(aqm)
     if (given is not None and given != stored) or (given is None and ".py" in str(stored)):
         raise InputError("aqm", f"the live run had {stored}; to run it on this machine say --aqm {stored}")
     scheme = None if stored is None else own.spec(str(stored))
-    return {name: _replayed(scenario, scheme, seed, name, log) for name, log in logs.items()}
+    return {name: _replayed(scenario, scheme, seed, name, folder) for name in ("up", "down")}
 
 
-def _replayed(scenario: Scenario, scheme: str | None, seed: int, direction: str, log: Path) -> Replay:
+def _replayed(scenario: Scenario, scheme: str | None, seed: int, direction: str, folder: Path) -> Replay:
+    path = folder / f"{direction}.log"
     try:
-        return Replay(*_core.replay(scenario, scheme, seed, direction, str(log)))
+        log = untrusted.read(path, LARGEST_LOG, within=folder, field="replay")
+        return Replay(*_core.replay(scenario, scheme, seed, direction, log))
+    except OSError as error:
+        raise _no_run(folder, error) from None
     except InputError as error:
         if error.problems[0].path != "log":
             raise
-        raise InputError(f"replay: {log}", error.problems[0].reason) from None
+        raise InputError(f"replay: {path}", error.problems[0].reason) from None
+
+
+def _no_run(folder: Path, error: Exception) -> InputError:
+    return InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {_why(error, folder)}")
 
 
 def _why(error: Exception, folder: Path) -> str:

@@ -202,7 +202,7 @@ impl Simulation {
         for receipts in self.network.group_meters.iter_mut().filter_map(|meter| meter.receipts.as_mut()) {
             receipts.tidy(now);
         }
-        self.options.watch.as_ref().map_or(Ok(()), |watch| watch.reach(now))?;
+        self.options.watch.as_ref().map_or(Ok(()), |watch| watch.reach(now, 0))?;
         let events = self.network.events;
         if let Some(most) = self.options.most_events.filter(|most| events > *most) {
             return Err(RunError::Endless { events, most, at: now });

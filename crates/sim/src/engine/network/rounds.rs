@@ -21,7 +21,8 @@ use crate::traffic::client::Client;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{RateChanges, Tree};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Parts a thread, so that all threads are busy until the end of a round.
@@ -170,29 +171,29 @@ fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> 
 /// Lets all of a run happen; returns the network at its end, or why the watch says stop. A scheme may have failed.
 pub fn run(network: NetworkState, plan: &Plan, watch: Option<&Watch>) -> Result<NetworkState, RunError> {
     let parts: Vec<Mutex<NetworkState>> = divide(network, plan).into_iter().map(Mutex::new).collect();
-    let gate = Gate::new(&parts, plan.round);
+    let gate = Gate::new(&parts, plan.round, watch);
     let outcome = std::thread::scope(|scope| {
         (1..plan.threads).for_each(|_| drop(scope.spawn(|| gate.serve())));
         let _closing = ClosingGuard(&gate);
-        go_round(&gate, plan, watch)
+        go_round(&gate, plan)
     });
     let parts = parts.into_iter().map(|part| part.into_inner().expect("a thread panicked"));
     outcome.map(|()| NetworkState::joined(parts.collect(), plan.is_tree))
 }
 
 /// Round after round until the end, or until the watch says stop.
-fn go_round(gate: &Gate, plan: &Plan, watch: Option<&Watch>) -> Result<(), RunError> {
+fn go_round(gate: &Gate, plan: &Plan) -> Result<(), RunError> {
     let (mut rounds, end) = (0, gate.lock(0).measured.end + Span(1));
     let mut now = Time::ZERO;
     while now < end {
         now = end.min(now + plan.round);
         gate.until.store(now.0 - 1, Ordering::Relaxed);
         gate.open();
-        gate.help();
+        gate.help(|| {});
         gate.wait();
         let mut parts: Vec<_> = (0..gate.parts.len()).map(|part| gate.lock(part)).collect();
         exchange(&mut parts);
-        watch.map_or(Ok(()), |watch| watch.reach(now))?;
+        gate.watch.map_or(Ok(()), |watch| watch.reach(now, gate.elsewhere.load(Ordering::Acquire)))?;
         rounds += 1;
         if rounds % ROUNDS_PER_LOOK == 0 && parts.iter().any(|part| part.has_failed()) {
             return Ok(());
@@ -427,13 +428,17 @@ struct Gate<'a> {
     next: AtomicUsize,
     /// Number of parts done in this round.
     done: AtomicUsize,
+    watch: Option<&'a Watch>,
+    /// Bytes that the serving threads have come to hold.
+    elsewhere: AtomicI64,
 }
 
 impl<'a> Gate<'a> {
-    fn new(parts: &'a [Mutex<NetworkState>], length: Span) -> Self {
+    fn new(parts: &'a [Mutex<NetworkState>], length: Span, watch: Option<&'a Watch>) -> Self {
         let [next, done] = [0, 1].map(|_| AtomicUsize::new(parts.len()));
         let [until, round] = [0, 1].map(|_| AtomicU64::new(0));
-        Self { parts, length, until, round, is_over: AtomicBool::new(false), next, done }
+        let elsewhere = AtomicI64::new(0);
+        Self { parts, length, until, round, is_over: AtomicBool::new(false), next, done, watch, elsewhere }
     }
 
     /// # Panics
@@ -449,8 +454,8 @@ impl<'a> Gate<'a> {
         self.round.fetch_add(1, Ordering::Release);
     }
 
-    /// Takes parts as long as there are any.
-    fn help(&self) {
+    /// Takes parts as long as there are any, and does something after each.
+    fn help(&self, after: impl Fn()) {
         loop {
             let part = self.next.fetch_add(1, Ordering::AcqRel);
             if part >= self.parts.len() {
@@ -459,6 +464,7 @@ impl<'a> Gate<'a> {
             let _done = DoneGuard(&self.done);
             let until = Time(self.until.load(Ordering::Relaxed));
             self.lock(part).go_on(until, until + self.length);
+            after();
         }
     }
 
@@ -469,9 +475,13 @@ impl<'a> Gate<'a> {
 
     /// Helps in each round until the gate is closed.
     fn serve(&self) {
-        let mut seen = 0;
+        let (mut seen, said) = (0, Cell::new(0));
+        let say = || {
+            let own = self.watch.map_or(0, Watch::own);
+            self.elsewhere.fetch_add(own - said.replace(own), Ordering::AcqRel);
+        };
         while !self.is_over.load(Ordering::Acquire) {
-            self.help();
+            self.help(say);
             wait_until(|| self.round.load(Ordering::Acquire) != seen || self.is_over.load(Ordering::Acquire));
             seen = self.round.load(Ordering::Acquire);
         }

@@ -74,7 +74,8 @@ c-library:  ## Build the C library of a line into dist/c: header, shared and sta
 c-header:  ## Write the header of the C library again
 	AQMLAB_WRITE_HEADER=1 cargo test --locked --quiet -p aqmlab-c --test header
 
-demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
+demo: build  ## Compare a call under three schemes, then reproduce Table 1 of Li et al. 2014 and write a report to demo/
+	$(BIN)/aqmlab compare home/call --aqms droptail,codel,fq-codel
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
 
 test: build test-rust test-studio  ## Run all tests: Rust, TypeScript and Python
@@ -146,7 +147,8 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 docs: build  ## Rewrite the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
-pictures: build  ## Redraw the pictures on the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
+pictures: build  ## Redraw the pictures of README and of the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
+	$(BIN)/python docs/readme_picture.py
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/fabric.py
 	$(BIN)/python docs/wifi.py

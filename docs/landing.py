@@ -1,4 +1,4 @@
-"""Draw the picture of the landing page: one scheme on one line, simulated, analysed and live; writes docs/landing.png.
+"""Draw a picture of docs/live.md: one scheme on one link, simulated, analysed and live; writes docs/landing.png.
 
 The line and the scheme are those of `aqmlab analyse pi --design --rate "20 Mbit/s" --rtt "60 ms" --flows 20 --packet
 "1448 B" --target "60 packets"`, whose gains are taken. The live run needs iperf3, and half a minute.

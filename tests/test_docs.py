@@ -182,7 +182,23 @@ def test_the_readme_counts_the_rows_of_ns2_that_agree() -> None:
     validation = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8").partition("## Against ns-3")[0]
     counts = re.findall(r"(\d+) of (\d+) rows agree", validation)
     agree, rows = (sum(int(pair[i]) for pair in counts) for i in (0, 1))
-    assert f"we meet {agree} of {rows} stored results of ns-2" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{agree} of {rows} stored results of ns-2" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_what_its_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = ROOT / "README.md"
+    [command], [shown] = blocks(readme, "console"), blocks(readme, "text")
+    monkeypatch.setenv("COLUMNS", "100")
+    printed = forked(tmp_path, *shlex.split(command.removeprefix("$ aqmlab"))).stdout
+    first, rest = shown.split("\n\n", 1)
+    assert first == "..."
+    assert rest in printed
+
+
+def test_the_readme_stays_short() -> None:
+    text = BLOCK.sub("", (ROOT / "README.md").read_text(encoding="utf-8"))
+    prose = re.sub(r"^\|.*$|\]\([^)]*\)", "", text, flags=re.MULTILINE)
+    assert len(re.findall(r"[\w'-]+", prose)) <= 450
 
 
 def test_links_between_pages_lead_somewhere() -> None:

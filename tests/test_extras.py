@@ -217,8 +217,6 @@ def test_the_pages_list_every_extra_and_what_it_brings() -> None:
     wanted = {extra: packages for extra, packages in EXTRAS.items() if extra not in extras.FOR_DEVELOPERS}
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", (ROOT / "docs" / "install.md").read_text("utf-8"), re.MULTILINE)
     assert {extra: set(brings.split(", ")) for extra, brings in rows} == wanted
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE) == [extra for extra, _ in rows]
 
 
 def test_absent_extras_are_those_that_lack_a_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The wheel in an empty environment without a compiler: the README's tour works there, and the base without extras."""
+"""The wheel in an empty environment without a compiler: the tour works there, and the base without extras."""
 
 import os
 import re
@@ -23,7 +23,7 @@ WHEELS = sorted((ROOT / "dist").glob("aqmlab-*.whl"))
 SOURCES = sorted((ROOT / "dist").glob("aqmlab-*.tar.gz"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MOST_BYTES = 15_000_000
-README = ROOT / "README.md"
+TOUR = ROOT / "docs" / "tour.md"
 EXPERIMENT = """
 schema = 1
 title = "Few"
@@ -154,12 +154,12 @@ def test_the_base_says_what_a_report_needs(base: Place, tmp_path: Path) -> None:
     assert "-m pip install 'control>=" in done.stderr
 
 
-def test_the_tour_of_the_readme_works(whole: Place, tmp_path: Path) -> None:
+def test_the_tour_works(whole: Place, tmp_path: Path) -> None:
     show(tmp_path)
-    for line in (line for block in blocks(README, "console") for line in block.splitlines()):
+    for line in (line for block in blocks(TOUR, "console") for line in block.splitlines()):
         done = whole.run(*shlex.split(line.removeprefix("$ ")), cwd=tmp_path)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
     assert (tmp_path / "report" / "report.html").exists()
-    for block in blocks(README, "python"):
+    for block in blocks(TOUR, "python"):
         done = whole.run("python", "-c", block, cwd=tmp_path)
         assert done.returncode == 0, f"{block}\n{done.stderr}"

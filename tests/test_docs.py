@@ -138,7 +138,7 @@ def test_python_examples_run(page: Path, folder: Path) -> None:
 
 
 EXTRAS = {
-    "reports": r"aqmlab (analyse|bundle|report (?!.*--format)|(compare|reproduce|tune) .*--out)"
+    "reports": r"aqmlab (analyse|bundle|report (?!.*--format)|(compare|reproduce|tune) (?!.*--sensitivity).*--out)"
     r"|\bpandas\b|\.frame\(\)|\bload_\w+\(|aqmlab\.(analyse|bundle|gain_ranges)",
     "studio": r"aqmlab studio",
     "tune": r"aqmlab tune|aqmlab\.tune",

@@ -131,7 +131,7 @@ def tcp() -> str:
         "and the window shrinks as segments arrive).",
         "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery,\n"
         "but for BBR's, which sets the window in recovery too and needs `rack`.\n"
-        "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
+        "`aqmlab list ccs` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
         "Three profiles fill in the constants, and any constant can be set over its profile. `linux` is the default\n"
         "and does what Linux 6.1 does: CUBIC with its own rounding and HyStart, `rack`, delayed ACKs after a first\n"

@@ -81,7 +81,7 @@ def test_a_shared_library_is_compared_and_named(aqmlab: Aqmlab, library: str) ->
     assert own == ours
     assert (
         "flows.bulk.tcp.congestion_control=c-reno"
-        in aqmlab("compare", "link/mix", "--aqms", "pi", "--law", library, *short).stdout
+        in aqmlab("compare", "link/mix", "--aqms", "pi", "--cc", library, *short).stdout
     )
 
 
@@ -124,7 +124,7 @@ def test_a_sweep_is_named_by_its_law_and_goes_on_with_it(aqmlab: Aqmlab, library
     for again in (("sweep", "swept/experiment.toml", "--dry-run"), ("bundle", "swept")):
         done = aqmlab(*again)
         assert done.returncode == 2
-        assert "one of your own is named by --law FILE" in done.stderr
+        assert "one of your own is named by --cc FILE" in done.stderr
     done = aqmlab("sweep", "e.toml", "--law", library, "--out", "far", "--executor", "dask://127.0.0.1:9")
     assert (done.returncode, "threads of this process" in done.stderr) == (2, True)
 
@@ -174,7 +174,7 @@ def test_a_law_that_the_studio_is_started_with_plays_there(library: str, tmp_pat
     ("law", "why"),
     [
         ("./nowhere.so", "no such file"),
-        ("nowhere.py", "no such file; expected a name (aqmlab list tcps)"),
+        ("nowhere.py", "no such file; expected a name (aqmlab list ccs)"),
         ("empty.py", "no law in it"),
         ("cubik", 'did you mean "cubic"'),
         ("./empty.py.so", "cannot be loaded"),
@@ -183,7 +183,7 @@ def test_a_law_that_the_studio_is_started_with_plays_there(library: str, tmp_pat
 def test_what_is_no_law_is_refused(law: str, why: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
     for name in ("empty.py", "empty.py.so"):
         (tmp_path / name).write_text("nothing = 0\n", encoding="utf-8")
-    done = aqmlab("run", "link/mix", "--law", law)
+    done = aqmlab("run", "link/mix", "--cc", law)
     assert done.returncode == 2
     assert why in done.stderr
     assert "Traceback" not in done.stderr

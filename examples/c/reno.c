@@ -1,4 +1,4 @@
-// Reno as a law in C, for `aqmlab run SCENARIO --law ./libreno.so`. The sender halves the window itself, as for Reno.
+// Reno as a law in C, for `aqmlab run SCENARIO --cc ./libreno.so`. The sender halves the window itself, as for Reno.
 // Build: cc -shared -fPIC reno.c $(pkg-config --cflags aqmlab) -o libreno.so
 
 #include <aqmlab.h>

@@ -68,7 +68,7 @@ class CongestionControl(own.Declared):
 
 
 Law = str | CongestionControl | type[CongestionControl]
-"""A law as `run`, `compare` and the like take it: text as of `--law`, or a class, or an instance with parameters."""
+"""A law as `run`, `compare` and the like take it: text as of `--cc`, or a class, or an instance with parameters."""
 
 
 def law_spec(law: Law) -> str:

@@ -289,7 +289,7 @@ def dashed(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).replace("_", "-").lower()
 
 
-LISTED = {"aqm": "aqms", "law": "tcps"}
+LISTED = {"aqm": "aqms", "law": "ccs"}
 """What `aqmlab list` calls the names that a field takes."""
 
 

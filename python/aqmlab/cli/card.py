@@ -52,7 +52,7 @@ def card(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Measure a congestion-control law by the points of RFC 9743.
+    """Evaluate a congestion controller by the points of RFC 9743.
 
     Each point of BCP 133, sections 5 to 7, is a row: measured over a range of rates, round trips and buffers, beside
     Reno and CUBIC in the same cells, with the harm done to others; or the reason why it is not measured. --engine linux

@@ -74,6 +74,7 @@ TracesOption = Annotated[
 LawOption = Annotated[
     str | None,
     typer.Option(
+        "--cc",
         "--law",
         metavar="NAME[:k=v,...]",
         help="Congestion control of all TCP flows: a name, or a shared library or Python file with your own.",
@@ -83,8 +84,8 @@ CallOption = Annotated[
     str | None,
     typer.Option(
         "--call",
-        metavar="LAW",
-        help="Law of the calls with a picture (home/meeting): gcc, scream, nada, or constant, which never adapts.",
+        metavar="NAME",
+        help="Rate control of video calls (home/meeting): gcc, scream, nada or constant.",
     ),
 ]
 Jitter = Annotated[bool, typer.Option("--jitter", help="Each flow starts up to a round trip later, drawn by the seed.")]

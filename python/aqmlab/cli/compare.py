@@ -103,9 +103,9 @@ def compare(
 
     --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
     experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
-    them, and --law puts another law in the place of NewReno. Others (aqmlab list studies) hold what is written of
+    them, and --cc replaces NewReno. Others (aqmlab list studies) hold what is written of
     L4S, of BBR and of slow starts against the simulator, on links of their own or on yours. The study bbr-draft is
-    the test cases of the draft of BBR (--law bbr3 or bbr): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each
+    the test cases of the draft of BBR (--cc bbr3 or bbr): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each
     on a real Linux, too, and shows by how much the two differ.
     --out leaves report.html, results.json and the figures.
     """
@@ -202,7 +202,7 @@ class CompareRequest:
         aqms = ["--aqms", self.aqms] if self.aqms is not None else []
         several = ["--engines", ",".join(self.engines)] if len(self.engines) > 1 else []
         engines = several or (["--engine", *self.engines] if self.engines != ("sim",) else [])
-        laws = ["--law", self.law] if self.law is not None else []
+        laws = ["--cc", self.law] if self.law is not None else []
         calls = ["--call", self.call] if self.call is not None else []
         traces = ["--traces", str(self.traces)] if self.traces is not None else []
         return command("compare", *where, *aqms, *laws, *calls, *traces, *engines, "--seeds", str(self.seeds))

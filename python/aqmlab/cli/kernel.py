@@ -30,7 +30,7 @@ def build(
     ] = None,
     add: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE.c", help="A queueing discipline or congestion-control law to build in; repeatable."),
+        typer.Option(metavar="FILE.c", help="A queueing discipline or congestion controller to build in; repeatable."),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep source and objects beside the kernel.")] = False,
     jobs: Annotated[

@@ -17,7 +17,9 @@ class Kind(str, Enum):
     """The kinds of names that `list` knows."""
 
     aqms = "aqms"
+    ccs = "ccs"
     tcps = "tcps"
+    """As `ccs`, which the JSON of all kinds still calls so."""
     scenarios = "scenarios"
     studies = "studies"
     presets = "presets"
@@ -26,7 +28,8 @@ class Kind(str, Enum):
 
 def list_(
     kind: Annotated[
-        Kind | None, typer.Argument(metavar="KIND", help="aqms, tcps, scenarios, studies, presets or measures.")
+        Kind | None,
+        typer.Argument(metavar="KIND", help="aqms, ccs, scenarios, studies, presets or measures."),
     ] = None,
     scenario: Annotated[
         str | None, typer.Argument(metavar="SCENARIO", help="Whose measures; a built-in name or a TOML file.")
@@ -36,14 +39,15 @@ def list_(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """List schemes, congestion-control laws, scenarios, studies and presets, or what is measured in a scenario."""
+    """List schemes, congestion controllers, scenarios, studies and presets, or the measures of a scenario."""
+    kind = Kind.tcps if kind is Kind.ccs else kind
     if cost:
         _costs(kind, as_json)
         return
     if kind is Kind.measures or scenario is not None:
         _measures(kind, scenario, as_json)
         return
-    kinds = [kind] if kind else [each for each in Kind if each is not Kind.measures]
+    kinds = [kind] if kind else [each for each in Kind if each not in (Kind.measures, Kind.ccs)]
     if as_json:
         found = {each.value: _entries(each) for each in kinds}
         print_json(found[kind.value] if kind else found)
@@ -56,7 +60,9 @@ def list_(
         if each is Kind.aqms:
             shown = pages.schemes(catalogue.schemes())
         elif each is Kind.tcps:
-            shown = pages.names("Tcps", [(law.name, f"{law.summary} ({law.source})") for law in catalogue.laws()])
+            shown = pages.names(
+                "Congestion controllers", [(law.name, f"{law.summary} ({law.source})") for law in catalogue.laws()]
+            )
         else:
             rows = [(entry["name"], entry["title"]) for entry in _entries(each)]
             shown = pages.names(each.value.capitalize(), rows)

@@ -18,10 +18,13 @@ EPILOG = "Example: aqmlab show pi"
 def show(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A scheme, a scenario or a law (name or file), a study, a preset, or tcp."),
+        typer.Argument(
+            metavar="NAME",
+            help="A scheme, scenario or controller (name or file), a study, a preset, or tcp.",
+        ),
     ],
 ) -> None:
-    """Show a scheme, a congestion-control law, a scenario, a study, a preset of links, or the constants of TCP."""
+    """Show a scheme, a congestion controller, a scenario, a study, a preset of links, or the constants of TCP."""
     from aqmlab import catalogue, laws, own, presets
     from aqmlab.names import unknown
     from aqmlab.present.terminal import catalogue as pages

@@ -31,7 +31,7 @@ def studio(
     ] = None,
     own_laws: Annotated[
         list[str] | None,
-        typer.Option("--law", metavar="FILE", help="A shared library or Python file with your own law; repeatable."),
+        typer.Option("--cc", "--law", metavar="FILE", help="A file with your own congestion controller; repeatable."),
     ] = None,
     results: Annotated[
         list[Path] | None, typer.Option(metavar="DIR", help="What sweep --out or reproduce --out leaves; repeatable.")

@@ -444,7 +444,7 @@ def _law(name: Any) -> ChosenLaw | None:
         raise InputError("experiment.law", f'{name!r}: expected a law, such as "cubic"')
     called, known = catalogue.halves(name)[0], [law.name for law in catalogue.laws()]
     if called not in known:
-        reason = f"{name}: unknown law; {_core.hint(called, known)}; one of your own is named by --law FILE"
+        reason = f"{name}: unknown law; {_core.hint(called, known)}; one of your own is named by --cc FILE"
         raise InputError("experiment.law", reason)
     return ChosenLaw(name, None)
 

@@ -1,4 +1,4 @@
-# Every verb there is; each needs nothing but Rust (cargo) and Python 3.10 or later.
+# Every verb there is; each needs nothing but Rust (cargo) and Python 3.11 or later.
 PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml

@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import fill
 
@@ -207,7 +207,7 @@ def _sections() -> dict[str, str]:
 def main() -> None:
     """Measure the parts that are named, all by default; --write replaces their sections of the page."""
     wanted = [part for part in PARTS if part in sys.argv[1:]] or list(PARTS)
-    day = datetime.now(tz=timezone.utc).date()
+    day = datetime.now(tz=UTC).date()
     where = f"Measured on {day}, Linux {platform.release()}, a virtual machine with {os.cpu_count()} cores."
     for part in wanted:
         text = "\n\n".join(filter(None, [fill(NOTES[part], 130), PARTS[part](), where]))

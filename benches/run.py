@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -207,7 +207,7 @@ def head(load: float) -> str:
         ("Python", platform.python_version()),
         ("ns-2", ns2_version()),
         ("load before the start", f"{load:.1f} processes on average over a minute"),
-        ("date", f"{datetime.now(timezone.utc):%Y-%m-%d}"),
+        ("date", f"{datetime.now(UTC):%Y-%m-%d}"),
     ]
     return f"""# Benchmarks
 

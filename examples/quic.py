@@ -10,7 +10,7 @@ import ssl
 import sys
 import tempfile
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
@@ -29,7 +29,7 @@ def certificate(folder: Path) -> QuicConfiguration:
     """A server's configuration with a certificate of its own signature, which no client trusts."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "server")])
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
     signed = made.not_valid_before(now).not_valid_after(now + timedelta(days=1)).sign(key, hashes.SHA256())
     pem = serialization.Encoding.PEM

@@ -2,14 +2,9 @@
 
 import json
 import subprocess
-import sys
+import tomllib
 
 from conftest import COMMAND, Aqmlab
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def test_a_line_to_paste(aqmlab: Aqmlab) -> None:

@@ -4,14 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 TARGETS = ("x86_64-pc-windows-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin")

@@ -4,18 +4,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from aqmlab import _core
 from aqmlab.cli import app
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = {

@@ -6,17 +6,13 @@ import shlex
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from test_docs import blocks, show
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 WHEELS = sorted((ROOT / "dist").glob("aqmlab-*.whl"))
@@ -85,7 +81,7 @@ def test_the_wheel_is_small_and_says_what_is_in_it() -> None:
     names = zipfile.ZipFile(WHEELS[-1]).namelist()
     assert any(name.endswith(".cyclonedx.json") for name in names)
     assert [name for name in names if name.endswith(".so")] == ["aqmlab/_core.abi3.so"]
-    assert "-cp310-abi3-" in WHEELS[-1].name
+    assert "-cp311-abi3-" in WHEELS[-1].name
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc is Linux's")

@@ -3,17 +3,12 @@
 A cell is a measure of a row. `faults` compares the list with what differs: it must name these cells and no others.
 """
 
-import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILE = Path(__file__).parent / "exceptions.toml"
 

@@ -1,15 +1,10 @@
 """Data in TOML: files of the package, and their entries as dataclasses."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib.resources import files
+from tomllib import loads
 from typing import Any, TypeVar
-
-if sys.version_info >= (3, 11):
-    from tomllib import loads
-else:
-    from tomli import loads
 
 __all__ = ["filled", "loads", "read_file"]
 

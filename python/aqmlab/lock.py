@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -91,4 +91,4 @@ def _holder(folder: Path) -> str:
 
 def time_now() -> str:
     """Return the time as it stands in files, in UTC."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -10,7 +10,7 @@ README, SCRIPT, REFERENCES = "README.md", "reproduce.sh", "references.bib"
 
 _SCRIPT = """\
 #!/bin/sh
-# Does the runs again and compares every number. Needs Python 3.10 or later and one of:
+# Does the runs again and compares every number. Needs Python 3.11 or later and one of:
 #   sh reproduce.sh                    aqmlab {version} on PATH
 #   sh reproduce.sh FILE.whl [SHA256]  its wheel{home}, and the digest that is stated there
 # aqmlab itself is never fetched by its name: a package of somebody else's could have the same.

@@ -1,7 +1,7 @@
 """The command `card`."""
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -25,7 +25,7 @@ from aqmlab.problems import InputError
 EPILOG = "Example: aqmlab card bbr3 --out card"
 
 
-class CardFormat(str, Enum):
+class CardFormat(StrEnum):
     """The formats that `card` prints."""
 
     table = "table"

@@ -1,7 +1,7 @@
 """The command `list`."""
 
 from dataclasses import asdict
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +13,7 @@ from aqmlab.problems import InputError
 EPILOG = "Example: aqmlab list aqms"
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """The kinds of names that `list` knows."""
 
     aqms = "aqms"

@@ -1,6 +1,6 @@
 """The command `plot`: a figure of what a sweep has stored."""
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ KINDS = (".pdf", ".svg", ".png")
 """What a figure can be written as, by the ending of its file."""
 
 
-class PageWidth(str, Enum):
+class PageWidth(StrEnum):
     """The widths that journals and slides have."""
 
     ieee1 = "ieee1"
@@ -24,14 +24,14 @@ class PageWidth(str, Enum):
     slide = "slide"
 
 
-class Ellipse(str, Enum):
+class Ellipse(StrEnum):
     """The content of an ellipse: the 95 % region of the mean, or the spread of the runs."""
 
     mean = "mean"
     sigma = "sigma"
 
 
-class Log(str, Enum):
+class Log(StrEnum):
     """Logarithmic axes."""
 
     x = "x"

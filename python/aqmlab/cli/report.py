@@ -1,7 +1,7 @@
 """The command `report`: what a sweep has stored, as a page or tables."""
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from aqmlab.problems import InputError
 EPILOG = "Example: aqmlab report results --format latex --measure link.queue_delay_p99"
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """The formats that `report` writes."""
 
     html = "html"

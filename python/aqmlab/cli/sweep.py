@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import redirect_stdout
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +28,7 @@ from aqmlab.runs import MOST_SEEDS
 EPILOG = "Example: aqmlab sweep experiment.toml --out results --resume"
 
 
-class Recorded(str, Enum):
+class Recorded(StrEnum):
     """The runs whose time series a sweep records."""
 
     first = "first"

@@ -156,11 +156,9 @@ def _dask(url: str, jobs: int | None) -> Iterator[Workers]:
 
 def _check_versions(client: Any, url: str) -> int:
     """Return the number of the workers' threads; InputError unless each worker has this version."""
-    import asyncio
-
     try:
         client.wait_for_workers(1, timeout=CONNECT)
-    except asyncio.TimeoutError as error:  # another than TimeoutError in Python 3.10
+    except TimeoutError as error:
         raise InputError("executor", f"{url}: the scheduler has no worker") from error
     for worker, version in client.run(_version).items():
         if version != _version():

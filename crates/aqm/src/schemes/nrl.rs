@@ -18,6 +18,8 @@ choice! {
         Share = "share",
         /// (q - target)/theta1 and theta2/theta1 (r - C): packets and packets/s, as in eq. (13).
         Packets = "packets",
+        /// q - target and r - C, as eq. (13) prints them.
+        Plain = "plain",
     }
 }
 
@@ -51,8 +53,10 @@ params! {
     /// smoothed over 20 ms, both weights begin at 1, those of `learning = "none"`, and the reward is theta1 * (n1 + n2). Then the queue
     /// rests below the target, at 273.6 ± 2.8 packets in Table 2 (274.7 is printed), and its deviation after the first 20 s is less
     /// than without learning (Table 1: 4.9 packets, not 6.8; Table 13: 4.4, not 31; three seeds), but the drop ratios are low,
-    /// 14 % and 22 %. Not scaled by theta2/theta1, packets/s make TD learning diverge to weights of the wrong sign, which
-    /// drop everything.
+    /// 14 % and 22 %.
+    ///
+    /// `inputs = "plain"` is eq. (13) to the letter: n1 = q - target and n2 = r - C, neither scaled nor smoothed. The first weights
+    /// are 1/theta1 and theta2/theta1, those of `learning = "none"`, and the reward is theta1*n1 + theta2*n2. PLAIN
     ///
     /// ## Not reproduced
     /// Drop ratios of Tables 1 to 5 are met within about a point; no reading meets them together with the published means away
@@ -70,7 +74,8 @@ params! {
         w0: f64 = "0.1" in "-1000" ..= "1000", from "fitted in ns-2; not published";
         /// Learn by temporal differences ("td") or hold the weights ("none").
         learning: Learning = "td", from "measured in ns-2";
-        /// Rate mismatch under TD learning as a share of the capacity ("share") or in packets/s ("packets").
+        /// Rate mismatch under TD learning as a share of the capacity ("share"), in packets/s, scaled and smoothed ("packets"),
+        /// or as eq. (13) prints it ("plain", also for held weights).
         inputs: Inputs = "share", from "measured in ns-2";
         /// Sampling interval.
         interval: Span = "1 ms" in "1 us" ..= "100 s", from "fitted in ns-2; not published";
@@ -143,11 +148,15 @@ impl Scheme for Nrl {
     const AT_START: &'static [(&'static str, &'static str)] = &[("w0", "the weights have learnt since")];
 
     fn new(params: NrlParams, queue: &QueueView) -> Result<Self, String> {
-        let weight = if params.inputs == Inputs::Packets { 1.0 } else { params.w0 };
+        let weights = match params.inputs {
+            Inputs::Share => [params.w0; 2],
+            Inputs::Packets => [1.0; 2],
+            Inputs::Plain => [1.0 / params.theta1, params.theta2 / params.theta1],
+        };
         Ok(Self {
             params,
             arrived_before: queue.arrived_packets,
-            weights: [weight; 2],
+            weights,
             state_before: [0.0; 2],
             value_before: 0.0,
             smoothed_mismatch: 0.0,
@@ -180,6 +189,8 @@ impl Aqm for Nrl {
                 let n = self.in_packets(e);
                 self.learn(n, theta1 * (n[0] + n[1]))
             }
+            (Learning::Td, Inputs::Plain) => self.learn(e, theta1 * e[0] + theta2 * e[1]),
+            (Learning::None, Inputs::Plain) => self.value(e),
             (Learning::None, _) => self.in_packets(e).iter().sum(),
         };
         self.p = libm::tanh(value / 2.0).max(0.0);
@@ -227,5 +238,28 @@ mod tests {
         // w1 = 1 + 0.001*22.802455*1, w2 = 1 + 0.001*22.802455*0.195082.
         bench::tick_after(&mut nrl, 70, 4);
         assert!((nrl.weights[0] - 1.022_802_5).abs() < 1e-6 && (nrl.weights[1] - 1.004_448_4).abs() < 1e-6);
+    }
+
+    #[test]
+    fn plain_inputs_by_hand() {
+        let mut params = NrlParams::defaults();
+        params.read("nrl", [("inputs", "plain")], &mut Vec::new());
+        let mut nrl = Nrl::new(params, &bench::queue(0)).unwrap();
+        // 3 packets in 1 ms are 2000 a second too many: e = (10, 2000). V = 0.1*10 + 0.002*2000 = 5; p = tanh(2.5).
+        bench::tick_after(&mut nrl, 60, 3);
+        assert!((nrl.p - 0.986_614_298).abs() < 1e-9, "{}", nrl.p);
+        // e = (20, 0). V = 2; delta = 10*20 + 0.98*2 - 5 = 196.96.
+        // w1 = 0.1 + 0.001*196.96*10, w2 = 0.002 + 0.001*196.96*2000; V = 20*w1 = 41.392.
+        bench::tick_after(&mut nrl, 70, 4);
+        assert!((nrl.weights[0] - 2.0696).abs() < 1e-12 && (nrl.weights[1] - 393.922).abs() < 1e-9);
+        assert!((nrl.value_before - 41.392).abs() < 1e-10);
+
+        // Held weights: V = 5, and then 0.1*20 = 2.
+        params.read("nrl", [("learning", "none")], &mut Vec::new());
+        let mut held = Nrl::new(params, &bench::queue(0)).unwrap();
+        bench::tick_after(&mut held, 60, 3);
+        assert!((held.p - 0.986_614_298).abs() < 1e-9);
+        bench::tick_after(&mut held, 70, 4);
+        assert!((held.p - 0.761_594_156).abs() < 1e-9, "{}", held.p);
     }
 }

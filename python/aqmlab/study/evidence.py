@@ -94,8 +94,8 @@ def gather(paper: Judged, claim: Claim, source: Source, names: Iterable[str]) ->
 
 
 def centres(claim: Claim, by_seed: BySeed) -> Found:
-    """Return the means over the seeds, of TIMES the medians, or their distance from the claim's target."""
-    centre = median if claim.value in TIMES else fmean
+    """Return the means over the seeds, of TIMES or where it says so the medians, or their distance from its target."""
+    centre = median if claim.median or claim.value in TIMES else fmean
     return {
         place: {name: _distance(claim, centre(values.values()) if values else inf) for name, values in schemes.items()}
         for place, schemes in by_seed.items()

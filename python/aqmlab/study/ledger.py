@@ -19,7 +19,7 @@ from aqmlab.study.readings import READ, SeriesReading
 class Claim:
     """A sentence of the paper: shown by `tables` and `figures`, checked, or `background` or `untestable` for a reason.
 
-    It is checked on the mean over the seeds (of settling times the median), in each scenario of its `groups` and each
+    It is checked on the mean over the seeds (of settling times, or with `median`, the median), in each scenario of its `groups` and each
     of the times `during`. With `per`, another measure, the value counts as its share of that. The value of each of
     `schemes` (with a `target` its distance from it) lies `within` two ends; or is `below` or `above` that of other
     schemes, by `margin` and `factor` at least and by the factor `up_to` at most, of all but one with a `rank` of 2; or
@@ -62,6 +62,7 @@ class Claim:
     worded: tuple[str, ...] = ()
     why: str | None = None
     shown: Shown | None = None
+    median: bool = field(default=False, repr=False)
     alternatives: tuple["Alternative", ...] = field(default=(), repr=False)
 
     @property

@@ -232,11 +232,12 @@ def whose(found: Checked, known: Mapping[str, Varied]) -> str:
 def digest(claim: Claim) -> str:
     """Return what tells a check from others, whatever the sentence and its reason say: a changed one is not known."""
     same = replace(claim, section="", text="", why=None, control=())
-    return sha256(repr(same).encode()).hexdigest()[:12]
+    return _key(same)[:12]
 
 
 def _key(claim: Claim) -> str:
-    return sha256(repr(claim).encode()).hexdigest()
+    """Return the digest of a claim; one that takes no median has the digest that it had before there were medians."""
+    return sha256((repr(claim) + " median" * claim.median).encode()).hexdigest()
 
 
 def _varied(paper: Study, claim: Claim, tried: Sequence[Tried]) -> Varied:

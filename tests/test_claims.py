@@ -100,6 +100,16 @@ def test_of_settling_times_the_median_over_the_seeds_counts() -> None:
     assert check(SUN, settles, Seeds()).verdict == "holds", "5, 7 and never"  # type: ignore[arg-type]
 
 
+def test_the_median_of_a_scheme_with_two_states_is_a_value_that_runs_have() -> None:
+    class Seeds:
+        def values(self, *_: object) -> dict[int, list[float | None]]:
+            return {1: [345.0], 2: [633.0], 3: [634.0]}
+
+    high = claim(within=(630, 770))
+    assert check(SUN, high, Seeds()).verdict == "fails", "the mean is 537"  # type: ignore[arg-type]
+    assert check(SUN, replace(high, median=True), Seeds()).verdict == "holds"  # type: ignore[arg-type]
+
+
 def test_a_ratio_to_0_and_less_than_0_are_undecided() -> None:
     assert judged(claim(below=("PI",)), an_aqm=0.1, pi=0.0) == "undecided"
     assert judged(claim(below=("PI",)), an_aqm=0.0, pi=0.1) == "holds"

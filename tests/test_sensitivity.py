@@ -223,6 +223,7 @@ def test_what_is_stored_is_of_this_very_check() -> None:
     assert whose(Checked(asked, "fails"), known) == "ours (holds with twice the band)"
     assert whose(Checked(replace(asked, text="other words"), "fails"), known) == "ours (holds with twice the band)"
     assert whose(Checked(replace(asked, within=(0, 2)), "fails"), known) == "unknown"
+    assert whose(Checked(replace(asked, median=True), "fails"), known) == "unknown"
 
 
 @pytest.mark.parametrize("name", aqmlab.studies())

@@ -18,6 +18,7 @@ from aqmlab.study.sensitivity import Sensitivity, digest, stored, whose
 from aqmlab.study.variations import VARIATIONS, _banded, _flows, _longer, _marks, constants
 
 XIONG = load_study("xiong2010")
+LI = load_study("li2014")
 
 
 def claim(**changes: object) -> Claim:
@@ -214,6 +215,17 @@ def test_what_a_paper_leaves_open_is_ours_and_what_it_states_is_not_known() -> N
         moved = [module.Tried("a fifth more flows", "flows", "holds")]
         assert module._whose(replace(XIONG, unstated=unstated), fails, moved) == expected
     assert module._whose(XIONG, fails, []) == "unknown", "nothing was varied"
+
+
+def test_what_a_paper_s_tables_contradict_is_ours_where_its_text_allows_another_reading() -> None:
+    """Table 5 of Li et al. prints less drops for ARED than for PI."""
+    lowest = next(each for each in LI.claims if each.text.startswith("PI has the lowest drop ratio at 15 Mbit/s"))
+    assert module._whose(LI, lowest, []) == "the paper's"
+    assert module._whose(LI, lowest, [module.Tried("another set", "reading", "holds")]) == "ours"
+    found = Checked(lowest, "fails", printed=False)
+    assert whose(found, {}) == "the paper's (its own tables contradict the sentence)"
+    varied = module.Varied("3.3", "PI", digest(lowest), "ours", [module.Tried("another set", "reading", "holds")])
+    assert whose(found, {varied.check: varied}) == "ours (holds with another set)"
 
 
 def test_what_is_stored_is_of_this_very_check() -> None:

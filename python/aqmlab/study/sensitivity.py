@@ -182,7 +182,7 @@ def sensitivity(
     claims = [claim for claim in paper.claims if claim.value]
     failing = [claim for claim, verdict in zip(claims, judge.verdicts(claims), strict=True) if verdict == "fails"]
     tried = _alternatives(judge, failing)
-    for variation in (*VARIATIONS, *constants(paper)):
+    for variation in sorted((*VARIATIONS, *constants(paper)), key=lambda each: each.scenario is not None):
         again = {
             at: other
             for at, claim in enumerate(failing)
@@ -223,9 +223,9 @@ def stored(study: str) -> Mapping[str, Varied]:
 
 def whose(found: Checked, known: Mapping[str, Varied]) -> str:
     """Return whose failure it is, and what was varied, where that is known of this very check."""
-    if found.printed is False:
-        return "the paper's (its own tables contradict the sentence)"
     varied = known.get(digest(found.claim))
+    if found.printed is False and (varied is None or varied.whose != "ours"):
+        return "the paper's (its own tables contradict the sentence)"
     return varied.told if varied else "unknown"
 
 
@@ -245,11 +245,11 @@ def _varied(paper: Study, claim: Claim, tried: Sequence[Tried]) -> Varied:
 
 
 def _whose(paper: Study, claim: Claim, tried: Sequence[Tried]) -> str:
-    if holds_in_print(paper, claim) is False:
-        return "the paper's"
     moved = {each.of for each in tried if each.verdict == "holds"}
     if moved & {"band", "reading", "constant", *paper.unstated}:
         return "ours"
+    if holds_in_print(paper, claim) is False:
+        return "the paper's"
     return "unknown" if moved or not tried or not _published(paper, claim) else "the paper's"
 
 

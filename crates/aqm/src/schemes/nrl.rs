@@ -56,11 +56,10 @@ params! {
     /// 14 % and 22 %.
     ///
     /// `inputs = "plain"` is eq. (13) to the letter: n1 = q - target and n2 = r - C, neither scaled nor smoothed. The first weights
-    /// are 1/theta1 and theta2/theta1, those of `learning = "none"`, and the reward is theta1*n1 + theta2*n2. TD learning then
-    /// diverges, as n2 is in the thousands: both weights jump from one bound of 10^6 to the other at each step, so that p is 0 and 1
-    /// in turn. In Tables 1, 2, 5 and 12 the first SYNs, which all arrive in one instant, meet a p of 1 each time, and nothing is
-    /// ever sent. With held weights the queue rests at 264 packets in Table 1 and at 261 in Table 2 (298.6 and 274.7 are printed),
-    /// with drop ratios of 14 to 16 % and 21 % (two seeds).
+    /// are 1/theta1 and theta2/theta1, as for `learning = "none"`. The reward is theta1*n1 + theta2*n2. TD learning then diverges,
+    /// because n2 counts thousands. Both weights jump between the bounds of 10^6 at each step, and p is 0 and 1 in turn. In Tables 1, 2
+    /// and 12 all SYNs arrive at one instant when p is 1, so no packet is sent. Held weights keep the queue at 264 packets in Table 1
+    /// and at 261 in Table 2. They drop 14 to 16 % and 21 %. The paper prints 298.6 and 274.7 packets.
     ///
     /// ## Not reproduced
     /// Drop ratios of Tables 1 to 5 are met within about a point; no reading meets them together with the published means away

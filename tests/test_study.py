@@ -11,6 +11,7 @@ import aqmlab
 from aqmlab.scenario import original
 from aqmlab.study import reproduction
 from aqmlab.study.cells import Cell, verdict
+from aqmlab.study.measured import scenario_of
 from aqmlab.study.paper import Study, built, load_study
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -78,7 +79,7 @@ def places(study: Study) -> Iterator[tuple[str, str, str]]:
 @pytest.mark.parametrize("name", aqmlab.studies())
 def test_a_study_names_scenarios_links_and_schemes_that_exist(name: str) -> None:
     for where, link, spec in set(places(load_study(name))):
-        scenario = aqmlab.load(where)
+        scenario = scenario_of(where)
         assert link in scenario.links
         if built(spec):
             scenario.parameters(spec)

@@ -19,16 +19,17 @@ from aqmlab.study.readings import READ, SeriesReading
 class Claim:
     """A sentence of the paper: shown by `tables` and `figures`, checked, or `background` or `untestable` for a reason.
 
-    It is checked on the mean over the seeds (of settling times, or with `median`, the median), in each scenario of its `groups` and each
-    of the times `during`. With `per`, another measure, the value counts as its share of that. The value of each of
-    `schemes` (with a `target` its distance from it) lies `within` two ends; or is `below` or `above` that of other
-    schemes, by `margin` and `factor` at least and by the factor `up_to` at most, of all but one with a `rank` of 2; or
-    the greatest is at most `alike` times the least. None of `control`, schemes that the sentence does not speak of, may
-    pass in the place of `schemes`, or the check is weak. `most` allows that to fail in less than half of the places,
-    `average` takes the mean over each group. From group to group the mean goes where `trend` says ("rises", "falls"),
-    or changes by a factor of `steady` at most. `band` and `between` (packets) belong to values read off the series
-    (`aqmlab.study.readings`). `worded` are the keys whose number stands for a vague word. `shown` is how people read a
-    value that only a suite knows. `alternatives` are other checks that the text allows (`aqmlab.study.sensitivity`).
+    It is checked on the mean over the seeds (of settling times, or with `median`, the median), in each scenario of its
+    `groups` and each of the times `during`. With `per`, another measure, the value counts as its share of that. The
+    value of each of `schemes` (with a `target` its distance from it) lies `within` two ends; or is `below` or `above`
+    that of other schemes, by `margin` and `factor` at least and by the factor `up_to` at most, of all but one with a
+    `rank` of 2; or the greatest is at most `alike` times the least. None of `control`, schemes that the sentence does
+    not speak of, may pass in the place of `schemes`, or the check is weak. `most` allows that to fail in less than half
+    of the places, `average` takes the mean over each group. From group to group the mean goes where `trend` says
+    ("rises", "falls"), or changes by a factor of `steady` at most. `band` and `between` (packets) belong to values read
+    off the series (`aqmlab.study.readings`). `worded` are the keys whose number stands for a vague word. `shown` is how
+    people read a value that only a suite knows. `alternatives` are other checks that the text allows
+    (`aqmlab.study.sensitivity`).
     """
 
     section: str

@@ -70,7 +70,8 @@ def places(study: Study) -> Iterator[tuple[str, str, str]]:
         for panel in figure.panels:
             names = [name.format(x=f"{x:g}") for name in panel.scenarios for x in figure.x or (0,)]
             yield from ((name, panel.link, study.spec(scheme)) for name in names for scheme in panel.schemes)
-    for claim in study.claims:
+    alternatives = [other.claim for claim in study.claims for other in claim.alternatives]
+    for claim in (*study.claims, *alternatives):
         rows = [*claim.schemes, *claim.below, *claim.above]
         schemes = [part for row in rows for part in study.differences.get(row, [row])]
         yield from ((name, claim.link, study.spec(scheme)) for name in claim.scenarios for scheme in schemes)

@@ -82,6 +82,7 @@ TAKE: Mapping[str, Callable[[SeriesReading, Mapping[str, "Curve"], Link], float 
     "share": _share,
     "lowest_utilisation": lambda _, columns, __: float(_means(columns["utilisation"], columns["time"], 1).min()),
     "p_max": lambda _, columns, __: float(columns["p"].max()),
+    "p_std": lambda _, columns, __: float(columns["p"].std()),
     "queue_mean": lambda _, columns, __: float(columns["queue"].mean()),
     "queue_std": lambda _, columns, __: float(columns["queue"].std()),
 }
@@ -106,5 +107,6 @@ READ = (
     Metric("share", "Share", "ratio", "share of the time in which the queue is between two lengths", PERCENT),
     Metric("lowest_utilisation", "Lowest utilisation", "ratio", "least utilisation over 1 s", PERCENT),
     Metric("p_max", "Greatest p", "ratio", "greatest drop probability", PERCENT),
+    Metric("p_std", "Deviation of p", "ratio", "standard deviation of the drop probability", PERCENT),
 )
 """The values that runs do not have, and that are read off the series also where a claim gives no times."""

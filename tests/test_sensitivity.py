@@ -11,8 +11,9 @@ import aqmlab
 from aqmlab.study import sensitivity as module
 from aqmlab.study.claims import Checked
 from aqmlab.study.ledger import Alternative, Claim, _with_alternatives
-from aqmlab.study.measured import original, place_of, scenario_of
+from aqmlab.study.measured import measure, original, place_of, scenario_of
 from aqmlab.study.paper import load_study
+from aqmlab.study.readings import SeriesReading
 from aqmlab.study.sensitivity import Sensitivity, digest, stored, whose
 from aqmlab.study.variations import VARIATIONS, _banded, _flows, _longer, _marks, constants
 
@@ -140,6 +141,13 @@ def test_a_place_may_have_settings() -> None:
     assert place_of(scenario) == place
     assert original(place) == place.replace("table-16", "table-15")
     assert _longer(scenario).link("a-b").rate == 15e6, "what is varied keeps the settings"
+
+
+def test_every_seed_of_a_place_with_settings_has_its_series() -> None:
+    for place in (SHORT.partition(" with ")[0], SHORT):
+        runs = measure({place: ["droptail"]}, [place], seeds=2, jobs=None, progress=None)
+        found = runs.read(place, "droptail", "bottleneck", SeriesReading("queue_mean", 0, inf))
+        assert list(found) == [1, 2]
 
 
 def test_packets_are_marked_or_dropped() -> None:

@@ -96,7 +96,9 @@ def measure(
     schemes: dict[str, dict[str, None]] = {}
     for name, specs in needed.items():
         schemes.setdefault(original(name), {}).update(dict.fromkeys(specs))
-    grid = [(find(name), list(specs)) for name, specs in schemes.items()]
-    found = compare_many(grid, seeds, every_series={original(name) for name in read}, jobs=jobs, progress=progress)
+    scenarios = {name: find(name) for name in schemes}
+    grid = [(scenarios[name], list(specs)) for name, specs in schemes.items()]
+    every_series = {scenarios[original(name)].name for name in read}
+    found = compare_many(grid, seeds, every_series=every_series, jobs=jobs, progress=progress)
     compared = dict(zip(schemes, found, strict=True))
     return StudyRuns({name: compared[original(name)] for name in needed})

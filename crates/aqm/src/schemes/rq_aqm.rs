@@ -27,9 +27,9 @@ params! {
     /// 0.08 is per second: 0.0005 a sample, as its simulation section says. The round-trip time in the BDP is 100 ms,
     /// also where those of the flows differ.
     ///
-    /// The paper bounds p, and says nothing of the integral. While the queue is below the target the integral falls
-    /// without an end: after an idle time of t seconds on a link with a target of half a BDP it takes a queue of two
-    /// targets t seconds to be signalled. `anti_windup` avoids that.
+    /// The paper bounds p and says nothing of the integral, which so falls without end while the queue is below the
+    /// target. A link that was idle for 10 s then signals nothing for nearly 10 s while the queue is as far above the
+    /// target as it was below. `anti_windup` avoids that.
     ///
     /// The same law in increments of p, clamped at each sample, gives the same queues (ns-2.35: 300.0 packets over the
     /// last 150 s of Table 2), but then signals on a link at half load: each rise of the rate starts from p = 0.

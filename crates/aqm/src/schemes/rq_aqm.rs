@@ -16,16 +16,20 @@ params! {
     /// dropped ones included; C: the link's packets per second; BDP = C * `rtt`):
     ///
     /// ```text
-    /// i = clamp(i + q_ki * T * e, 0, 1)
+    /// i = i + q_ki * T * e
     /// p = clamp(r_kp * g + q_kp * e + i, 0, 1)
     /// ```
     ///
-    /// An arriving packet is dropped with probability p.
+    /// An arriving packet is dropped with probability p. With `anti_windup` i is clamped to 0..1, too.
     ///
     /// ## Readings
     /// The paper prints the rate term as r / (CF - 1); the text, which divides the rate by C, tells r / C - 1. q_ki =
     /// 0.08 is per second: 0.0005 a sample, as its simulation section says. The round-trip time in the BDP is 100 ms,
     /// also where those of the flows differ.
+    ///
+    /// The paper bounds p and says nothing of the integral, which so falls without end while the queue is below the
+    /// target. A link that was idle for 10 s then signals nothing for nearly 10 s while the queue is as far above the
+    /// target as it was below. In `home/web` 99 % of the packets wait 0.47 s at most, and 0.12 s with `anti_windup`.
     ///
     /// The same law in increments of p, clamped at each sample, gives the same queues (ns-2.35: 300.0 packets over the
     /// last 150 s of Table 2), but then signals on a link at half load: each rise of the rate starts from p = 0.
@@ -42,6 +46,8 @@ params! {
         rtt: Span = "100 ms" in "1 us" ..= "100 s", from "Jafar";
         /// Packet size that turns the link's rate into packets per second.
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "Jafar";
+        /// Clamp the integral to 0..1.
+        anti_windup: bool = "false", from "Jafar, eq. (2), which bounds p alone";
     }
 }
 
@@ -83,14 +89,17 @@ impl Aqm for RqAqm {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let RqAqmParams { r_kp, q_kp, q_ki, interval, rtt, mean_packet } = self.params;
+        let RqAqmParams { r_kp, q_kp, q_ki, interval, rtt, mean_packet, anti_windup } = self.params;
         let packets_per_second = queue.rate.0 / (8.0 * mean_packet.0);
         let (capacity, bdp) = (packets_per_second * interval.seconds(), packets_per_second * rtt.seconds());
         let arrived = (queue.arrived_packets - self.arrived_before) as f64;
         self.arrived_before = queue.arrived_packets;
         let e = (f64::from(queue.packets) - queue.target) / bdp;
         let g = arrived / capacity - 1.0;
-        self.integral = (self.integral + q_ki * interval.seconds() * e).clamp(0.0, 1.0);
+        self.integral += q_ki * interval.seconds() * e;
+        if anti_windup {
+            self.integral = self.integral.clamp(0.0, 1.0);
+        }
         self.p = (r_kp * g + q_kp * e + self.integral).clamp(0.0, 1.0);
     }
 
@@ -110,7 +119,7 @@ impl LinearLaw for RqAqmParams {
     }
 
     fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
-        let RqAqmParams { r_kp, q_kp, q_ki, interval, rtt, mean_packet } = *self;
+        let RqAqmParams { r_kp, q_kp, q_ki, interval, rtt, mean_packet, .. } = *self;
         let (point, period) = (*point, interval.seconds());
         let capacity = point.network.rate / (8.0 * mean_packet.0);
         let (rate, bdp) = (r_kp / (capacity * period), capacity * rtt.seconds());
@@ -140,10 +149,27 @@ mod tests {
         assert!((rq.p - 0.0074).abs() < 1e-15, "{}", rq.p);
     }
 
+    /// An empty queue is e = -0.5: i = -0.00025. Then e = 1 and g = 3: p = 0.0285 + 0.0077 - 0.00025 + 0.0005.
     #[test]
-    fn an_idle_link_holds_p_and_integral_at_0() {
+    fn the_integral_of_an_idle_link_falls_below_0() {
         let mut rq = RqAqm::new(RqAqmParams::defaults(), &bench::queue(0)).unwrap();
         bench::tick_after(&mut rq, 0, 0);
+        assert_eq!(rq.p, 0.0);
+        assert!((rq.integral + 0.00025).abs() < 1e-15);
+        bench::tick_after(&mut rq, 150, 25);
+        assert!((rq.p - 0.03645).abs() < 1e-15, "{}", rq.p);
+    }
+
+    #[test]
+    fn with_anti_windup_the_integral_stays_in_0_to_1() {
+        let params = RqAqmParams { anti_windup: true, ..RqAqmParams::defaults() };
+        let mut rq = RqAqm::new(params, &bench::queue(0)).unwrap();
+        bench::tick_after(&mut rq, 0, 0);
         assert_eq!((rq.p, rq.integral), (0.0, 0.0));
+        bench::tick_after(&mut rq, 150, 25);
+        assert!((rq.p - 0.0367).abs() < 1e-15, "{}", rq.p);
+        rq.integral = 1.0;
+        bench::tick_after(&mut rq, 150, 25);
+        assert_eq!(rq.integral, 1.0);
     }
 }

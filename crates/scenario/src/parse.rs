@@ -20,9 +20,14 @@ use aqmlab_core::problem::{ProblemKind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
+use toml_parser::Source;
+use toml_parser::lexer::TokenKind;
 
 /// Largest scenario file, bytes: far above any scenario with its traces, far below what would exhaust a machine.
 const MAX_TEXT: usize = 1 << 24;
+/// Most tables and lists of a text, which take up to 2.7 kB each in memory, and most values, of up to 0.5 kB.
+const MAX_TABLES: usize = 200_000;
+const MAX_VALUES: usize = 2_000_000;
 /// Most points of a time series.
 const MAX_SAMPLES: u64 = 50_000_000;
 /// Most flows in a scenario, and most places of flows: a group may be empty on many lines.
@@ -59,13 +64,39 @@ pub fn of_table(mut table: Table, name: &str, overrides: &[(String, String)]) ->
     }
 }
 
-/// Reads TOML that a stranger may have written: size and depth are limited, so that time and memory grow as the text does.
+/// Reads TOML that a stranger may have written: size, depth and the numbers of tables and values are limited, so that time and memory
+/// grow as the text does.
 /// `name` is what the text is called in the problem.
 pub fn read_toml(text: &str, name: &str) -> Result<Table, Problems> {
     if text.len() > MAX_TEXT {
         return Err(Problems::one(name, format!("is too long: {} bytes, at most {MAX_TEXT} are read", text.len())));
     }
+    let [tables, values] = amounts(text);
+    for (number, most, unit) in [(tables, MAX_TABLES, "tables and lists"), (values, MAX_VALUES, "values")] {
+        if number > most {
+            return Err(Problems::one(name, format!("has {number} {unit}; at most {most} are read")));
+        }
+    }
     text.parse().map_err(|error| syntax_problem(name, text, &error))
+}
+
+/// The tables and lists of a text, those of dotted keys among them, and its values, by its punctuation alone.
+fn amounts(text: &str) -> [usize; 2] {
+    let (mut tables, mut values, mut dots) = (0, 0, 0);
+    let mut before = TokenKind::Newline;
+    for kind in Source::new(text).lex().map(|token| token.kind()) {
+        match kind {
+            TokenKind::LeftSquareBracket if before == kind => {} // [[links]] is one table
+            TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket => tables += 1,
+            TokenKind::Dot => dots += 1, // of a key or a number
+            TokenKind::Equals | TokenKind::RightSquareBracket => tables += std::mem::take(&mut dots),
+            TokenKind::Comma | TokenKind::Newline => dots = 0,
+            _ => {}
+        }
+        values += usize::from(matches!(kind, TokenKind::Equals | TokenKind::Comma));
+        before = kind;
+    }
+    [tables, values]
 }
 
 fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {

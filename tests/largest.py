@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from aqmlab import Scenario, own, scenario, untrusted
 from aqmlab.bundle import archive
@@ -142,13 +141,13 @@ def message(_: Path, n: int) -> Reading:
 INPUTS = {
     "bundle": Input("bundle", bundle, 2, 16, 480),
     "scenario": Input("scenario", scenario_file, 200, 1600, 64_000),
-    "experiment": Input("scenario", experiment, 100, 800, 100_000),
+    "experiment": Input("scenario", experiment, 50, 200, 100_000),
     "rate trace": Input("rate trace", trace, 10_000, 80_000, 1_800_000),
-    "JSON": Input("JSON", document, 1000, 64_000, 11_000_000),
-    "Parquet": Input("Parquet", table, 20_000, 320_000, 10_000_000),
+    "JSON": Input("JSON", document, 1000, 16_000, 8_000_000),
+    "Parquet": Input("Parquet", table, 20_000, 160_000, 10_000_000),
     "results": Input("folder of a sweep", results, 500, 8000, 1_000_000),
-    "lines of tc": Input("lines of `tc`", lines, 200, 3200, 15_000),
-    "trained policy": Input("trained policy", model, 2000, 64_000, 6_000_000),
+    "lines of tc": Input("lines of `tc`", lines, 100, 800, 15_000),
+    "trained policy": Input("trained policy", model, 2000, 32_000, 4_500_000),
     "scheme file": Input("scheme or law", scheme, 2000, 16_000, 1_600_000),
     "message": Input("arguments", message, 200, 1600, 50_000),
 }

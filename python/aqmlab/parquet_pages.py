@@ -14,8 +14,14 @@ MOST_PAGES = 100_000
 LONGEST_HEADER = 2**16
 """Bytes of a page's header that are read; statistics within it can be long."""
 
-_STOP, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LISTS, _STRUCT = 0, 3, (4, 5, 6), 7, 8, (9, 10), 12
-_TRUE, _FALSE = 1, 2
+DEEPEST = 8
+"""Levels of structs and lists within a header."""
+LONG_LIST = 15
+"""Stands for a list's size where that follows."""
+
+_STOP, _TRUE, _FALSE, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LISTS, _STRUCT = 0, 1, 2, 3, (4, 5, 6), 7, 8, (9, 10), 12
+_FIXED = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
+"""Bytes of values that always take as many; those of a truth value are in its kind."""
 
 
 class PageError(ValueError):
@@ -78,35 +84,28 @@ def _header(data: bytes) -> tuple[int, int, int]:
 
 def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
     """Return where a value of a kind ends."""
-    if kind in (_TRUE, _FALSE):
-        return at
-    if kind == _BYTE:
-        return at + 1
-    if kind in _INTEGERS:
-        return _varint(data, at)[1]
-    if kind == _DOUBLE:
-        return at + 8
-    if kind == _BINARY:
-        length, at = _varint(data, at)
-        return at + length
-    if kind in _LISTS and depth < 8:
-        size, inner = data[at] >> 4, data[at] & 15
-        at += 1
-        if size == 15:
-            size, at = _varint(data, at)
-        for _ in range(min(size, LONGEST_HEADER)):
-            at = _after(data, at, _BYTE if inner in (_TRUE, _FALSE) else inner, depth + 1)
-        return at
-    if kind == _STRUCT and depth < 8:
+    if kind in _FIXED:
+        return at + _FIXED[kind]
+    if depth > DEEPEST:
+        raise IndexError
+    if kind == _STRUCT:
         while (inner := data[at] & 15) != _STOP:
             at = at + 1 if data[at] >> 4 else _varint(data, at + 1)[1]
             at = _after(data, at, inner, depth + 1)
         return at + 1
-    raise IndexError
+    if kind in _LISTS:
+        size, inner, at = data[at] >> 4, data[at] & 15, at + 1
+        if size == LONG_LIST:
+            size, at = _varint(data, at)
+        for _ in range(min(size, LONGEST_HEADER)):
+            at = _after(data, at, _BYTE if inner in (_TRUE, _FALSE) else inner, depth + 1)
+        return at
+    number, at = _varint(data, at)
+    return at + number if kind == _BINARY else at
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return an integer of a variable number of bytes, and where it ends."""
+    """Return an integer of a variable number of bytes, and where it ends; IndexError for one that does not."""
     number = 0
     for i in range(10):
         number |= (data[at + i] & 127) << 7 * i

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 MIB = 2**20
-LARGEST_JSON = 32 * MIB
-"""Bytes of a JSON document; in memory it is up to 25 times as large."""
+LARGEST_JSON = 24 * MIB
+"""Bytes of a JSON document; in memory it is up to 30 times as large."""
 MOST_DEPTH = 100
 """Levels of lists and objects in a JSON document."""
 MOST_DIGITS = 20
@@ -182,16 +182,17 @@ def _integer(most: int, digits: str) -> int:
 
 def _is_shallow(document: Any) -> bool:
     """Return whether lists and objects are nested at most MOST_DEPTH levels deep."""
-    ways = [iter([document])]
-    while ways:
-        inner = next((each for each in ways[-1] if isinstance(each, dict | list)), None)
-        if inner is None:
-            ways.pop()
-        elif len(ways) > MOST_DEPTH:
-            return False
-        else:
-            ways.append(iter(inner.values() if isinstance(inner, dict) else inner))
-    return True
+    level = [[document]]
+    for _ in range(MOST_DEPTH + 2):
+        level = [
+            each
+            for part in level
+            for each in (part.values() if isinstance(part, dict) else part)
+            if each and isinstance(each, dict | list)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _check_characters(document: Any) -> None:

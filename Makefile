@@ -90,6 +90,7 @@ test-studio: $(TOOLS)
 nightly: build site wheel engine-wasm  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	cargo test --locked --quiet -p aqmlab-c --test programs -- --ignored
+	cargo test --locked --quiet -p aqmlab-scenario --test limits -- --ignored
 	$(MAKE) fuzz CASES=100000
 	$(BIN)/python validation/frozen.py
 	$(BIN)/python docs/suites.py --check

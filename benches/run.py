@@ -20,6 +20,7 @@ from stored import (
     cores_section,
     flows_section,
     laws_section,
+    limits_section,
     line_section,
     networks_section,
     ns3_section,
@@ -89,6 +90,7 @@ def main() -> None:
     sweep = swept()
     own = own_times()
     analysis = analysis_times()
+    subprocess.run([sys.executable, str(HERE / "limits.py")], check=True)
     sections = [
         head(load),
         targets(engine, contest, batches, sweep, own, analysis),
@@ -110,6 +112,7 @@ def main() -> None:
         overhead_section(),
         own_section(own),
         analysis_section(analysis),
+        limits_section(),
     ]
     PAGE.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     print(f"Written: {PAGE.relative_to(ROOT)}", file=sys.stderr)

@@ -366,6 +366,20 @@ are two to six times as fast as a line, which besides knows flows, hosts and cla
 what is dropped, and measures what a run measures."""
 
 
+def limits_section() -> str:
+    """Write how long the largest input of each kind takes to read."""
+    rows = [
+        (name, f"{row['parts']:,}", f"{row['seconds']:.2f} s", f"{row['memory']:.0f} MB")
+        for name, row in stored("limits").items()
+    ]
+    return f"""## How long does the largest input take?
+
+An input of each kind at the limit that `SECURITY.md` lists, read in a process of its own; the parts are what
+`tests/largest.py` makes it of. Processor time, and the memory that reading adds at most. The target is 5 s and 1 GB.
+
+{table(("input", "parts", "time", "peak memory"), rows)}"""
+
+
 SECTIONS = (
     laws_section,
     line_section,
@@ -375,6 +389,7 @@ SECTIONS = (
     profile_section,
     ns3_section,
     overhead_section,
+    limits_section,
 )
 
 

@@ -1,10 +1,12 @@
 """Twice the input takes twice the steps and twice the memory, not four times."""
 
+import re
 import signal
 import sys
 import threading
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from aqmlab.present.html.topology import columns_of
 from aqmlab.tc.lines import LONGEST_LINE, listing
 from aqmlab.tc.tree import read_tree
 from conftest import SMALL as SMALL_SCENARIO
+from largest import INPUTS
 
 SMALL, MOST = 400, 2.2
 """Parts of the smaller input, and how much more twice as many may take."""
@@ -65,7 +68,7 @@ READERS: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
 }
 
 
-def cost(read: Callable[[Any], object], given: object) -> tuple[int, int]:
+def cost(read: Callable[[], object]) -> tuple[int, int]:
     """Return how many calls a reader makes, and its peak of memory."""
     calls = 0
 
@@ -77,7 +80,7 @@ def cost(read: Callable[[Any], object], given: object) -> tuple[int, int]:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        read(given)
+        read()
     finally:
         sys.setprofile(before)
         peak = tracemalloc.get_traced_memory()[1]
@@ -89,9 +92,47 @@ def cost(read: Callable[[Any], object], given: object) -> tuple[int, int]:
 def test_twice_the_input_takes_twice_the_steps(name: str) -> None:
     make, read = READERS[name]
     read(make(10))  # what is loaded at the first use
-    few, many = (cost(read, make(n)) for n in (SMALL, 2 * SMALL))
+    few, many = (cost(partial(read, make(n))) for n in (SMALL, 2 * SMALL))
     growth = [after / before for before, after in zip(few, many, strict=True)]
     assert max(growth) <= MOST, f"calls and bytes grow by {growth}"
+
+
+def doubled(name: str, folder: Path, most: int) -> int:
+    """Double an input of a kind up to so many parts, and return the last peak of memory."""
+    given = INPUTS[name]
+    given.make(folder, 10 if name != "bundle" else 1)()  # what is loaded at the first use
+    parts, before = given.least, cost(given.make(folder, given.least))
+    while 2 * parts <= most:
+        parts *= 2
+        after = cost(given.make(folder, parts))
+        growth = [large / small for small, large in zip(before, after, strict=True)]
+        assert max(growth) <= MOST, f"{parts} parts: calls and bytes grow by {growth}"
+        before = after
+    return before[1]
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_an_input_twice_as_large_takes_twice_the_work(name: str, tmp_path: Path) -> None:
+    doubled(name, tmp_path, INPUTS[name].day)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", INPUTS)
+def test_an_input_at_its_limit_takes_a_gigabyte_at_most(name: str, tmp_path: Path) -> None:
+    assert doubled(name, tmp_path, INPUTS[name].most) <= 1e9
+
+
+def test_every_row_of_the_limits_names_its_tests() -> None:
+    page = (Path(__file__).resolve().parents[1] / "SECURITY.md").read_text(encoding="utf-8")
+    lines = page.partition("| input | size")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = {given.row for given in INPUTS.values()}
+    assert len(lines) >= len(rows)
+    for row in rows:
+        assert any(line.startswith(f"| {row}") for line in lines), row
+    for line in lines:
+        files = re.findall(r"`((?:tests|crates)/[\w/.]+)`", line.rsplit("|", 2)[1])
+        assert files, line
+        assert all((Path(__file__).resolve().parents[1] / file).exists() for file in files), line
 
 
 def test_a_line_without_end_is_refused() -> None:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pyarrow as pa
@@ -196,6 +197,32 @@ def test_small_tables_that_decode_to_gigabytes(tmp_path: Path) -> None:
     bomb(path, pa.table({"key": ["a"], "x": pa.array([b"abc"], pa.binary(3))}))
     with pytest.raises(lab.InputError, match="x: is neither a number nor a text"):
         untrusted.read_parquet(path)
+
+
+def test_pages_that_are_larger_than_a_file_says(tmp_path: Path) -> None:
+    """A header says 2 GB, which Arrow would allocate; the metadata say 160 kB."""
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"x": [0.0] * 20_000}), path, compression="zstd", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    at = parquet.read_metadata(path).row_group(0).column(0).data_page_offset
+    assert data[at : at + 3] == b"\x15\x00\x15"  # the kind of the page, then its size in three bytes
+    data[at + 3 : at + 6] = b"\xfe\xff\xff\xff\x0f"
+    path.write_bytes(data)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(lab.InputError, match="x: a page of 2,147,483,647 bytes in a column of 160,"):
+        untrusted.read_parquet(path)
+    assert pa.total_allocated_bytes() == before
+    data[at : at + 40] = b"\x15" * 40
+    path.write_bytes(data)
+    with pytest.raises(lab.InputError, match="x: a page "):
+        untrusted.read_parquet(path)
+
+
+@pytest.mark.parametrize("kind", [{}, {"data_page_version": "2.0"}, {"row_group_size": 100, "data_page_size": 100}])
+def test_honest_pages_are_read(kind: dict[str, Any], tmp_path: Path) -> None:
+    table = pa.table({"a": ["x" * i for i in range(500)], "b": [1.5] * 500, "c": [None, True] * 250})
+    parquet.write_table(table, tmp_path / "a.parquet", write_page_checksum=True, **kind)
+    assert untrusted.read_parquet(tmp_path / "a.parquet").equals(table)
 
 
 @pytest.mark.parametrize("name", ["plan.parquet", "part"])

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from aqmlab import parquet_pages
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 MIB = 2**20
-LARGEST_JSON = 32 * MIB
-"""Bytes of a JSON document; in memory it is up to 25 times as large."""
+LARGEST_JSON = 24 * MIB
+"""Bytes of a JSON document; in memory it is up to 30 times as large."""
 MOST_DEPTH = 100
 """Levels of lists and objects in a JSON document."""
 MOST_DIGITS = 20
@@ -159,6 +160,7 @@ def read_parquet(
     with opened(path, LARGEST_PARQUET, within=within, field=field) as opened_file:
         with parquet.ParquetFile(opened_file) as file:
             texts = _check_metadata(file.metadata, rows, path, field)
+            _check_pages(opened_file, file.metadata, path, field)
             wanted = None if columns is None else [name for name in columns if name in file.schema_arrow.names]
         opened_file.seek(0)
         with parquet.ParquetFile(opened_file, page_checksum_verification=True, read_dictionary=texts) as file:
@@ -180,12 +182,16 @@ def _integer(most: int, digits: str) -> int:
 
 def _is_shallow(document: Any) -> bool:
     """Return whether lists and objects are nested at most MOST_DEPTH levels deep."""
-    level = [document]
-    for _ in range(MOST_DEPTH + 1):
-        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
-        if not inner:
+    level = [[document]]
+    for _ in range(MOST_DEPTH + 2):
+        level = [
+            each
+            for part in level
+            for each in (part.values() if isinstance(part, dict) else part)
+            if each and isinstance(each, dict | list)
+        ]
+        if not level:
             return True
-        level = [each for part in inner for each in part if isinstance(each, dict | list)]
     return False
 
 
@@ -215,6 +221,14 @@ def _check_metadata(found: "parquet.FileMetaData", rows: int, path: Path, field:
         decoded += _SIZES[leaf.physical_type] * sum(group.column(i).num_values for group in groups)
     _check_decoded(decoded, path, field)
     return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+
+
+def _check_pages(file: BinaryIO, found: "parquet.FileMetaData", path: Path, field: str) -> None:
+    """Raise InputError for a Parquet file with pages that are larger than its metadata say."""
+    try:
+        parquet_pages.check(file, found)
+    except parquet_pages.PageError as error:
+        raise InputError(field, f"{path}: {error}") from None
 
 
 def _written_out(found: "pa.Table", path: Path, field: str) -> "pa.Table":

@@ -92,6 +92,19 @@ impl fmt::Display for Problem {
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
+    /// Problems that are kept of an input. As many can be read in one go, and nobody looks for names in the rest.
+    pub const MOST: usize = 100;
+
+    /// The first [`Problems::MOST`] of these, with the number of the others at their end.
+    pub fn first(mut found: Vec<Problem>) -> Self {
+        let others = found.len().saturating_sub(Self::MOST);
+        if others > 0 {
+            found.truncate(Self::MOST);
+            found.push(Problem::new("", format!("and {others} more problems")));
+        }
+        Self(found)
+    }
+
     /// A single problem.
     pub fn one(path: impl Into<String>, reason: impl Into<String>) -> Self {
         Self(vec![Problem::new(path, reason)])
@@ -104,14 +117,17 @@ impl From<Problem> for Problems {
     }
 }
 
+/// Names that are compared with one that is unknown, so that [`Problems::MOST`] of these take no more than a second.
+const MOST_COMPARED: usize = 10_000;
+
 /// The known name that `given` is a slip of the finger from; or else one that begins with it or has it as a part, the shortest;
-/// or else one that is most of it.
+/// or else one that is most of it. Of more than [`MOST_COMPARED`] the first are looked at.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.is_empty() {
         return None;
     }
     let given: String = comparable(given).chars().take(LONGEST).collect();
-    let known: Vec<&str> = known.into_iter().collect();
+    let known: Vec<&str> = known.into_iter().take(MOST_COMPARED).collect();
     let slips = known.iter().filter_map(|name| slip(&given, &comparable(name)).map(|distance| (distance, *name)));
     let closest = slips.min();
     match closest {
@@ -230,6 +246,14 @@ mod tests {
         let many: Vec<String> = (0..40).map(|i| format!("name-{i}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(hint("zzz", &many), "expected one of 40, such as name-0, name-1, name-2");
+    }
+
+    #[test]
+    fn of_many_problems_the_first_are_kept() {
+        let found = |n| Problems::first((0..n).map(|i| Problem::new(format!("{i}"), "is wrong")).collect());
+        assert_eq!(found(Problems::MOST).0.len(), Problems::MOST);
+        let Problems(many) = found(Problems::MOST + 7);
+        assert_eq!((many[99].path.as_str(), many[100].reason.as_str(), many.len()), ("99", "and 7 more problems", 101));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The arrivals of a live run through the simulated link once more: the same scheme and seed, and no clock.
 
-use crate::direction::{Decision, Direction};
+use crate::direction::Direction;
 use crate::log::{LogRecord, RECORD, RecordKind};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{Scenario, SchemeAssignment};
@@ -42,38 +42,69 @@ pub fn replay(
     let mut direction = Direction::new(scenario, line, choice, seed)?;
     direction.logs = true;
     let (records, rest) = log.as_chunks::<RECORD>();
-    let records = records.iter().map(LogRecord::read).collect::<Option<Vec<_>>>().filter(|_| rest.is_empty());
-    let records = records.ok_or_else(|| Problems::one("log", "is not a whole log of a live run"))?;
-    let (arrivals, live): (Vec<_>, Vec<_>) = records.into_iter().partition(|record| record.kind == RecordKind::Arrival);
-    if !arrivals.is_sorted_by_key(|record| record.time) {
+    if !rest.is_empty() || !records.iter().all(|record| LogRecord::read(record).is_some()) {
+        return Err(Problems::one("log", "is not a whole log of a live run"));
+    }
+    let of = |is_arrival: bool| {
+        let records = records.iter().filter_map(LogRecord::read);
+        records.filter(move |record| (record.kind == RecordKind::Arrival) == is_arrival)
+    };
+    let (arrivals, last) = (|| of(true), of(false).last());
+    if !arrivals().map(|record| record.time).is_sorted() {
         return Err(Problems::one("log", "has arrivals that are not in order"));
     }
-    let end = Span(arrivals.last().map_or(0, |record| record.time).saturating_mul(1000));
-    if end > LONGEST || live.last().is_some_and(|record| record.time > end.0 + LONGEST_WAIT.0) {
+    let end = Span(arrivals().last().map_or(0, |record| record.time).saturating_mul(1000));
+    if end > LONGEST || last.is_some_and(|record| record.time > end.0 + LONGEST_WAIT.0) {
         return Err(Problems::one("log", "has a time after more than a week, or an hour after the last arrival"));
     }
-    for arrival in &arrivals {
+    let mut comparison = Comparison { live: of(false), found: Replay::default() };
+    for arrival in arrivals() {
         let slot = arrival.slot();
         direction.advance(slot.arrived);
         direction.offer(slot, slot.arrived);
+        comparison.found.arrived += 1;
+        comparison.add_all(&mut direction, slot.arrived);
     }
-    if let Some(last) = live.last() {
-        direction.advance(Time::ZERO + Span(last.time + 1));
+    if let Some(last) = last {
+        let end = Time::ZERO + Span(last.time + 1);
+        direction.advance(end);
+        comparison.add_all(&mut direction, end);
     }
-    Ok(compare(arrivals.len(), &live, &direction.decisions))
+    Ok(comparison.end())
 }
 
-fn compare(arrived: usize, live: &[LogRecord], replayed: &[Decision]) -> Replay {
-    let replayed: Vec<LogRecord> = replayed.iter().map(LogRecord::of_decision).collect();
-    let pairs = || live.iter().zip(&replayed);
-    let told = |record: Option<&LogRecord>| record.map_or("nothing".to_string(), |record| format!("{record:?}"));
-    let first =
-        pairs().position(|(a, b)| a != b).or((live.len() != replayed.len()).then_some(live.len().min(replayed.len())));
-    Replay {
-        arrived: arrived as u64,
-        decisions: live.len() as u64,
-        same: pairs().filter(|(a, b)| a == b).count() as u64,
-        first_difference: first.map(|i| (told(live.get(i)), told(replayed.get(i)))),
+/// Decisions beside the live ones, one by one, so that neither are held.
+struct Comparison<I> {
+    live: I,
+    found: Replay,
+}
+
+impl<I: Iterator<Item = LogRecord>> Comparison<I> {
+    /// Takes what was decided since the last time; what has crossed the line by `now` is done with.
+    fn add_all(&mut self, direction: &mut Direction, now: Time) {
+        while direction.take_due(now).is_some() {}
+        for decision in direction.decisions.drain(..) {
+            let (live, replayed) = (self.live.next(), LogRecord::of_decision(&decision));
+            self.add(live, Some(replayed));
+        }
+    }
+
+    fn add(&mut self, live: Option<LogRecord>, replayed: Option<LogRecord>) {
+        let told = |record: Option<LogRecord>| record.map_or("nothing".to_string(), |record| format!("{record:?}"));
+        self.found.decisions += u64::from(live.is_some());
+        if live == replayed {
+            self.found.same += 1;
+        } else if self.found.first_difference.is_none() {
+            self.found.first_difference = Some((told(live), told(replayed)));
+        }
+    }
+
+    /// With the live decisions that the replay did not make.
+    fn end(mut self) -> Replay {
+        while let Some(live) = self.live.next() {
+            self.add(Some(live), None);
+        }
+        self.found
     }
 }
 

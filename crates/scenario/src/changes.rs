@@ -3,11 +3,11 @@
 use crate::distribution::Distribution;
 use crate::impairments::Loss;
 use crate::sizing::{SizingBases, SizingBasis, limit, target};
-use crate::table_reader::{TableReader, kind, places, scalar};
+use crate::table_reader::{TableReader, kind, places, scalar, unknown_name};
 use crate::{AqmChoice, LinkSpec, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::{clip, unknown};
-use aqmlab_core::{Problem, Quantity, Rate, Span};
+use aqmlab_core::{Problem, Problems, Quantity, Rate, Span};
 use toml::{Table, Value};
 
 /// A change at a time.
@@ -78,6 +78,8 @@ struct Finder<'a> {
     link: &'a dyn Fn(&str) -> Option<usize>,
     group: &'a dyn Fn(&str) -> Option<usize>,
     basis: &'a dyn Fn(usize) -> SizingBasis,
+    /// What is wrong will be shown.
+    is_kept: bool,
 }
 
 impl Change {
@@ -93,6 +95,12 @@ impl Change {
         Self { at, path, value, is_of_trace: true }
     }
 
+    /// Its effect at the `link`-th link, which it names, of a scenario as it begins.
+    pub(super) fn action_at(&self, link: usize, scenario: &Scenario, basis: SizingBasis) -> Result<Action, Problem> {
+        let find = Finder { link: &|_| Some(link), group: &|_| None, basis: &|_| basis, is_kept: true };
+        self.action_of(scenario, &scenario.links, &find).map_err(|reason| Problem::new(clip(&self.path), reason))
+    }
+
     /// Its effect on a scenario whose links are now like `links`.
     ///
     /// # Errors
@@ -102,6 +110,7 @@ impl Change {
             link: &|name| links.iter().position(|link| link.name == name),
             group: &|name| scenario.flows.iter().position(|flows| flows.name == name),
             basis: &|link| SizingBasis::of(link, &scenario.flows),
+            is_kept: true,
         };
         self.action_of(scenario, links, &find).map_err(|reason| Problem::new(clip(&self.path), reason))
     }
@@ -110,12 +119,14 @@ impl Change {
         let keys: Vec<&str> = self.path.split('.').collect();
         match keys[..] {
             ["links", name, ref keys @ ..] if !keys.is_empty() => {
-                let names = || links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>();
-                let link = (find.link)(name).ok_or_else(|| unknown("link", name, &names()))?;
+                let names = links.iter().map(|link| link.name.as_str());
+                let link = (find.link)(name).ok_or_else(|| unknown_name("link", name, names, find.is_kept))?;
                 self.of_link(scenario, links, link, keys, find)
             }
             ["flows", name, key] => {
-                let group = (find.group)(name).ok_or_else(|| unknown("group of flows", name, &scenario.names()))?;
+                let names = scenario.flows.iter().map(|flows| flows.name.as_str());
+                let group =
+                    (find.group)(name).ok_or_else(|| unknown_name("group of flows", name, names, find.is_kept))?;
                 self.of_flows(scenario, links, group, key)
             }
             _ => Err(format!("is not a path to what can be changed; {FORM}")),
@@ -249,7 +260,12 @@ impl AwaitedChange {
         let after = when.optional("after").unwrap_or(Span::ZERO);
         let group = flow.and_then(|flow| {
             group_of(flow).or_else(|| {
-                when.refuse("flow", unknown("group of flows", flow, &scenario.names()));
+                when.refuse_unknown(
+                    "flow",
+                    "group of flows",
+                    flow,
+                    scenario.flows.iter().map(|flows| flows.name.as_str()),
+                );
                 None
             })
         });
@@ -279,11 +295,6 @@ fn table<const N: usize>(pairs: [(&str, Value); N]) -> Table {
 }
 
 impl Scenario {
-    /// Names of its groups of flows.
-    fn names(&self) -> Vec<&str> {
-        self.flows.iter().map(|flows| flows.name.as_str()).collect()
-    }
-
     /// Every change, as a table of `[[changes]]`.
     pub(super) fn change_tables(&self) -> impl Iterator<Item = Table> {
         self.changes.iter().map(Change::table).chain(self.awaited.iter().map(|change| change.table(self)))
@@ -378,16 +389,23 @@ pub fn read_changes(
     }
     let of_links = places(scenario.links.iter().map(|link| link.name.as_str()));
     let bases = SizingBases::new(&scenario.flows);
-    let find = Finder { link: &|name| of_links.get(name).copied(), group: &group_of, basis: &|link| bases.of(link) };
+    let mut find = Finder {
+        link: &|name| of_links.get(name).copied(),
+        group: &group_of,
+        basis: &|link| bases.of(link),
+        is_kept: true,
+    };
     let refused = |i: usize, path: &str, reason| Problem::new(clip(path), reason).within(&format!("changes.{i}"));
     let mut links = scenario.links.clone();
     for (i, change) in &changes {
+        find.is_kept = found.len() < Problems::MOST;
         match change.action_of(scenario, &links, &find) {
             Ok(action) => action.update(&mut links),
             Err(reason) => found.push(refused(*i, &change.path, reason)),
         }
     }
     for (i, change) in &awaited {
+        find.is_kept = found.len() < Problems::MOST;
         if let Err(reason) = change.at(Span::ZERO).action_of(scenario, &scenario.links, &find) {
             found.push(refused(*i, &change.path, reason));
         }

@@ -1,11 +1,12 @@
 //! Reads the classes that share a link: a tree, as Linux's HTB has it.
 
+use crate::links::LinkContext;
 use crate::sizing::{SizingBasis, limit};
 use crate::table_reader::{TableReader, places, scalar};
 use crate::{AqmChoice, FlowSpec};
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::disciplines::{HtbClass, HtbQueue, LEVELS};
-use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Problem, Quantity, Rate};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +17,8 @@ use toml::Value;
 pub struct ClassTree {
     /// The classes, in the order of the file.
     pub classes: Vec<ClassSpec>,
-    /// The leaf of each group of flows that crosses the link.
-    pub of_group: Vec<Option<usize>>,
+    /// The leaf of each group of flows that crosses the link, by the index of the group.
+    pub of_group: BTreeMap<usize, usize>,
 }
 
 /// A class of a link.
@@ -43,13 +44,19 @@ const QUANTA: (f64, f64) = (1000.0, 200_000.0);
 impl ClassTree {
     /// The schemes that leaves choose for themselves, each once. The queues of those that choose none have index 0, these from 1 on.
     pub fn schemes(&self) -> Vec<&AqmChoice> {
-        let mut found: Vec<&AqmChoice> = Vec::new();
-        for own in self.classes.iter().filter_map(|class| class.aqm.as_ref()) {
-            if !found.contains(&own) {
-                found.push(own);
+        let mut seen = BTreeSet::new();
+        self.classes.iter().filter_map(|class| class.aqm.as_ref()).filter(|own| seen.insert(own.to_string())).collect()
+    }
+
+    /// Gives the queue of each leaf the index of its scheme.
+    fn number_schemes(&mut self) {
+        let models: BTreeMap<String, usize> =
+            self.schemes().iter().enumerate().map(|(i, own)| (own.to_string(), 1 + i)).collect();
+        for class in &mut self.classes {
+            if let (Some(queue), Some(aqm)) = (&mut class.htb.queue, &class.aqm) {
+                queue.model = models[&aqm.to_string()];
             }
         }
-        found
     }
 
     /// Classes, or the link as `None`, below which rates add up to more than their own: by name, with the sum and the rate.
@@ -67,8 +74,8 @@ impl ClassTree {
     /// With every default filled in.
     pub fn resolved(&self, flows: &[FlowSpec]) -> Vec<Json> {
         let mut groups = vec![Vec::new(); self.classes.len()];
-        for (flows, leaf) in flows.iter().zip(&self.of_group) {
-            leaf.iter().for_each(|leaf| groups[*leaf].push(flows.name.as_str()));
+        for (group, leaf) in &self.of_group {
+            groups[*leaf].push(flows[*group].name.as_str());
         }
         let class = |(class, groups): (&ClassSpec, Vec<&str>)| {
             let HtbClass { parent, rate, ceil, burst, cburst, prio, quantum, queue } = &class.htb;
@@ -94,15 +101,11 @@ impl ClassTree {
 /// Names of the classes of a link, and of the groups of flows, with their places.
 struct Known<'a> {
     classes: BTreeMap<&'a str, usize>,
-    groups: BTreeMap<&'a str, usize>,
-}
-
-fn not_known(what: &str, name: &str, known: &BTreeMap<&str, usize>) -> String {
-    unknown(what, name, &known.keys().copied().collect::<Vec<_>>())
+    groups: &'a BTreeMap<&'a str, usize>,
 }
 
 /// `[[links.classes]]` of the `index`-th link.
-pub fn read_classes(link: &mut TableReader, index: usize, flows: &[FlowSpec], basis: SizingBasis) -> Option<ClassTree> {
+pub fn read_classes(link: &mut TableReader, index: usize, context: &LinkContext) -> Option<ClassTree> {
     let tables = link.tables("classes");
     if tables.is_empty() {
         return Some(ClassTree::default());
@@ -110,8 +113,8 @@ pub fn read_classes(link: &mut TableReader, index: usize, flows: &[FlowSpec], ba
     let names: Vec<&str> = tables.iter().map(|table| table.get("name").and_then(Value::as_str).unwrap_or("")).collect();
     let parents: BTreeSet<&str> =
         tables.iter().filter_map(|table| table.get("parent").and_then(Value::as_str)).collect();
-    let known =
-        Known { classes: places(names.iter().copied()), groups: places(flows.iter().map(|flows| flows.name.as_str())) };
+    let known = Known { classes: places(names.iter().copied()), groups: &context.group_of };
+    let basis = context.bases.of(index);
     let mut read = Vec::new();
     for (i, table) in tables.iter().enumerate() {
         let path = link.path(&format!("classes.{}", if names[i].is_empty() { i.to_string() } else { clip(names[i]) }));
@@ -123,22 +126,17 @@ pub fn read_classes(link: &mut TableReader, index: usize, flows: &[FlowSpec], ba
         class.finish();
     }
     let classes: Vec<ClassSpec> = read.into_iter().collect::<Option<_>>()?;
-    let mut tree = ClassTree { classes, of_group: vec![None; flows.len()] };
+    let mut tree = ClassTree { classes, of_group: BTreeMap::new() };
     let mut problems = shape(&tree.classes);
     if problems.is_empty() {
-        problems = place(&mut tree, index, flows);
+        problems = place(&mut tree, &context.bases.groups(index), context.flows);
     }
     let is_right = problems.is_empty();
     for (name, key, why) in problems {
         let path = link.path(&if name.is_empty() { key.to_string() } else { format!("classes.{name}.{key}") });
         link.found().push(Problem::new(path, why));
     }
-    let own: Vec<AqmChoice> = tree.schemes().into_iter().cloned().collect();
-    for class in &mut tree.classes {
-        if let (Some(queue), Some(aqm)) = (&mut class.htb.queue, &class.aqm) {
-            queue.model = 1 + own.iter().position(|known| known == aqm)?;
-        }
-    }
+    tree.number_schemes();
     is_right.then_some(tree)
 }
 
@@ -150,7 +148,7 @@ fn read_class(class: &mut TableReader, is_leaf: bool, known: &Known, basis: Sizi
     let parent = class.text("parent").and_then(|parent| {
         let found = known.classes.get(parent).copied();
         if found.is_none() {
-            class.refuse("parent", not_known("class", parent, &known.classes));
+            class.refuse_unknown("parent", "class", parent, known.classes.keys().copied());
         }
         found
     });
@@ -197,7 +195,7 @@ fn read_flows(class: &mut TableReader, value: &Value, known: &Known) -> Vec<usiz
     for name in names {
         match known.groups.get(name) {
             Some(group) => found.push(*group),
-            None => class.refuse("flows", not_known("group of flows", name, &known.groups)),
+            None => class.refuse_unknown("flows", "group of flows", name, known.groups.keys().copied()),
         }
     }
     found
@@ -206,36 +204,28 @@ fn read_flows(class: &mut TableReader, value: &Value, known: &Known) -> Vec<usiz
 /// A class by name, its key, and what is wrong with it.
 type ClassProblem = (String, &'static str, String);
 
+/// Most classes above a class.
+const MOST_ABOVE: usize = LEVELS - 2;
+
 /// Classes must hang from the link, not too far from it.
 fn shape(classes: &[ClassSpec]) -> Vec<ClassProblem> {
-    let mut found = Vec::new();
-    for class in classes {
-        let (mut above, mut path) = (class.htb.parent, vec![class.name.as_str()]);
-        while let Some(parent) = above.filter(|_| path.len() <= classes.len()) {
-            path.push(&classes[parent].name);
-            above = classes[parent].htb.parent;
-            if path[0] == classes[parent].name {
-                break;
-            }
+    let above = |place: &usize| classes[*place].htb.parent;
+    let wrong = |place: usize| {
+        let path: Vec<usize> = std::iter::successors(Some(place), above).take(MOST_ABOVE + 2).collect();
+        let end = path.iter().skip(1).position(|other| *other == place);
+        if let Some(end) = end {
+            let names: Vec<&str> = path[..end + 2].iter().map(|place| classes[*place].name.as_str()).collect();
+            return Some(format!("{} is a cycle", names.join(" below ")));
         }
-        if above.is_some() && path.len() > 1 && path[0] == path[path.len() - 1] {
-            found.push((class.name.clone(), "parent", format!("{} is a cycle", path.join(" below "))));
-        } else if above.is_none() && path.len() > LEVELS - 1 {
-            let most = LEVELS - 2;
-            found.push((
-                class.name.clone(),
-                "parent",
-                format!("{} classes are above it; at most {most}", path.len() - 1),
-            ));
-        }
-    }
-    found
+        (path.len() > MOST_ABOVE + 1).then(|| format!("more than {MOST_ABOVE} classes are above it"))
+    };
+    let problem = |(place, class): (usize, &ClassSpec)| Some((class.name.clone(), "parent", wrong(place)?));
+    classes.iter().enumerate().filter_map(problem).collect()
 }
 
 /// Finds the leaf of each group that crosses the link.
-fn place(tree: &mut ClassTree, index: usize, flows: &[FlowSpec]) -> Vec<ClassProblem> {
+fn place(tree: &mut ClassTree, crossing: &BTreeSet<usize>, flows: &[FlowSpec]) -> Vec<ClassProblem> {
     let mut found = Vec::new();
-    let crosses = |flows: &FlowSpec| flows.sends_over(index) || flows.acknowledges_over(index);
     let mut rest = None;
     for (at, class) in tree.classes.iter().enumerate().filter(|(_, class)| class.htb.queue.is_some()) {
         let mut refuse = |why: String| found.push((class.name.clone(), "flows", why));
@@ -251,21 +241,24 @@ fn place(tree: &mut ClassTree, index: usize, flows: &[FlowSpec]) -> Vec<ClassPro
         };
         for group in groups {
             let spec = &flows[*group];
-            match tree.of_group[*group].replace(at) {
-                _ if !crosses(spec) => refuse(format!("\"{}\" does not cross the link", spec.name)),
+            match tree.of_group.insert(*group, at) {
+                _ if !crossing.contains(group) => refuse(format!("\"{}\" does not cross the link", spec.name)),
                 Some(other) => refuse(format!("\"{}\" is in \"{}\" too", spec.name, tree.classes[other].name)),
                 None => {}
             }
         }
     }
-    for (spec, leaf) in flows.iter().zip(&mut tree.of_group).filter(|(spec, leaf)| crosses(spec) && leaf.is_none()) {
-        *leaf = rest;
-        if rest.is_none() {
-            let why = format!(
-                "none takes \"{}\", which crosses the link; name it in a class, or add one without flows",
-                spec.name
-            );
-            found.push((String::new(), "classes", why));
+    for group in crossing {
+        match (tree.of_group.contains_key(group), rest) {
+            (true, _) => {}
+            (false, Some(rest)) => drop(tree.of_group.insert(*group, rest)),
+            (false, None) => {
+                let name = &flows[*group].name;
+                let why = format!(
+                    "none takes \"{name}\", which crosses the link; name it in a class, or add one without flows"
+                );
+                found.push((String::new(), "classes", why));
+            }
         }
     }
     found
@@ -294,7 +287,7 @@ mod tests {
             + &class("y", "parent = \"site\"\nprio = 2");
         let scenario = read(&(inner + &leaves)).unwrap();
         let tree = &scenario.links[0].classes;
-        assert_eq!(tree.of_group, [Some(2), Some(1)]);
+        assert_eq!(tree.of_group, [(0, 2), (1, 1)].into());
         let [site, x, y] = &tree.classes[..] else { panic!("three classes") };
         assert_eq!((x.htb.parent, x.htb.ceil.0, x.htb.burst, x.htb.quantum), (Some(0), 2e6, 1600, 25_000));
         assert_eq!((&site.htb.queue, x.htb.queue.as_ref().unwrap().model), (&None, 1));
@@ -327,6 +320,6 @@ mod tests {
             assert!(found.contains(told), "{told}: {found}");
         }
         let chain: String = (1..9).map(|i| class(&format!("c{i}"), &format!("parent = \"c{}\"", i - 1))).collect();
-        assert!(read(&(class("c0", "") + &chain)).unwrap_err().contains("7 classes are above it; at most 6"));
+        assert!(read(&(class("c0", "") + &chain)).unwrap_err().contains("more than 6 classes are above it"));
     }
 }

@@ -1,9 +1,11 @@
 //! Controllers of shapers: who sets the rate of a link from what pings and loads tell, as a scenario gives them.
 
-use crate::table_reader::{TableReader, default_name, kind};
+use crate::sizing::SizingBases;
+use crate::table_reader::{TableReader, default_name, kind, places};
 use crate::{Change, FlowSpec, LinkSpec, RateChanges, Scenario};
-use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::problem::clip;
 use aqmlab_core::{Problem, Quantity, Rate, Span};
+use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// A controller. What it decides is no business of the engine's: whoever runs the simulation asks it and sets the rates.
@@ -50,27 +52,40 @@ const EXAMPLE: &str = "[{ link = \"down\", min = \"5 Mbit/s\", base = \"20 Mbit/
 /// `[[controllers]]`.
 pub fn read_controllers(tables: &[&Table], scenario: &Scenario, found: &mut Vec<Problem>) -> Vec<ControllerSpec> {
     let mut read: Vec<ControllerSpec> = Vec::new();
+    let mut names = BTreeSet::new();
+    let places = ControllerPlaces {
+        groups: places(scenario.flows.iter().map(|flows| flows.name.as_str())),
+        links: places(scenario.links.iter().map(|link| link.name.as_str())),
+        bases: SizingBases::new(&scenario.flows),
+    };
     for table in tables {
         let name = table.get("name").and_then(Value::as_str).unwrap_or(default_name("controllers")).to_string();
         let at = format!("controllers.{}", clip(&name));
-        if read.iter().any(|other| other.name == name) {
+        if !names.insert(name.clone()) {
             found.push(Problem::new(&at, "this name is used twice"));
         }
         let mut reader = TableReader::new(table, &at, found);
-        let controller = read_controller(&mut reader, scenario);
+        let controller = read_controller(&mut reader, scenario, &places);
         reader.finish();
         read.extend(controller);
     }
     read
 }
 
-fn read_controller(table: &mut TableReader, scenario: &Scenario) -> Option<ControllerSpec> {
+/// The places of what controllers name.
+struct ControllerPlaces<'a> {
+    groups: BTreeMap<&'a str, usize>,
+    links: BTreeMap<&'a str, usize>,
+    bases: SizingBases,
+}
+
+fn read_controller(table: &mut TableReader, scenario: &Scenario, places: &ControllerPlaces) -> Option<ControllerSpec> {
     let name = table.name(default_name("controllers"));
     let law = table.text("law");
     if law.is_none() {
         table.miss("law", "\"cake-autorate\"");
     }
-    let pings = read_pings(table, &scenario.flows);
+    let pings = read_pings(table, &scenario.flows, places);
     let shapers = match table.raw("shapers") {
         Some(Value::Array(shapers)) if !shapers.is_empty() => shapers.clone(),
         Some(other) => {
@@ -89,7 +104,7 @@ fn read_controller(table: &mut TableReader, scenario: &Scenario) -> Option<Contr
         .map(|(i, shaper)| match shaper {
             Value::Table(shaper) => {
                 let mut shaper = TableReader::new(shaper, format!("{path}.{i}"), table.found());
-                let read = read_shaper(&mut shaper, scenario);
+                let read = read_shaper(&mut shaper, scenario, places);
                 shaper.finish();
                 read
             }
@@ -108,15 +123,14 @@ fn read_controller(table: &mut TableReader, scenario: &Scenario) -> Option<Contr
     })
 }
 
-fn read_pings(table: &mut TableReader, flows: &[FlowSpec]) -> Option<usize> {
+fn read_pings(table: &mut TableReader, flows: &[FlowSpec], places: &ControllerPlaces) -> Option<usize> {
     let Some(text) = table.text("pings") else {
         if table.raw("pings").is_none() {
             table.miss("pings", "\"ping\", a group of kind udp-cbr that goes there and back");
         }
         return None;
     };
-    let names: Vec<&str> = flows.iter().map(|flows| flows.name.as_str()).collect();
-    match names.iter().position(|name| *name == text) {
+    match places.groups.get(text).copied() {
         Some(group) if flows[group].traffic.rate().is_some() => Some(group),
         Some(group) => {
             let kind = flows[group].traffic.kind();
@@ -124,21 +138,20 @@ fn read_pings(table: &mut TableReader, flows: &[FlowSpec]) -> Option<usize> {
             None
         }
         None => {
-            table.refuse("pings", unknown("group of flows", text, &names));
+            table.refuse_unknown("pings", "group of flows", text, flows.iter().map(|flows| flows.name.as_str()));
             None
         }
     }
 }
 
-fn read_shaper(table: &mut TableReader, scenario: &Scenario) -> Option<ShaperSpec> {
-    let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+fn read_shaper(table: &mut TableReader, scenario: &Scenario, places: &ControllerPlaces) -> Option<ShaperSpec> {
     let link = table.text("link");
     if link.is_none() {
         table.miss("link", "\"down\"");
     }
-    let index = link.and_then(|name| names.iter().position(|known| *known == name));
+    let index = link.and_then(|name| places.links.get(name).copied());
     if let (Some(name), None) = (link, index) {
-        table.refuse("link", unknown("link", name, &names));
+        table.refuse_unknown("link", "link", name, scenario.links.iter().map(|link| link.name.as_str()));
     }
     let parameter = table.text("parameter").map(str::to_string);
     let mut rate = |key| {
@@ -158,7 +171,7 @@ fn read_shaper(table: &mut TableReader, scenario: &Scenario) -> Option<ShaperSpe
         );
     } else {
         let change = Change::new(Span::ZERO, &spec.path(&scenario.links), &spec.base.text());
-        if let Err(problem) = change.action(scenario, &scenario.links) {
+        if let Err(problem) = change.action_at(spec.link, scenario, places.bases.of(spec.link)) {
             table.refuse("link", problem.to_string());
         }
     }

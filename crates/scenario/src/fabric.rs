@@ -30,9 +30,9 @@ pub struct Fabric {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRange {
     /// Those that send.
-    pub from: Vec<u32>,
+    pub from: Arc<[u32]>,
     /// Those that receive.
-    pub to: Vec<u32>,
+    pub to: Arc<[u32]>,
 }
 
 impl Fabric {
@@ -73,6 +73,7 @@ pub struct FabricShape<'a> {
     /// Rate of a host's link.
     pub host_rate: Rate,
     hosts: &'a Table,
+    all_hosts: Arc<[u32]>,
     leaves: &'a Table,
     /// Of each switch.
     buffer: SharedBufferSpec,
@@ -117,7 +118,8 @@ pub fn read_fabric<'a>(top: &mut TableReader<'a, '_>) -> Option<FabricShape<'a>>
         top.found().push(Problem::new("fabric", format!("has {links} links; at most {MAX_LINKS}")));
         return None;
     }
-    Some(FabricShape { fabric, host_rate, hosts, leaves, buffer: buffer? })
+    let all_hosts = (0..fabric.hosts).collect();
+    Some(FabricShape { fabric, host_rate, hosts, all_hosts, leaves, buffer: buffer? })
 }
 
 impl FabricShape<'_> {
@@ -190,18 +192,19 @@ impl FabricShape<'_> {
 }
 
 /// `from` and `to` of a group of flows: hosts, by default all.
-pub fn read_hosts(flow: &mut TableReader, fabric: &Fabric) -> Option<Arc<HostRange>> {
+pub fn read_hosts(flow: &mut TableReader, shape: &FabricShape) -> Option<Arc<HostRange>> {
+    let fabric = shape.fabric;
     let mut read = |key: &'static str| {
         let number = |value: &Value| {
             value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|number| *number < fabric.hosts)
         };
         let given = match flow.raw(key) {
-            None => return Some((0..fabric.hosts).collect()),
+            None => return Some(shape.all_hosts.clone()),
             Some(Value::Array(given)) => given.iter().map(number).collect(),
             Some(value) => number(value).map(|host| vec![host]),
         };
         let hosts: Option<Vec<u32>> = given.filter(|hosts: &Vec<u32>| !hosts.is_empty());
-        let hosts = hosts.map(|hosts| Vec::from_iter(BTreeSet::from_iter(hosts)));
+        let hosts = hosts.map(|hosts| Arc::from_iter(BTreeSet::from_iter(hosts)));
         if hosts.is_none() {
             let most = fabric.hosts - 1;
             flow.refuse(key, format!("expected the number of a host or a list of them, each in 0 ..= {most}"));

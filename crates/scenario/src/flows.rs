@@ -13,6 +13,7 @@ use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Frequency, Problem, Quantity, Rate, Span};
 use aqmlab_tcp::{LawChoice, cc};
+use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// Most links in a path, there and back together.
@@ -33,6 +34,8 @@ const QUIC_PAYLOAD: u32 = 1452;
 /// The places where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
 pub struct FlowPlaces<'a> {
     pub links: &'a [String],
+    /// The place of each link, by its name.
+    pub link_of: &'a BTreeMap<&'a str, usize>,
     pub tree: Option<&'a TreeShape<'a>>,
     pub fabric: Option<&'a FabricShape<'a>>,
     pub cell: Option<&'a CellShape<'a>>,
@@ -40,7 +43,7 @@ pub struct FlowPlaces<'a> {
 
 /// One `[[flows]]`, whose table stands at `at`.
 pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<Problem>) -> Option<FlowSpec> {
-    let FlowPlaces { links, tree: shape, fabric, cell } = *places;
+    let FlowPlaces { tree: shape, fabric, cell, .. } = *places;
     let mut flow = TableReader::new(table, at, found);
     let name = flow.name("flows");
     let traffic = read_traffic(&mut flow);
@@ -63,9 +66,9 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     let ack_path = match ack_path {
         None if is_tcp && fabric.is_some() => fabric.map(|shape| shape.fabric.longest(true)),
         None => Some(Vec::new()),
-        Some(value) => read_path(&mut flow, "ack_path", value, links),
+        Some(value) => read_path(&mut flow, "ack_path", value, places),
     };
-    let ends = fabric.and_then(|shape| read_hosts(&mut flow, &shape.fabric));
+    let ends = fabric.and_then(|shape| read_hosts(&mut flow, shape));
     let has_acks = is_tcp || media.is_some();
     let branches = match (plan, shape, stations, cell) {
         (Some(plan), Some(shape), ..) => read_branches(&mut flow, plan, shape, has_acks),
@@ -98,7 +101,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     let start_spread = flow.within("start_spread", start_spread, "0", "1000").unwrap_or(0.0);
     let hops = path.as_ref().map_or(0, Vec::len) + ack_path.as_ref().map_or(0, Vec::len);
     if hops > MAX_HOPS {
-        flow.refuse("path", format!("crosses {hops} links there and back; at most {MAX_HOPS}"));
+        refuse_long(&mut flow, "path", hops);
     }
     flow.finish();
     let Tcp { profile, lacks_profile, variant, params, control } = tcp?;
@@ -156,8 +159,12 @@ fn read_data_path(flow: &mut TableReader, has_own_links: bool, places: &FlowPlac
             flow.miss(if cell.is_some() { "stations" } else { "lines" }, "true");
             None
         }
+        None if links.len() > MAX_HOPS => {
+            refuse_long(flow, "path", links.len());
+            None
+        }
         None => Some((0..links.len()).collect()),
-        Some(value) => read_path(flow, "path", value, links),
+        Some(value) => read_path(flow, "path", value, places),
     }
 }
 
@@ -252,19 +259,26 @@ fn read_udp_header(flow: &mut TableReader, default: Bytes) -> Option<Bytes> {
     flow.within("header", header, "0 B", "1000 B")
 }
 
-fn read_path(flow: &mut TableReader, key: &'static str, value: &Value, links: &[String]) -> Option<Vec<usize>> {
+fn refuse_long(flow: &mut TableReader, key: &str, hops: usize) {
+    flow.refuse(key, format!("crosses {hops} links there and back; at most {MAX_HOPS}"));
+}
+
+fn read_path(flow: &mut TableReader, key: &'static str, value: &Value, places: &FlowPlaces) -> Option<Vec<usize>> {
     let names: Option<Vec<&str>> = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
     let Some(names) = names.filter(|names| !names.is_empty()) else {
         flow.refuse(key, format!("expected a list of links such as [\"bottleneck\"], found {}", kind(value)));
         return None;
     };
-    let known: Vec<&str> = links.iter().map(String::as_str).collect();
+    if names.len() > MAX_HOPS {
+        refuse_long(flow, key, names.len());
+        return None;
+    }
     let mut path = Vec::new();
     for name in names {
-        match known.iter().position(|link| *link == name) {
-            Some(index) if path.contains(&index) => flow.refuse(key, format!("crosses \"{name}\" twice")),
-            Some(index) => path.push(index),
-            None => flow.refuse(key, unknown("link", name, &known)),
+        match places.link_of.get(name) {
+            Some(index) if path.contains(index) => flow.refuse(key, format!("crosses \"{name}\" twice")),
+            Some(index) => path.push(*index),
+            None => flow.refuse_unknown(key, "link", name, places.links.iter().map(String::as_str)),
         }
     }
     Some(path)
@@ -343,8 +357,10 @@ pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found
             }
         }
     }
+    let of_tcp: BTreeSet<usize> =
+        flows.iter().filter(|flow| flow.traffic.is_tcp()).flat_map(|flow| &flow.path).copied().collect();
     for (i, link) in links.iter().enumerate().filter(|(_, link)| link.host) {
-        if !flows.iter().any(|flow| flow.traffic.is_tcp() && flow.path.contains(&i)) {
+        if !of_tcp.contains(&i) {
             let why = "\"true\" is for the interface of a host that sends by TCP; no such flow crosses the link";
             found.push(Problem::new(format!("links.{}.host", link.name), why));
         }

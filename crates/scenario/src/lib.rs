@@ -61,6 +61,7 @@ use aqmlab_aqm::{AnyScheme, Ecn, Limit, QueueView, SchemeEntry};
 use aqmlab_core::params::split_choice;
 use aqmlab_core::{Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -383,8 +384,8 @@ impl Scenario {
     pub fn places(&self) -> Vec<(&str, usize)> {
         let own =
             self.links.iter().enumerate().filter(|(_, link)| link.list == link.name).map(|(i, link)| (&*link.name, i));
-        let mut places: Vec<(&str, usize)> =
-            own.filter(|(name, _)| self.alike.iter().all(|of| of.name != *name)).collect();
+        let alike: BTreeSet<&str> = self.alike.iter().map(|of| of.name.as_str()).collect();
+        let mut places: Vec<(&str, usize)> = own.filter(|(name, _)| !alike.contains(name)).collect();
         for AlikeLinks { name, links, each } in &self.alike {
             places.push((name, links[0]));
             places.extend(
@@ -505,8 +506,11 @@ impl Scenario {
             if let Err(Problems(more)) = self.build_scheme(link, choice) {
                 problems.extend(more.into_iter().filter(|p| !problems.contains(p)).collect::<Vec<_>>());
             }
+            if problems.len() > Problems::MOST {
+                break;
+            }
         }
-        if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+        if problems.is_empty() { Ok(()) } else { Err(Problems::first(problems)) }
     }
 
     /// The scheme `text` (as in `--aqm`), if every link of the run can be built with it.

@@ -13,6 +13,7 @@ use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::{Framing, LinkLayer};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
+use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// The part of a rate that is left for packets of this size as queues count them.
@@ -26,7 +27,9 @@ pub(crate) fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
 /// The context of reading links: the flows, which tell packet sizes and round-trip times, and the traces that rates follow.
 pub struct LinkContext<'a> {
     pub flows: &'a [FlowSpec],
-    pub bases: SizingBases<'a>,
+    /// The place of each group of flows, by its name.
+    pub group_of: BTreeMap<&'a str, usize>,
+    pub bases: SizingBases,
     pub traces: &'a LinkTraces,
 }
 
@@ -65,7 +68,7 @@ pub fn read_link(
     if let Some((_, loss)) = line.and_then(|line| line.losses.first()) {
         impairments.loss = Some(Loss::random(loss.0));
     }
-    let classes = read_classes(&mut link, index, context.flows, basis);
+    let classes = read_classes(&mut link, index, context);
     link.finish();
     let (rate, changes) = rate_and_changes?;
     let of_trace = line.map_or(Vec::new(), |line| line.changes(&name));

@@ -8,24 +8,32 @@ use crate::link_trace::read_traces;
 use crate::links::{LinkContext, read_link};
 use crate::location::{locate, location};
 use crate::presets;
-use crate::repeat::{LinkLists, Repeated, repeat_flows, repeat_links};
+use crate::repeat::{LinkLists, Repeated, Room, repeat_flows, repeat_links};
 use crate::set::set;
 use crate::shared_buffer::{read_buffers, share};
 use crate::sizing::SizingBases;
-use crate::table_reader::{TableReader, default_name, kind, scalar};
+use crate::table_reader::{TableReader, default_name, kind, places, scalar};
 use crate::tree::{by_plan, read_shape};
 use crate::wifi::{by_station, read_cell};
 use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario, SharedBufferSpec};
 use aqmlab_core::problem::{ProblemKind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
+use std::collections::BTreeSet;
 use toml::{Table, Value};
+use toml_parser::Source;
+use toml_parser::lexer::TokenKind;
 
 /// Largest scenario file, bytes: far above any scenario with its traces, far below what would exhaust a machine.
 const MAX_TEXT: usize = 1 << 24;
+/// Most tables and lists of a text, which take up to 2.7 kB each in memory, and most values, of up to 0.5 kB.
+const MAX_TABLES: usize = 200_000;
+const MAX_VALUES: usize = 2_000_000;
 /// Most points of a time series.
 const MAX_SAMPLES: u64 = 50_000_000;
-/// Most flows in a scenario.
+/// Most flows in a scenario, and most places of flows: a group may be empty on many lines.
 const MAX_FLOWS: u32 = 1_000_000;
+/// Most groups of flows, those that others stand for counted one by one.
+const MAX_GROUPS: usize = 65_000;
 
 /// Reads a scenario; `overrides` are `path = value` pairs as of `--set`, such as `links.bottleneck.rate = 15 Mbit/s`.
 pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
@@ -52,17 +60,43 @@ pub fn of_table(mut table: Table, name: &str, overrides: &[(String, String)]) ->
     let scenario = if found.is_empty() { read_scenario(&table, name, &mut found) } else { None };
     match scenario {
         Some(scenario) if found.is_empty() => scenario.check_schemes(None).map(|()| scenario),
-        _ => Err(Problems(found)),
+        _ => Err(Problems::first(found)),
     }
 }
 
-/// Reads TOML that a stranger may have written: size and depth are limited, so that time and memory grow as the text does.
+/// Reads TOML that a stranger may have written: size, depth and the numbers of tables and values are limited, so that time and memory
+/// grow as the text does.
 /// `name` is what the text is called in the problem.
 pub fn read_toml(text: &str, name: &str) -> Result<Table, Problems> {
     if text.len() > MAX_TEXT {
         return Err(Problems::one(name, format!("is too long: {} bytes, at most {MAX_TEXT} are read", text.len())));
     }
+    let [tables, values] = amounts(text);
+    for (number, most, unit) in [(tables, MAX_TABLES, "tables and lists"), (values, MAX_VALUES, "values")] {
+        if number > most {
+            return Err(Problems::one(name, format!("has {number} {unit}; at most {most} are read")));
+        }
+    }
     text.parse().map_err(|error| syntax_problem(name, text, &error))
+}
+
+/// The tables and lists of a text, those of dotted keys among them, and its values, by its punctuation alone.
+fn amounts(text: &str) -> [usize; 2] {
+    let (mut tables, mut values, mut dots) = (0, 0, 0);
+    let mut before = TokenKind::Newline;
+    for kind in Source::new(text).lex().map(|token| token.kind()) {
+        match kind {
+            TokenKind::LeftSquareBracket if before == kind => {} // [[links]] is one table
+            TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket => tables += 1,
+            TokenKind::Dot => dots += 1, // of a key or a number
+            TokenKind::Equals | TokenKind::RightSquareBracket => tables += std::mem::take(&mut dots),
+            TokenKind::Comma | TokenKind::Newline => dots = 0,
+            _ => {}
+        }
+        values += usize::from(matches!(kind, TokenKind::Equals | TokenKind::Comma));
+        before = kind;
+    }
+    [tables, values]
 }
 
 fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {
@@ -85,7 +119,8 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     let has_cell = ["wifi", "stations"].iter().any(|key| table.contains_key(*key));
     let link_tables = if has_tree || has_fabric || has_cell { top.tables("links") } else { top.some_tables("links") };
     let flow_tables = top.some_tables("flows");
-    let (mut link_tables, lists) = repeat_links(&link_tables, top.found());
+    let mut room = Room::of_scenario();
+    let (mut link_tables, lists) = repeat_links(&link_tables, &mut room, top.found());
     let shape = read_shape(&mut top, link_tables.len());
     let cell = read_cell(&mut top, link_tables.len());
     if has_tree && shape.is_none() || has_fabric && of_fabric.is_none() || has_cell && cell.is_none() {
@@ -99,10 +134,20 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     top.finish();
 
     let link_names = read_names(&link_tables.iter().map(|link| &link.table).collect::<Vec<_>>(), "links", found);
-    let places =
-        FlowPlaces { links: &link_names, tree: shape.as_ref(), fabric: of_fabric.as_ref(), cell: cell.as_ref() };
-    let (flows, are_read) = read_groups(&flow_tables, &lists, &places, found);
-    let context = LinkContext { flows: &flows, bases: SizingBases::new(&flows), traces: &traces };
+    let flow_places = FlowPlaces {
+        links: &link_names,
+        link_of: &places(link_names.iter().map(String::as_str)),
+        tree: shape.as_ref(),
+        fabric: of_fabric.as_ref(),
+        cell: cell.as_ref(),
+    };
+    let (flows, are_read) = read_groups(&flow_tables, &lists, &flow_places, &mut room, found);
+    let context = LinkContext {
+        flows: &flows,
+        group_of: places(flows.iter().map(|flows| flows.name.as_str())),
+        bases: SizingBases::new(&flows),
+        traces: &traces,
+    };
     let (mut links, of_traces) = read_links(&mut link_tables, &buffers, &context, found);
     let duration = duration?;
     let (tree, mut alike) = match &shape {
@@ -167,30 +212,41 @@ fn read_groups(
     tables: &[&Table],
     lists: &LinkLists,
     places: &FlowPlaces,
+    room: &mut Room,
     found: &mut Vec<Problem>,
 ) -> (Vec<FlowSpec>, bool) {
     let (mut flows, mut are_read): (Vec<FlowSpec>, bool) = (Vec::new(), true);
+    let (mut count, mut ways) = (0u64, 0);
     for table in tables {
         let shown = table.get("name").and_then(Value::as_str).unwrap_or("flows");
         let at = format!("flows.{}", clip(shown));
         let before = found.len();
-        for own in repeat_flows((*table).clone(), &at, lists, found) {
-            let of_plans = by_plan(&own.table, places.tree, found).into_iter();
-            for own in of_plans.flat_map(|own| by_station(&own, places.cell, found)).collect::<Vec<_>>() {
-                let mut problems = Vec::new();
-                flows.extend(read_flows(&own, &at, places, &mut problems));
-                found.extend(problems.into_iter().filter(|_| found.len() == before).collect::<Vec<_>>());
+        for own in repeat_flows((*table).clone(), &at, lists, room, found) {
+            let of_plans = by_plan(&own.table, places.tree, room, found).into_iter();
+            for own in of_plans.flat_map(|own| by_station(&own, places.cell, room, found)).collect::<Vec<_>>() {
+                let mut same = Vec::new(); // what is wrong with the next is the same
+                let problems = if found.len() == before { &mut *found } else { &mut same };
+                if let Some(group) = read_flows(&own, &at, places, problems) {
+                    count += u64::from(group.count());
+                    ways += group.branches.len();
+                    flows.push(group);
+                }
             }
             if found.len() > before {
                 are_read = false;
-                break; // what is wrong with the next would be the same
+                break;
             }
+        }
+        if flows.len() > MAX_GROUPS {
+            found.push(Problem::new("flows", format!("more than {MAX_GROUPS} groups of flows")));
+            return (flows, false);
+        }
+        if count.max(ways as u64) > u64::from(MAX_FLOWS) {
+            found.push(Problem::new("flows", format!("more than {MAX_FLOWS} flows")));
+            return (flows, false);
         }
     }
     refuse_twice("flows", flows.iter().map(|f| f.name.as_str()), found);
-    if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
-        found.push(Problem::new("flows", format!("more than {MAX_FLOWS} flows")));
-    }
     if let Some(first) = flows.first().filter(|_| flows.iter().all(|group| group.count() == 0)) {
         let path = format!("flows.{}.count", first.name);
         found.push(Problem::new(path, "0: a group may be empty at first, but not all of them"));
@@ -206,23 +262,25 @@ fn read_links(
     found: &mut Vec<Problem>,
 ) -> (Vec<LinkSpec>, Vec<Change>) {
     let (mut links, mut of_traces): (Vec<LinkSpec>, Vec<Change>) = (Vec::new(), Vec::new());
+    let buffer_of = places(buffers.iter().map(|buffer| buffer.name.as_str()));
     for (i, link) in tables.iter_mut().enumerate() {
-        let mut problems = Vec::new();
-        presets::expand(&mut link.table, &link.at, &mut problems);
-        let shared = share(&mut link.table, &link.at, buffers, &mut problems);
-        if let Some((spec, changes)) = read_link(&link.table, &link.at, i, context, &mut problems) {
+        let mut same = Vec::new(); // what is wrong with the next of a list is the same
+        let problems = if link.is_first { &mut *found } else { &mut same };
+        presets::expand(&mut link.table, &link.at, problems);
+        let shared = share(&mut link.table, &link.at, buffers, &buffer_of, problems);
+        if let Some((spec, changes)) = read_link(&link.table, &link.at, i, context, problems) {
             links.push(LinkSpec { shared, ..spec });
             of_traces.extend(changes);
         }
-        found.extend(problems.into_iter().filter(|_| link.is_first)); // what is wrong with the next of a list is the same
     }
     (links, of_traces)
 }
 
 /// Refuses buffers that no link shares.
 fn refuse_unused(buffers: &[SharedBufferSpec], links: &[LinkSpec], found: &mut Vec<Problem>) {
+    let used: BTreeSet<usize> = links.iter().filter_map(|link| link.shared).collect();
     for (i, buffer) in buffers.iter().enumerate() {
-        if links.iter().all(|link| link.shared != Some(i)) {
+        if !used.contains(&i) {
             let why = "no link shares it; write buffer = { shared = \"NAME\" } in some, or leave it out";
             found.push(Problem::new(format!("buffers.{}", buffer.name), why));
         }
@@ -294,7 +352,7 @@ fn read_names(tables: &[&Table], list: &'static str, found: &mut Vec<Problem>) -
 }
 
 fn refuse_twice<'a>(list: &str, names: impl Iterator<Item = &'a str>, found: &mut Vec<Problem>) {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for name in names.filter(|name| !seen.insert(*name)).collect::<Vec<_>>() {
         found.push(Problem::new(format!("{list}.{}", clip(name)), "this name is used twice"));
     }

@@ -3,10 +3,44 @@
 use crate::table_reader::kind;
 use aqmlab_core::Problem;
 use aqmlab_core::problem::clip;
+use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// Most links of a list.
 const MOST: i64 = 10_000;
+/// Most links of a scenario.
+const MOST_LINKS: usize = 65_000;
+/// Most lists that a message names.
+const FEW: usize = 16;
+
+/// The values that tables may have together which stand for several: a long table for many places would be a multiple of the text.
+pub struct Room(usize);
+
+impl Room {
+    /// That of a scenario.
+    pub fn of_scenario() -> Self {
+        Self(1_000_000)
+    }
+
+    /// Takes the room of so many copies of a table; a problem at `at` if they do not fit.
+    pub fn take(&mut self, table: &Table, copies: usize, at: &str) -> Result<(), Problem> {
+        let own: usize = table.values().map(values).sum();
+        let rest = self.0.checked_sub(own.saturating_mul(copies.saturating_sub(1)));
+        self.0 = rest.ok_or_else(|| {
+            Problem::new(at, format!("{own} values for each of {copies} places; write fewer of one or the other"))
+        })?;
+        Ok(())
+    }
+}
+
+/// Values that a value consists of.
+fn values(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
+        Value::Table(table) => 1 + table.values().map(values).sum::<usize>(),
+        _ => 1,
+    }
+}
 
 /// A table of the file, or one of those that it stands for: `at` is its path in the file, `is_first` tells that none came before it.
 pub struct Repeated {
@@ -15,19 +49,23 @@ pub struct Repeated {
     pub is_first: bool,
 }
 
-/// The links of each list, by its name, in order.
-pub type LinkLists = Vec<(String, Vec<String>)>;
+/// The links of each list, in order, by its name.
+pub type LinkLists = BTreeMap<String, Vec<String>>;
 
 fn name_of<'a>(table: &'a Table, otherwise: &'a str) -> &'a str {
     table.get("name").and_then(Value::as_str).unwrap_or(otherwise)
 }
 
 /// Every `[[links]]`, those with a `count` as so many: NAME-0 and on.
-pub fn repeat_links(tables: &[&Table], found: &mut Vec<Problem>) -> (Vec<Repeated>, LinkLists) {
-    let (mut links, mut lists) = (Vec::new(), Vec::new());
+pub fn repeat_links(tables: &[&Table], room: &mut Room, found: &mut Vec<Problem>) -> (Vec<Repeated>, LinkLists) {
+    let (mut links, mut lists) = (Vec::new(), LinkLists::new());
     for table in tables {
         let name = name_of(table, "bottleneck");
         let at = format!("links.{}", clip(name));
+        if links.len() >= MOST_LINKS {
+            found.push(Problem::new("links", format!("more than {MOST_LINKS}")));
+            break;
+        }
         let Some(count) = table.get("count") else {
             links.push(Repeated { at, table: (*table).clone(), is_first: true });
             continue;
@@ -36,6 +74,10 @@ pub fn repeat_links(tables: &[&Table], found: &mut Vec<Problem>) -> (Vec<Repeate
             found.push(Problem::new(format!("{at}.count"), format!("expected a whole number in 1 ..= {MOST}")));
             continue;
         };
+        if let Err(problem) = room.take(table, count as usize, &at) {
+            found.push(problem);
+            continue;
+        }
         let names: Vec<String> = (0..count).map(|i| format!("{name}-{i}")).collect();
         for (i, own) in names.iter().enumerate() {
             let mut table = (*table).clone();
@@ -43,27 +85,33 @@ pub fn repeat_links(tables: &[&Table], found: &mut Vec<Problem>) -> (Vec<Repeate
             table.insert("name".into(), own.clone().into());
             links.push(Repeated { at: at.clone(), table, is_first: i == 0 });
         }
-        lists.push((name.to_string(), names));
+        lists.entry(name.to_string()).or_insert(names);
     }
     (links, lists)
 }
 
 /// A group of flows, or with `each` one for each link of a list; in paths the name of a list stands for all of its links.
-pub fn repeat_flows(mut table: Table, at: &str, lists: &LinkLists, found: &mut Vec<Problem>) -> Vec<Repeated> {
+pub fn repeat_flows(
+    mut table: Table,
+    at: &str,
+    lists: &LinkLists,
+    room: &mut Room,
+    found: &mut Vec<Problem>,
+) -> Vec<Repeated> {
     for key in ["path", "ack_path"] {
         let Some(Value::Array(path)) = table.get_mut(key) else { continue };
-        let links = |hop: &Value| match lists.iter().find(|(name, _)| hop.as_str() == Some(name)) {
-            Some((_, links)) => links.iter().cloned().map(Value::String).collect(),
+        let links = |hop: &Value| match hop.as_str().and_then(|name| lists.get(name)) {
+            Some(links) => links.iter().cloned().map(Value::String).collect(),
             None => vec![hop.clone()],
         };
-        *path = path.iter().flat_map(links).collect();
+        *path = path.iter().flat_map(links).take(MOST_LINKS).collect();
     }
     let Some(each) = table.remove("each") else {
         return vec![Repeated { at: at.to_string(), table, is_first: true }];
     };
     let mut refuse = |key: &str, why: String| found.push(Problem::new(format!("{at}.{key}"), why));
-    let Some((_, links)) = lists.iter().find(|(name, _)| each.as_str() == Some(name)) else {
-        let known: Vec<&str> = lists.iter().map(|(name, _)| name.as_str()).collect();
+    let Some(links) = each.as_str().and_then(|name| lists.get(name)) else {
+        let known: Vec<&str> = lists.keys().take(FEW).map(String::as_str).collect();
         let given = each.as_str().map_or_else(|| kind(&each).to_string(), |name| format!("\"{}\"", clip(name)));
         let known = if known.is_empty() { "there is none".to_string() } else { known.join(", ") };
         refuse("each", format!("{given} is not a list of links, [[links]] with a count: {known}"));
@@ -71,6 +119,10 @@ pub fn repeat_flows(mut table: Table, at: &str, lists: &LinkLists, found: &mut V
     };
     if table.contains_key("path") {
         refuse("path", "stands beside each, which gives every group one link; leave one of them out".into());
+        return Vec::new();
+    }
+    if let Err(problem) = room.take(&table, links.len(), at) {
+        found.push(problem);
         return Vec::new();
     }
     let name = name_of(&table, "flows").to_string();

@@ -1,8 +1,9 @@
 //! Buffers that several links share, as those of a switch do.
 
-use crate::table_reader::{TableReader, kind};
-use aqmlab_core::problem::{clip, unknown};
-use aqmlab_core::{Bytes, Problem};
+use crate::table_reader::{TableReader, kind, unknown_name};
+use aqmlab_core::problem::clip;
+use aqmlab_core::{Bytes, Problem, Problems};
+use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// A buffer that several links share under dynamic thresholds (Choudhury and Hahne 1998).
@@ -34,7 +35,7 @@ impl SharedBufferSpec {
 
 /// `[[buffers]]`.
 pub fn read_buffers(top: &mut TableReader) -> Vec<SharedBufferSpec> {
-    let mut buffers: Vec<SharedBufferSpec> = Vec::new();
+    let (mut buffers, mut names) = (Vec::new(), BTreeSet::new());
     for table in top.tables("buffers") {
         let shown = table.get("name").and_then(Value::as_str).unwrap_or("0");
         let mut buffer = TableReader::new(table, format!("buffers.{}", clip(shown)), top.found());
@@ -42,7 +43,7 @@ pub fn read_buffers(top: &mut TableReader) -> Vec<SharedBufferSpec> {
             buffer.miss("name", "\"switch\"");
         }
         let name = buffer.name("0");
-        if buffers.iter().any(|known| known.name == name) {
+        if !names.insert(name.clone()) {
             buffer.refuse("name", "this name is used twice");
         }
         buffers.extend(SharedBufferSpec::read(name, "size", &mut buffer));
@@ -51,20 +52,26 @@ pub fn read_buffers(top: &mut TableReader) -> Vec<SharedBufferSpec> {
     buffers
 }
 
-/// The buffer that a link shares, by its index, if its `buffer` names one; then the most that the link can hold of it takes its place.
-pub fn share(table: &mut Table, at: &str, buffers: &[SharedBufferSpec], found: &mut Vec<Problem>) -> Option<usize> {
+/// The buffer that a link shares, by its index, if its `buffer` names one of `places`; then the most that the link can hold of it takes
+/// its place.
+pub fn share(
+    table: &mut Table,
+    at: &str,
+    buffers: &[SharedBufferSpec],
+    places: &BTreeMap<&str, usize>,
+    found: &mut Vec<Problem>,
+) -> Option<usize> {
     let Some(Value::Table(of)) = table.get("buffer") else { return None };
-    let refused = |why: String| Problem::new(format!("{at}.buffer"), why);
-    let known: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
     let shared = match (of.get("shared"), of.len()) {
-        (Some(Value::String(name)), 1) => known
-            .iter()
-            .position(|known| known == name)
-            .ok_or_else(|| refused(format!("shared: {}", unknown("buffer of [[buffers]]", name, &known)))),
-        (Some(other), 1) => Err(refused(format!("shared: expected the name of a buffer, found {}", kind(other)))),
-        _ => Err(refused("a table has one key here, as in { shared = \"switch\" }".into())),
+        (Some(Value::String(name)), 1) => places.get(name.as_str()).copied().ok_or_else(|| {
+            let known = buffers.iter().map(|buffer| buffer.name.as_str());
+            let is_kept = found.len() < Problems::MOST;
+            format!("shared: {}", unknown_name("buffer of [[buffers]]", name, known, is_kept))
+        }),
+        (Some(other), 1) => Err(format!("shared: expected the name of a buffer, found {}", kind(other))),
+        _ => Err("a table has one key here, as in { shared = \"switch\" }".into()),
     };
-    let index = shared.map_err(|problem| found.push(problem)).ok();
+    let index = shared.map_err(|why| found.push(Problem::new(format!("{at}.buffer"), why))).ok();
     let most = index.map_or(1_000_000, |index| buffers[index].most());
     table.insert("buffer".into(), format!("{most} B").into());
     if index.is_some() && table.contains_key("classes") {

@@ -5,7 +5,7 @@ use aqmlab_aqm::Limit;
 use aqmlab_core::problem::clip;
 use aqmlab_core::quantity::nearest_unit;
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The packet size and round-trip time by which a link's buffer and target are sized.
 #[derive(Clone, Copy)]
@@ -67,19 +67,23 @@ impl SizingBasis {
     }
 }
 
-/// The basis of each link, in time proportional to the hops of all flows.
-pub struct SizingBases<'a> {
-    flows: &'a [FlowSpec],
-    /// Of each link, the groups whose data cross it and those whose ACKs do.
-    crossing: BTreeMap<usize, [Vec<usize>; 2]>,
+/// The flows that cross each link and the basis that they give, in time proportional to the hops of all flows.
+pub struct SizingBases {
+    crossing: BTreeMap<usize, Crossing>,
     of_all: SizingBasis,
 }
 
-impl<'a> SizingBases<'a> {
+/// Of a link, the groups whose data cross it and those whose ACKs do, empty ones too; and the basis, if there is a flow.
+struct Crossing {
+    groups: [Vec<usize>; 2],
+    basis: Option<SizingBasis>,
+}
+
+impl SizingBases {
     /// Of links that these flows cross.
-    pub fn new(flows: &'a [FlowSpec]) -> Self {
+    pub fn new(flows: &[FlowSpec]) -> Self {
         let mut crossing: BTreeMap<usize, [Vec<usize>; 2]> = BTreeMap::new();
-        for (group, spec) in flows.iter().enumerate().filter(|(_, spec)| spec.count() > 0) {
+        for (group, spec) in flows.iter().enumerate() {
             let of_branches = spec.branches.iter().flat_map(|branch| [&branch.path, &branch.ack_path]);
             for (i, path) in [&spec.path, &spec.ack_path].into_iter().chain(of_branches).enumerate() {
                 for link in path {
@@ -90,14 +94,23 @@ impl<'a> SizingBases<'a> {
                 }
             }
         }
-        Self { flows, crossing, of_all: SizingBasis::of_all(flows) }
+        let with_basis = |(link, groups): (usize, [Vec<usize>; 2])| {
+            let full = |groups: &[usize]| groups.iter().copied().filter(|group| flows[*group].count() > 0).collect();
+            let [data, acks]: [Vec<usize>; 2] = groups.each_ref().map(|groups| full(groups));
+            (link, Crossing { basis: SizingBasis::of_crossing(flows, &data, &acks), groups })
+        };
+        let crossing = crossing.into_iter().map(with_basis).collect();
+        Self { crossing, of_all: SizingBasis::of_all(flows) }
     }
 
     /// That of the `link`-th link, as [`SizingBasis::of`].
     pub fn of(&self, link: usize) -> SizingBasis {
-        let crossing = self.crossing.get(&link);
-        let own = crossing.and_then(|[data, acks]| SizingBasis::of_crossing(self.flows, data, acks));
-        own.unwrap_or(self.of_all)
+        self.crossing.get(&link).and_then(|crossing| crossing.basis).unwrap_or(self.of_all)
+    }
+
+    /// The groups whose data or ACKs cross the `link`-th link, in order.
+    pub fn groups(&self, link: usize) -> BTreeSet<usize> {
+        self.crossing.get(&link).into_iter().flat_map(|crossing| crossing.groups.iter().flatten().copied()).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads the keys of a TOML table one by one and remembers what is wrong with them.
 
 use aqmlab_core::problem::{ProblemKind, clip, unknown};
-use aqmlab_core::{Problem, Quantity};
+use aqmlab_core::{Problem, Problems, Quantity};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
@@ -78,6 +78,14 @@ pub fn note_of_link(problems: Vec<Problem>, own: &[&str], found: &mut Vec<Proble
     }
 }
 
+/// The reason for refusing an unknown name; the nearest one is looked for only if the problem `is_kept`.
+pub fn unknown_name<'n>(what: &str, name: &str, known: impl IntoIterator<Item = &'n str>, is_kept: bool) -> String {
+    match is_kept {
+        true => unknown(what, name, &known.into_iter().collect::<Vec<_>>()),
+        false => format!("unknown {what} \"{}\"", clip(name)),
+    }
+}
+
 /// The names that a value gives: all that are `known` if it is true, one, or a list of them.
 pub fn names<'v>(value: &'v Value, known: &[&'v str]) -> Option<Vec<&'v str>> {
     match value {
@@ -101,6 +109,12 @@ impl<'a, 'f> TableReader<'a, 'f> {
     /// Notes a problem with `key`.
     pub fn refuse(&mut self, key: &str, reason: impl Into<String>) {
         self.push(key, reason, ProblemKind::Value);
+    }
+
+    /// Notes that there is no `what` of this name.
+    pub fn refuse_unknown<'n>(&mut self, key: &str, what: &str, name: &str, known: impl IntoIterator<Item = &'n str>) {
+        let reason = unknown_name(what, name, known, self.found.len() < Problems::MOST);
+        self.refuse(key, reason);
     }
 
     /// Notes that `key` has to be there; `example` is what to write.

@@ -2,6 +2,7 @@
 
 use crate::LinkSpec;
 use crate::links::{LinkContext, read_link};
+use crate::repeat::Room;
 use crate::table_reader::{TableReader, kind, names, note_of_link, scalar};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Quantity, Rate};
@@ -452,7 +453,7 @@ impl TreeShape<'_> {
 }
 
 /// A group of flows on lines, as one for each plan that it names; any other as it is.
-pub fn by_plan(table: &Table, shape: Option<&TreeShape>, found: &mut Vec<Problem>) -> Vec<Table> {
+pub fn by_plan(table: &Table, shape: Option<&TreeShape>, room: &mut Room, found: &mut Vec<Problem>) -> Vec<Table> {
     let Some(value) = table.get("lines") else { return vec![table.clone()] };
     let name = table.get("name").and_then(Value::as_str).unwrap_or("flows");
     let mut refuse = |why: String| found.push(Problem::new(format!("flows.{}.lines", clip(name)), why));
@@ -465,6 +466,10 @@ pub fn by_plan(table: &Table, shape: Option<&TreeShape>, found: &mut Vec<Problem
         refuse(format!("expected true, a plan or a list of plans, found {}", kind(value)));
         return Vec::new();
     };
+    if let Err(problem) = room.take(table, plans.len(), &format!("flows.{}", clip(name))) {
+        found.push(problem);
+        return Vec::new();
+    }
     let mut tables = Vec::new();
     for plan in plans {
         if !known.contains(&plan) {

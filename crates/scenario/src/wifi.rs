@@ -1,6 +1,7 @@
 //! Reads a Wi-Fi cell: an access point, and the stations that share its channel.
 
 use crate::links::{LinkContext, read_link};
+use crate::repeat::Room;
 use crate::table_reader::{TableReader, kind, names, note_of_link};
 use crate::{AlikeLinks, Branch, LinkSpec};
 use aqmlab_core::problem::{clip, unknown};
@@ -462,7 +463,7 @@ fn link(
 }
 
 /// A group of flows at stations, as one for each list of them that it names; any other as it is.
-pub fn by_station(table: &Table, cell: Option<&CellShape>, found: &mut Vec<Problem>) -> Vec<Table> {
+pub fn by_station(table: &Table, cell: Option<&CellShape>, room: &mut Room, found: &mut Vec<Problem>) -> Vec<Table> {
     let Some(value) = table.get("stations") else { return vec![table.clone()] };
     let name = table.get("name").and_then(Value::as_str).unwrap_or("flows");
     let mut refuse = |why: String| found.push(Problem::new(format!("flows.{}.stations", clip(name)), why));
@@ -475,6 +476,10 @@ pub fn by_station(table: &Table, cell: Option<&CellShape>, found: &mut Vec<Probl
         refuse(format!("expected true, a name of [[stations]] or a list of these, found {}", kind(value)));
         return Vec::new();
     };
+    if let Err(problem) = room.take(table, lists.len(), &format!("flows.{}", clip(name))) {
+        found.push(problem);
+        return Vec::new();
+    }
     let mut tables = Vec::new();
     for list in lists {
         if !known.contains(&list) {

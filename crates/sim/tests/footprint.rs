@@ -1,60 +1,15 @@
-//! The memory that a simulation takes, held against its estimate, and that reading takes as a text grows.
+//! The memory that a simulation takes, held against its estimate.
+
+#[path = "../../core/tests/counting/mod.rs"]
+mod counting;
 
 use aqmlab_scenario::{Scenario, parse};
 use aqmlab_sim::{Options, footprint, run};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    static MOST: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Counts the bytes that a thread holds.
-struct Counting;
-
-fn take(bytes: usize) {
-    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-    HELD.set(HELD.get().wrapping_add(bytes));
-    MOST.set(MOST.get().max(HELD.get()));
-}
-
-fn give(bytes: usize) {
-    HELD.set(HELD.get().wrapping_sub(bytes));
-}
-
-// SAFETY: the system's allocator does the work.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        take(layout.size());
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        take(layout.size());
-        unsafe { System.alloc_zeroed(layout) }
-    }
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        give(layout.size());
-        unsafe { System.dealloc(place, layout) }
-    }
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        take(size); // both are held while one is copied
-        give(layout.size());
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::taken;
 
 /// Bytes that the run of a scenario holds at most.
 fn most(scenario: Scenario, series: bool) -> usize {
-    let before = HELD.get();
-    MOST.set(before);
-    run(scenario, Options { series, ..Options::default() }).expect("it runs");
-    MOST.get() - before
+    taken(|| run(scenario, Options { series, ..Options::default() }).expect("it runs")).peak
 }
 
 fn bell(duration: &str, link: &str, flows: &str) -> String {
@@ -105,62 +60,5 @@ fn the_estimate_is_within_a_quarter_of_what_it_takes() {
         let share = estimate / most(scenario, series) as f64;
         println!("{name}: {estimate:.0} B, {share:.2} of what it takes");
         assert!((0.75..=1.25).contains(&share), "{name}: {estimate:.0} B, {share:.2} of what it takes");
-    }
-}
-
-/// Allocations of reading a text, and the bytes that it holds at most.
-fn reading(text: &str) -> [usize; 2] {
-    let (allocations, before) = (ALLOCATIONS.get(), HELD.get());
-    MOST.set(before);
-    parse(text, "m", &[]).unwrap_or_else(|why| panic!("{why}"));
-    [ALLOCATIONS.get() - allocations, MOST.get() - before]
-}
-
-fn repeated(n: u32, part: impl Fn(u32) -> String) -> String {
-    (0..n).map(part).collect()
-}
-
-fn groups(n: u32) -> String {
-    bell("1 s", WIDE, "rtt = \"20 ms\"") + &repeated(n, |i| format!("[[flows]]\nname = \"f{i}\"\nrtt = \"20 ms\"\n"))
-}
-
-fn links(n: u32) -> String {
-    let flows = |i| format!("[[flows]]\nname = \"f{i}\"\nrtt = \"20 ms\"\npath = [\"l{i}\"]\n");
-    format!("schema = 1\nduration = \"1 s\"\n{}{}", row(n), repeated(n, flows))
-}
-
-fn changes(n: u32) -> String {
-    let change =
-        |i| format!("[[changes]]\nat = \"{i} us\"\npath = \"links.l.rate\"\nvalue = \"{} Mbit/s\"\n", 1 + i % 9);
-    bell("1 s", WIDE, "rtt = \"20 ms\"") + &repeated(n, change)
-}
-
-fn classes(n: u32) -> String {
-    let class = |i| format!("[[links.classes]]\nname = \"c{i}\"\nrate = \"1 kbit/s\"\nflows = [\"f{i}\"]\n");
-    let flows = |i| format!("[[flows]]\nname = \"f{i}\"\nrtt = \"20 ms\"\n");
-    format!("schema = 1\nduration = \"1 s\"\n[[links]]\n{WIDE}\n{}{}", repeated(n, class), repeated(n, flows))
-}
-
-fn plans(n: u32) -> String {
-    let plan = |i| {
-        format!(
-            "[[plans]]\nname = \"p{i}\"\ndown = \"9 Mbit/s\"\nup = \"1 Mbit/s\"\nrtt = \"20 ms\"\nbuffer = \"9 packets\"\n"
-        )
-    };
-    let lines = format!("[lines]\ncount = {}\n[[flows]]\nname = \"f\"\nlines = true\n", 4 * n);
-    format!("schema = 1\nduration = \"1 s\"\n{}{lines}", repeated(n, plan))
-}
-
-#[test]
-fn reading_twice_the_text_takes_twice_the_allocations() {
-    type Shape = (&'static str, fn(u32) -> String);
-    let shapes: [Shape; 5] =
-        [("groups", groups), ("links", links), ("changes", changes), ("classes", classes), ("plans", plans)];
-    for (name, make) in shapes {
-        let (few, many) = (reading(&make(400)), reading(&make(800)));
-        for (before, after) in few.into_iter().zip(many) {
-            let growth = after as f64 / before as f64;
-            assert!(growth <= 2.2, "{name}: {few:?}, then {many:?}: {growth:.2} times");
-        }
     }
 }

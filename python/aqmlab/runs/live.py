@@ -22,7 +22,7 @@ from aqmlab.scenario import set_values, traces
 SETUP = "live.json"
 """File beside the logs that says which scenario, scheme and seed they are of."""
 
-LARGEST_LOG = 1024 * untrusted.MIB
+LARGEST_LOG = 512 * untrusted.MIB
 """Bytes of the log of a direction."""
 
 View = tuple[int, int, int, int, list[float]]

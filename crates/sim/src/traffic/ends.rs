@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn ends(receiver: Option<u32>, from: &[u32], to: &[u32]) -> TransferEnds {
-        let hosts = Arc::new(HostRange { from: from.to_vec(), to: to.to_vec() });
+        let hosts = Arc::new(HostRange { from: from.into(), to: to.into() });
         TransferEnds { hosts, receiver, left: Vec::new(), rng: Stream::new(1, "ends", 0) }
     }
 

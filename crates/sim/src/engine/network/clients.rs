@@ -67,7 +67,7 @@ impl NetworkState {
         let flow = |connection| Flow::new(of, way, phase, route, connection, tuple);
         self.flows.put(number as usize, flow(connection), || flow(Flow::NO_CONNECTION));
         for link in hops.iter().map(|hop| hop.link) {
-            if let Some(Some(class)) = self.specs[link].classes.of_group.get(group) {
+            if let Some(class) = self.specs[link].classes.of_group.get(&group) {
                 self.links[link].queue.assign(number, *class);
             }
         }

@@ -103,9 +103,11 @@ soak: build  ## Run what is too long for a night: property tests, readers, fault
 	$(BIN)/python -m pytest -q -n auto -m soak
 
 CASES ?= 200000
-fuzz: build  ## Feed the readers of scenarios, packets, captures and files with CASES texts each
+fuzz: build $(TOOLS)  ## Feed the readers of scenarios, packets, captures, logs, links and files with CASES texts each
 	AQMLAB_FUZZ=$(CASES) cargo test --locked --quiet -p aqmlab-scenario --test scenario any_text
 	AQMLAB_FUZZ=$(CASES) cargo test --locked --quiet -p aqmlab-live --lib any_
+	AQMLAB_FUZZ=$(CASES) CARGO_TARGET_DIR=target cargo test --locked --quiet --manifest-path crates/quic/Cargo.toml --lib any_
+	@if command -v npm > /dev/null; then cd studio && AQMLAB_FUZZ=$(CASES) npm run --silent test; fi
 	AQMLAB_FUZZ=$(CASES) $(BIN)/python -m pytest -q -n auto tests/test_fuzz.py
 
 lint: build lint-rust lint-studio  ## Check formatting, lints and types

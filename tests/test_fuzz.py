@@ -1,10 +1,11 @@
 """Whatever a stranger's file says: an answer or an InputError, never another exception.
 
 Cases a test: AQMLAB_FUZZ (`make nightly` says how many), else 300, from a fixed seed. The readers in Rust (scenarios,
-traces, packets, logs) have theirs: `crates/scenario/tests/scenario/any_text.rs`, `crates/live/src/packet.rs` and
-`replay.rs`.
+traces, packets, logs) have theirs: `crates/scenario/tests/scenario/any_text.rs`, `crates/live/src/fuzz.rs`, `packet.rs`
+and `replay.rs`, `crates/quic/src/log.rs`; so has the studio's page: `studio/test/share.test.ts` and `worker.test.ts`.
 """
 
+import asyncio
 import io
 import json
 import os
@@ -12,14 +13,18 @@ import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from starlette.websockets import WebSocket
 
 import aqmlab as lab
 from aqmlab import _core, scenario, tc
 from aqmlab.bundle import archive, artefact
 from aqmlab.gym import policy
+from aqmlab.studio import field
+from aqmlab.studio.opening import Opening
+from aqmlab.studio.session import Session
 from conftest import SMALL
 from test_gym_policy import document
 
@@ -207,3 +212,87 @@ def test_any_line_of_tc() -> None:
         for _ in range(draw.randrange(1, 5)):
             said[draw.randrange(len(said))] = draw.choice(words)
         hold(lambda said=said: tc.read(" ".join(said)))
+
+
+OPENING: dict[str, Any] = {
+    "scenario": "small",
+    "name": "mine",
+    "aqms": ["pi", None, "red:max_p=0.2"],
+    "seed": 3,
+    "sample": 0.1,
+    "flows": [["ftp", 0]],
+    "blast": "bottleneck",
+}
+"""What a link of the studio opens a run with."""
+CHANGES: list[dict[str, Any]] = [
+    {"path": "links.bottleneck.rate", "value": "6 Mbit/s", "lane": None},
+    {"path": "flows.ftp.count", "value": "4", "lane": 1},
+    {"path": "links.bottleneck.aqm", "value": "codel", "lane": 0},
+]
+
+
+def known(name: str) -> tuple[str, str]:
+    """Find the one scenario that there is."""
+    if name != "small":
+        raise lab.InputError("scenario", f"{name}: no scenario of this name")
+    return "small", SMALL.read_text()
+
+
+def test_any_opening_of_a_link() -> None:
+    draw, opened = random.Random(6), 0
+    assert hold(lambda: Opening.of(field.read(json.dumps({**OPENING, "type": "open"})), known))
+    for _ in range(CASES):
+        message = odd(draw, OPENING)
+        if draw.random() < 0.3:
+            message = {**OPENING, "text": mutated(draw, SMALL.read_bytes()).decode("utf-8", "replace")}
+        text = json.dumps({**message, "type": "open"} if isinstance(message, dict) else message)
+        opened += hold(lambda text=text: Opening.of(field.read(text), known))
+    assert 0 < opened < CASES
+
+
+class Tab:
+    """A tab without a network: it says these messages, and keeps what it is told."""
+
+    def __init__(self, messages: list[str]) -> None:
+        self._messages = iter(messages)
+        self.told: list[dict[str, Any]] = []
+
+    async def receive(self) -> dict[str, str]:
+        """Return the next message, or none when it is closed."""
+        message = next(self._messages, None)
+        return {} if message is None else {"text": message}
+
+    async def send_text(self, text: str) -> None:
+        """Be told something."""
+        self.told.append(json.loads(text))
+
+    async def send_bytes(self, frame: bytes) -> None:
+        """Be shown a frame."""
+
+    async def close(self, code: int) -> None:
+        """Be closed."""
+
+
+async def answers(messages: list[str]) -> list[dict[str, Any]]:
+    """Return what a session answers."""
+    tab = Tab(messages)
+    await Session(cast(WebSocket, tab), known).run()
+    return tab.told
+
+
+def test_any_link_is_repeated_or_refused() -> None:
+    """What the page asks for when it repeats a link, whatever the link says: an answer or a problem, and no fault."""
+    draw, kinds = random.Random(7), set()
+    for _ in range(max(60, CASES // 20)):  # each has a thread and three simulations
+        asked = [{"type": "set", **change} for change in CHANGES] + [{"type": "play", "until": 0.2}]
+        asked = [{"type": "open", **OPENING}, {"type": "speed", "speed": None}, *asked]
+        messages = [{**message, "id": i} for i, message in enumerate(asked)]
+        for _ in range(draw.randrange(1, 4)):
+            at = draw.randrange(len(messages))
+            made = odd(draw, messages[at])
+            messages[at] = made if isinstance(made, dict) else {**messages[at], draw.choice(["lane", "id"]): made}
+        told = asyncio.run(answers([json.dumps(message) for message in messages]))
+        kinds |= {message["type"] for message in told}
+        problems = [problem["message"] for message in told for problem in message.get("problems", [])]
+        assert not any("please report" in problem for problem in problems), (messages, problems)
+    assert {"opened", "changed", "state", "problem"} <= kinds

@@ -21,5 +21,5 @@ export async function load(bytes) {
     return JSON.parse(said);
   };
   const numbers = (start, count) => new Float32Array(memory.buffer, start, count).slice();
-  return { ask, numbers, run: (request) => ask({ ask: "run", ...request }) };
+  return { ask, numbers, run: (request) => ask({ ...request, ask: "run" }) };
 }

@@ -59,7 +59,7 @@ export class Model {
     const before = this.opening;
     this.opening = opening;
     try {
-      await this.session.ask({ type: "open", ...opening });
+      await this.session.ask({ ...opening, type: "open" });
     } catch (error) {
       this.opening = before;
       throw error;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
 import { address, fragmentOf, repeat, shared } from "../src/share";
+import { CASES, Draw, random } from "./any";
 import { lane, opened, playing } from "./server";
 
 const SIGHT = { quantities: ["queue", "p"], link: "uplink", together: true, window: 10 };
@@ -59,4 +60,65 @@ test("what was done by hand is done again at its times, as fast as it goes, and 
     { type: "speed", speed: 1 },
   ]);
   assert.deepEqual([model.now, model.run?.name], [5, opened().name]);
+});
+
+/** What a page asks for when it opens a link, and the fields that each question may have. */
+const ASKED: Record<string, string[]> = {
+  open: ["scenario", "text", "name", "aqms", "seed", "sample", "flows", "blast"],
+  speed: ["speed"], play: ["until"], set: ["path", "value", "lane"],
+};
+const STATE = {
+  ...SIGHT, now: 5,
+  opening: { scenario: "home/call", aqms: ["pi", null], seed: 3, sample: 0.1, flows: [["bulk", 0]], blast: "uplink" },
+  changes: [{ ...CHANGE, lane: null }, { at: 3, path: "flows.bulk.count", value: "4", lane: 1 }],
+};
+
+test("no field of a link is part of a question that is none of the studio's", async () => {
+  const { model, server } = playing();
+  const opening = { ...STATE.opening, type: "unmark", id: 7, mark: 1 };
+  await repeat(model, (await shared(packed(JSON.stringify({ ...STATE, opening }))))!);
+  assert.deepEqual(server.asked[0], { ...STATE.opening, type: "open" });
+});
+
+test("any state is refused, or asks only for what a page asks for", async () => {
+  const draw = new Draw(random(1));
+  let read = 0;
+  for (let i = 0; i < CASES; i++) {
+    const state = Array.from({ length: 1 + draw.below(3) }).reduce((value) => draw.odd(value), STATE as unknown);
+    const found = await shared(packed(JSON.stringify(state))).catch(({ message }: Error) => message);
+    if (typeof found === "string") {
+      assert.match(found, /^This link cannot be read/);
+      continue;
+    }
+    const { model, server } = playing();
+    await repeat(model, found!);
+    read++;
+    for (const { type, ...fields } of server.asked) {
+      assert.ok(Object.keys(fields).every((name) => ASKED[type]?.includes(name)), `${type} with ${JSON.stringify(fields)} of ${JSON.stringify(state)}`);
+    }
+    const numbers = [found!.now, ...found!.changes.map(({ at }) => at)];
+    assert.ok(numbers.every(Number.isFinite) && found!.changes.every(({ path, value }) => typeof path === "string" && typeof value === "string"));
+  }
+  assert.ok(read > CASES / 20 && read < CASES, `${read} of ${CASES}`);
+});
+
+test("any fragment is refused or holds a state", async () => {
+  const draw = new Draw(random(2));
+  const whole = packed(JSON.stringify(STATE));
+  for (let i = 0; i < CASES; i++) {
+    const fragment = draw.below(2) ? `#s=${draw.broken(whole.slice(3))}` : packed(draw.broken(JSON.stringify(STATE)));
+    const found = await shared(fragment).catch(({ message }: Error) => message);
+    assert.ok(typeof found === "string" ? found.startsWith("This link cannot be read") : Array.isArray(found!.changes), fragment);
+  }
+});
+
+test("where a change of a link is refused the speed is what it was", async () => {
+  const { model, server } = playing();
+  const { answer } = server;
+  server.answer = (asked) => {
+    if (asked.type === "set") throw new Error("refused");
+    answer(asked);
+  };
+  await assert.rejects(repeat(model, { ...SIGHT, opening: STATE.opening as never, changes: [{ ...CHANGE, lane: null }], now: 5 }), /refused/);
+  assert.deepEqual([model.speed, server.asked.at(-1)], [1, { type: "speed", speed: 1 }]);
 });

@@ -7,6 +7,7 @@ import type { Lanes } from "../src/worker/lanes";
 import { columnsOf } from "../src/worker/layout";
 import { gathered, measures } from "../src/worker/player";
 import { check, Session, stem } from "../src/worker/session";
+import { CASES, Draw, random } from "./any";
 
 const DESCRIBED = {
   name: "t", title: "T", duration: 4, warmup: 1, sample: 1,
@@ -104,6 +105,31 @@ test("a change that one scheme refuses changes none", async () => {
   assert.deepEqual(changed.lanes.map(({ label }: { label: string }) => label), ["PI, now RED", "AN-AQM† (a=1), now RED"]);
   const refused = await say({ type: "set", path: "links.up.aqm", value: "wrong" });
   assert.deepEqual([refused.type, refused.problems[0].message, refused.problems[0].lane, engine.open.size], ["problem", "is wrong", 0, 2]);
+});
+
+test("a change in a lane that is not there is refused", async () => {
+  const { say } = session();
+  await say(open);
+  for (const lane of [2, -1, 0.5]) {
+    assert.match((await say({ type: "set", path: "links.up.rate", value: "2 Mbit/s", lane })).problems[0].message, /expected one of 0 to 1, or null/);
+  }
+});
+
+test("any run and change of a link is made or refused, and no simulation is left", async () => {
+  const draw = new Draw(random(3));
+  const numbers = [0, 1, 2, -1, 0.5, 1e308, 99];
+  const flows = [undefined, [], [["bulk", 0]], [["nowhere", 1e9]]];
+  for (let i = 0; i < CASES; i++) {
+    const { engine, say } = session();
+    const text = draw.of([undefined, "a scenario", "wrong", ""]);
+    const aqms = Array.from({ length: draw.below(10) }, () => draw.of([null, "pi", "wrong", "", "a@up+b@x", ":=,"]));
+    const [seed, sample] = [draw.of(numbers), draw.of([undefined, ...numbers])];
+    const opened = await say({ type: "open", text, aqms, seed, sample, flows: draw.of(flows), blast: draw.of([null, "up", "x"]) });
+    const path = draw.of(["links.up.aqm", "links.up.aqm.w", "flows.bulk.count", "__proto__", ""]);
+    const changed = await say({ type: "set", path, value: draw.of(["wrong", "9", "red:min=x"]), lane: draw.of([null, ...numbers]) });
+    assert.deepEqual([["opened", "problem"].includes(opened.type), ["changed", "problem"].includes(changed.type)], [true, true]);
+    assert.equal(engine.open.size, opened.type === "opened" ? aqms.length : 0);
+  }
 });
 
 test("a mark is a copy to go back to, and what is left is closed", async () => {

@@ -220,7 +220,7 @@ impl Forwarder {
         let flow = self.flows.place(&layout);
         self.flows.arrives(flow, self.store.block(block));
         let (hash, host, traffic_class) = (layout.tuple.hash(), layout.tuple.host(), layout.traffic_class);
-        let has_datagrams = layout.tuple.has_datagrams();
+        let has_datagrams = self.flows.all()[flow as usize].tuple.has_datagrams();
         for part in 0..parts {
             if has_datagrams {
                 self.calls.comes(flow, self.store.block(block).datagram(part), now);
@@ -349,4 +349,4 @@ pub fn hurry() -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -33,6 +33,8 @@ mod capture;
 mod direction;
 mod flows;
 mod forward;
+#[cfg(test)]
+mod fuzz;
 mod inside;
 mod log;
 mod message;

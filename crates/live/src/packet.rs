@@ -21,7 +21,7 @@ const AUTHENTICATION: u8 = 51;
 const DESTINATION_OPTIONS: u8 = 60;
 
 /// The five fields that tell flows apart: addresses, protocol, ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FiveTuple {
     /// IPv4 addresses are mapped into IPv6 (RFC 4291, section 2.5.5.2).
     pub source: [u8; 16],
@@ -224,6 +224,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::fuzz::config;
     use proptest::prelude::*;
 
     /// An IPv4 header of 20 bytes with a right checksum, then `rest`.
@@ -306,13 +307,8 @@ pub mod tests {
         assert_eq!([&[][..], &[0x45; 19], &[0x44; 40], &[0x60; 39], &[0x75; 60]].map(Layout::of), [None; 5]);
     }
 
-    /// Cases: `AQMLAB_FUZZ` (`make nightly`: 200,000), else 5000.
-    fn cases() -> u32 {
-        std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(5000)
-    }
-
     proptest! {
-        #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(config(5000))]
         #[test]
         fn any_bytes_give_an_answer(mut bytes in prop::collection::vec(any::<u8>(), 0..200), version in 0u8..16, next in any::<u8>()) {
             if let Some(first) = bytes.first_mut() {

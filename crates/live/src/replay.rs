@@ -111,6 +111,7 @@ impl<I: Iterator<Item = LogRecord>> Comparison<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz::config;
     use aqmlab_scenario::parse;
     use proptest::prelude::*;
 
@@ -136,13 +137,8 @@ mod tests {
         assert_eq!(read(&[arrival(1), arrival(2)].concat()).unwrap().arrived, 2);
     }
 
-    /// Cases: `AQMLAB_FUZZ` (`make nightly`: 200,000), else 2000.
-    fn cases() -> u32 {
-        std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2000)
-    }
-
     proptest! {
-        #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(config(2000))]
         #[test]
         fn any_log_gives_an_answer(
             records in prop::collection::vec((0u64..5_000_000_000, any::<[u8; 19]>(), 0u8..3), 0..8),

@@ -112,6 +112,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::fuzz::config;
     use proptest::prelude::*;
 
     /// A datagram of RTP with so many bytes of media.
@@ -187,7 +188,7 @@ pub mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(config(500))]
         #[test]
         fn any_datagram_is_read(mut bytes in prop::collection::vec(any::<u8>(), 0..200), first in 0x80u8..0xc0, is_feedback in any::<bool>()) {
             if let [one, two, ..] = bytes.as_mut_slice() {

@@ -24,7 +24,7 @@ struct LogFile {
     record: Vec<u8>,
     /// Present time, ns.
     now: u64,
-    /// Why a record could not be written.
+    /// Why a record could not be read or written.
     failure: Option<io::Error>,
 }
 
@@ -66,6 +66,9 @@ impl ConnectionLog {
     /// Ends the file; tells if anything could not be written.
     pub fn finish(&self) -> io::Result<()> {
         let mut file = self.file();
+        if !file.record.is_empty() {
+            file.fail(io::Error::other("the last record is cut off"));
+        }
         file.failure.take().map_or(Ok(()), Err)?;
         file.out.flush()
     }
@@ -75,23 +78,17 @@ impl ConnectionLog {
     }
 }
 
-/// Takes quinn's records, piece by piece.
+/// Takes quinn's records, piece by piece. quinn passes over an error of a writer, so `finish` tells of it.
 impl Write for ConnectionLog {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, pieces: &[u8]) -> io::Result<usize> {
         let mut file = self.file();
-        file.record.extend_from_slice(piece);
-        if piece.ends_with(b"\n") {
-            let record = std::mem::take(&mut file.record);
-            let text = record.strip_prefix(b"\x1e").unwrap_or(&record); // RFC 7464
-            let mut event: Map<String, Value> = serde_json::from_slice(text)?;
-            // The first record is quinn's own heading, which has neither.
-            if let (Some(Value::String(name)), Some(Value::Object(data))) = (event.remove("name"), event.remove("data"))
-            {
-                let data = amended(&name, data);
-                file.event(&name, data.into());
+        for piece in pieces.split_inclusive(|byte| *byte == b'\n') {
+            file.record.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                file.take_record();
             }
         }
-        Ok(piece.len())
+        Ok(pieces.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -100,16 +97,39 @@ impl Write for ConnectionLog {
 }
 
 impl LogFile {
+    /// Writes a record of quinn's, which has all come. quinn's own heading is left out.
+    fn take_record(&mut self) {
+        match read(&std::mem::take(&mut self.record)) {
+            Ok(Some((name, data))) => self.event(&name, amended(&name, data).into()),
+            Ok(None) => {}
+            Err(why) => self.fail(why),
+        }
+    }
+
+    /// Remembers the first failure.
+    fn fail(&mut self, why: io::Error) {
+        self.failure.get_or_insert(why);
+    }
+
     /// Writes an event of the present time.
     fn event(&mut self, name: &str, data: Value) {
         let written = self.put(&json!({ "time": self.now as f64 / 1e6, "name": name, "data": data }));
-        if let Err(why) = written {
-            self.failure.get_or_insert(why);
-        }
+        written.unwrap_or_else(|why| self.fail(why));
     }
 
     fn put(&mut self, record: &Value) -> io::Result<()> {
         writeln!(self.out, "\x1e{record}")
+    }
+}
+
+/// Reads a record: the name and the data of an event, nothing of a heading.
+fn read(record: &[u8]) -> io::Result<Option<(String, Map<String, Value>)>> {
+    let text = record.strip_prefix(b"\x1e").unwrap_or(record); // RFC 7464
+    let mut record: Map<String, Value> = serde_json::from_slice(text)?;
+    match (record.remove("name"), record.remove("data")) {
+        (Some(Value::String(name)), Some(Value::Object(data))) => Ok(Some((name, data))),
+        _ if record.contains_key("qlog_version") => Ok(None),
+        _ => Err(io::Error::other("a record is neither an event nor a heading")),
     }
 }
 
@@ -128,4 +148,72 @@ fn amended(name: &str, mut data: Map<String, Value>) -> Map<String, Value> {
         data.insert("raw".into(), json!({ "length": length }));
     }
     data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_core::Stream;
+    use std::path::PathBuf;
+
+    /// Cases: `AQMLAB_FUZZ` (`make fuzz`), else 300.
+    fn cases() -> u64 {
+        std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300)
+    }
+
+    /// A place for the log of a test.
+    fn place(test: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("aqmlab-{test}-{}.sqlog", std::process::id()))
+    }
+
+    /// What is logged of pieces of records: the events, and whether the end tells of a failure.
+    fn logged<'a>(path: &Path, pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Value>, bool) {
+        let mut log = ConnectionLog::new(path, "t", "client").unwrap();
+        pieces.for_each(|piece| log.write_all(piece).unwrap());
+        let has_failed = log.finish().is_err();
+        drop(log);
+        let text = std::fs::read_to_string(path).unwrap();
+        let records = text.split('\u{1e}').skip(2).map(|record| serde_json::from_str(record).unwrap());
+        (records.collect(), has_failed)
+    }
+
+    /// A record as quinn may write it, or one that no viewer could read; true if it is an event.
+    fn any_record(rng: &mut Stream) -> (Vec<u8>, bool) {
+        let names = ["transport:packet_sent", "recovery:metrics_updated", "x\ny", ""];
+        let values = [json!(0.04), json!(u64::MAX), json!(-1), json!(null), json!({"length": 9}), json!("\u{1e}\n")];
+        let mut pick = |most: usize| rng.below(most as u32) as usize;
+        let keys = ["min_rtt", "ssthresh", "header", "congestion_window", "name"];
+        let data: Map<String, Value> =
+            (0..pick(4)).map(|_| (keys[pick(5)].into(), values[pick(6)].clone())).collect();
+        let event = json!({ "time": 1.5, "name": names[pick(4)], "data": data });
+        let (text, is_event) = match pick(12) {
+            0 => (json!({ "qlog_version": "0.3", "trace": {} }).to_string(), false),
+            1 => (json!({ "time": 1, "name": "no data" }).to_string(), false),
+            2 => (json!([event]).to_string(), false),
+            3 => (event.to_string()[..pick(20)].to_string(), false),
+            _ => (event.to_string(), true),
+        };
+        (format!("\u{1e}{text}\n").into_bytes(), is_event)
+    }
+
+    /// However records are cut into pieces, every event is in the log, and whatever is not is told of.
+    #[test]
+    fn any_record_is_in_the_log_or_a_failure() {
+        let (path, mut rng) = (place("any-record"), Stream::new(1, "records", 0));
+        for case in 0..cases() {
+            let records: Vec<(Vec<u8>, bool)> = (0..rng.below(6)).map(|_| any_record(&mut rng)).collect();
+            let mut all: Vec<u8> = records.iter().flat_map(|(text, _)| text.clone()).collect();
+            let heading = |text: &[u8]| text.starts_with(b"\x1e{\"qlog_version\"");
+            let mut is_faulty = records.iter().any(|(text, is_event)| !is_event && !heading(text));
+            let mut events = records.iter().filter(|(_, is_event)| *is_event).count();
+            if rng.below(8) == 0 && records.last().is_some_and(|(_, is_event)| *is_event) {
+                all.pop();
+                (is_faulty, events) = (true, events - 1);
+            }
+            let step = 1 + rng.below(80) as usize;
+            let (found, has_failed) = logged(&path, all.chunks(step));
+            assert_eq!((found.len(), has_failed), (events, is_faulty), "case {case}: {}", String::from_utf8_lossy(&all));
+        }
+        std::fs::remove_file(path).unwrap();
+    }
 }

@@ -145,6 +145,7 @@ export class Lanes {
 
   /** Change something now, in one lane or all; where a lane refuses it nothing has changed. */
   set(path: string, value: string, lane: number | null): void {
+    if (lane !== null && !this.lanes[lane]) throw refused("lane", `${lane}: expected one of 0 to ${this.lanes.length - 1}, or null`);
     const chosen = lane === null ? [...this.lanes.keys()] : [lane];
     const before = chosen.length > 1 ? this.copies() : [];
     try {

@@ -35,7 +35,8 @@ function soon(act: () => void): void {
 const known = async (name: string): Promise<string> => (await file<{ text: string }>("scenario", name)).text;
 
 async function file<T>(kind: string, name: string): Promise<T> {
-  const answer = await fetch(`data/${kind}/${name}.json`);
+  const path = name.split("/").map(encodeURIComponent).join("/");
+  const answer = await fetch(`data/${kind}/${path}.json`);
   if (!answer.ok) throw refused(kind, `${name}: no ${kind} of this name`);
   return (await answer.json()) as T;
 }
@@ -46,7 +47,7 @@ async function answered(route: string, body: object): Promise<object> {
   if (route === "check") return check(ready, body as Parameters<typeof check>[1]);
   try {
     const [, lesson] = route.split("/");
-    return ask(ready, { ask: "exercise", ...(await file<{ sheet: string; scenario: string }>("exercise", lesson!)), ...body });
+    return ask(ready, { ...(await file<{ sheet: string; scenario: string }>("exercise", lesson!)), ...body, ask: "exercise" });
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     return { error: error.problems.map(({ field, message }) => (field ? `${field}: ${message}` : message)).join("\n") };

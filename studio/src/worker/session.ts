@@ -93,7 +93,7 @@ export class Session {
   }
 
   private async open(message: Asked): Promise<Message> {
-    const text: string = message.text ?? (await this.known(message.scenario));
+    const text: string = message.text ?? (await this.known(message.scenario ?? ""));
     const name: string = (message.text === undefined ? message.scenario : message.name) ?? "mine";
     const setting: Setting = {
       name, file: stem(name), text, aqms: message.aqms, seed: message.seed ?? 1, sample: message.sample, flows: message.flows,

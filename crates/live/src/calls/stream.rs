@@ -96,12 +96,20 @@ impl RtpStream {
     }
 
     /// The sequence begins anew.
-    fn leap(&mut self, number: u64) {
+    fn leap(&mut self, number: u64, now: Time) {
         self.close();
-        self.places.clear();
+        self.forget(self.places.len(), now);
         self.first = number;
         self.expected += self.span();
         self.through = None;
+    }
+
+    /// Of so many packets nothing more is expected: frames that miss one of them are given up.
+    fn forget(&mut self, packets: usize, now: Time) {
+        for place in self.places.drain(..packets).filter(|place| !place.is_through) {
+            self.receiver.give_up(place.frame, now);
+        }
+        self.first += packets as u64;
     }
 
     /// Packets from the lowest to the highest that have come through.
@@ -114,7 +122,7 @@ impl RtpStream {
         let number = self.sequence.of(header.seq);
         self.facts.sent += 1;
         if number >= self.next() + MAX_DROPOUT || number + MAX_DROPOUT < self.first {
-            self.leap(number);
+            self.leap(number, now);
         }
         if number < self.next() {
             self.sequence.0 = Some(self.next() - 1);
@@ -140,9 +148,7 @@ impl RtpStream {
         if header.marker || self.open.as_ref().is_some_and(|open| open.through.len() >= REMEMBERED) {
             self.close();
         }
-        let forgotten = self.places.len().saturating_sub(REMEMBERED);
-        self.places.drain(..forgotten);
-        self.first += forgotten as u64;
+        self.forget(self.places.len().saturating_sub(REMEMBERED), now);
     }
 
     fn begin(&mut self, timestamp: u32, now: Time) {

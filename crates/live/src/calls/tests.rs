@@ -1,4 +1,6 @@
+use super::sequence::REMEMBERED;
 use super::*;
+use crate::fuzz::config;
 use crate::packet::{Layout, UDP, tests::v4};
 use crate::rtp::tests::{feedback, rtp};
 use proptest::prelude::*;
@@ -180,8 +182,20 @@ fn feedback_is_of_a_stream_between_the_same_ends() {
     assert_eq!(told(std::slice::from_ref(&there)).streams[0]["rtp"]["feedbacks"], 0, "from the same end");
 }
 
+#[test]
+fn a_call_of_which_no_frame_is_ever_whole_takes_bounded_room() {
+    let mut calls = Calls::new(Time::ZERO);
+    for i in 0..30_000u64 {
+        calls.comes(FLOW, &rtp(SSRC, i as u16, i as u32, true, 20), ms(i));
+    }
+    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&Heard::default(), ms(30_000));
+    let waiting = media.stats.frames - media.stats.settled;
+    assert_eq!((media.stats.frames, media.stats.lost), (30_000, media.stats.settled));
+    assert_eq!(waiting, REMEMBERED as u64, "what is forgotten cannot come through");
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(100))]
     /// Packets of two streams with any numbers and times, of which some come through, and feedback on anything.
     #[test]
     fn any_numbers_are_measured(steps in prop::collection::vec((any::<u16>(), 0u32..4, 0u8..8, any::<bool>()), 1..400)) {

@@ -38,11 +38,19 @@ fn packet(rng: &mut Stream) -> ([u8; VIRTIO], Vec<u8>) {
 }
 
 /// Between devices that give nothing and take everything.
-fn forwarder(scenario: &Scenario, aqm: &str) -> Forwarder {
+pub fn forwarder(scenario: &Scenario, aqm: &str) -> Forwarder {
     let choice = AqmChoice::parse(aqm).unwrap();
     let direction = Direction::new(scenario, &Lines::of(scenario).unwrap().up, &choice, 1).unwrap();
     let null = || File::options().read(true).write(true).open("/dev/null").unwrap();
     Forwarder::new(null(), null(), direction, Clock(0))
+}
+
+/// All that happens until a packet is read, then the packet.
+pub fn carry(forwarder: &mut Forwarder, virtio: [u8; VIRTIO], ip: &[u8], now: Time) {
+    forwarder.direction.advance(now);
+    forwarder.clear_decisions();
+    forwarder.take(virtio, ip, now);
+    forwarder.write(now);
 }
 
 #[test]
@@ -60,10 +68,7 @@ fn a_million_strange_packets_are_all_accounted_for() {
         for _ in 0..each {
             now += Span::from_nanos(u64::from(rng.below(80_000)));
             let (virtio, ip) = packet(&mut rng);
-            forwarder.direction.advance(now);
-            forwarder.clear_decisions();
-            forwarder.take(virtio, &ip, now);
-            forwarder.write(now);
+            carry(&mut forwarder, virtio, &ip, now);
         }
         now += Span::from_secs(9);
         forwarder.direction.advance(now);

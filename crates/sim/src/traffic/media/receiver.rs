@@ -87,6 +87,8 @@ pub struct MediaReceiver {
     /// Number of the first that has not been shown.
     first: u64,
     frames: VecDeque<Frame>,
+    /// Those of them that are complete.
+    complete: usize,
     /// Least time from capture to complete reception so far.
     fastest: Option<Span>,
     /// When the last frame was shown.
@@ -104,7 +106,8 @@ impl MediaReceiver {
     pub fn new(jitter_buffer: Span, period: Span, measured: Range<Time>) -> Self {
         let (frames, gaps) = (VecDeque::new(), VecDeque::new());
         let (fastest, shown, last_captured, stats) = (None, None, None, MediaStats::default());
-        Self { jitter_buffer, period, measured, first: 0, frames, fastest, shown, last_captured, gaps, stats }
+        let (first, complete) = (0, 0);
+        Self { jitter_buffer, period, measured, first, frames, complete, fastest, shown, last_captured, gaps, stats }
     }
 
     fn counts(&self, time: Time) -> bool {
@@ -142,6 +145,7 @@ impl MediaReceiver {
         if is_complete {
             frame.complete = Some(now);
             frame.is_given_up = false;
+            self.complete += 1;
         }
         if self.counts(now) {
             self.stats.bytes += u64::from(bytes);
@@ -167,13 +171,13 @@ impl MediaReceiver {
         while let Some(frame) = self.frames.front() {
             let (captured, complete) = (frame.captured, frame.complete);
             let due = self.due(captured);
-            let is_hopeless =
-                frame.is_given_up || now >= due + GIVE_UP && self.frames.iter().any(|later| later.complete.is_some());
+            let is_hopeless = frame.is_given_up || now >= due + GIVE_UP && self.complete > 0;
             if complete.is_none() && !is_hopeless {
                 return;
             }
             self.frames.pop_front();
             self.first += 1;
+            self.complete -= usize::from(complete.is_some());
             if self.counts(captured) {
                 self.stats.settled += 1;
             }

@@ -352,10 +352,12 @@ def advise(
 ) -> Advice:
     """Compare schemes in some scenarios, and rank them by needs.
 
-    `conditions` describe a link (`conditions(LineSpec(...))`), or are your scenarios. `aqms` are by default the deployed
-    schemes, configured for these scenarios. `whole` is the first condition of the whole link if the conditions simulate
-    a part of it; then CoDel is not a default candidate. Raises InputError for bad input, fewer than two seeds or
-    schemes, and needs that no scenario measures; RunError if every scheme failed in some run.
+    `conditions` describe a link (`conditions(LineSpec(...))`), or are your scenarios. `aqms` are by default the
+    deployed schemes, configured for these scenarios. `whole` is the first condition of the whole link if the
+    conditions simulate a part of it; then CoDel is not a default candidate.
+
+    Raises InputError for bad input, fewer than two seeds or schemes, and needs that no scenario measures; RunError if
+    every scheme failed in some run.
     """
     schemes = candidates(conditions) if aqms is None else own.select(aqms)
     if aqms is None and whole is not None and parts(whole, conditions[0]) > 1:

@@ -23,10 +23,10 @@ PATIENT = {"target": 0.050, "interval": 1.0}
 def candidates(scenarios: Sequence[Scenario]) -> list[str]:
     """Return the deployed schemes, set for the slowest link and the longest round trip of some scenarios.
 
-    A slow link raises the targets of CoDel and PIE to one and a half packets' time (CAKE's rule; OpenWrt uses
-    nearly the same). If round trips are below 10 ms, CoDel's interval is the longest of them (RFC 8289, 4.3) and its target
-    a tenth of that (4.4: 5 to 10 %); PIE's and DualPI2's target and time between updates are the longest round trip,
-    and so is CAKE's rtt.
+    A slow link raises the targets of CoDel and PIE to one and a half packets' time (CAKE's rule; OpenWrt uses nearly
+    the same). If round trips are below 10 ms, CoDel's interval is the longest of them (RFC 8289, 4.3) and its target a
+    tenth of that (4.4: 5 to 10 %); PIE's and DualPI2's target and time between updates are the longest round trip, and
+    so is CAKE's rtt.
 
     If a rate varies, FQ-CoDel and CAKE are also candidates with the constants for a round trip of 1 s (CAKE's keyword
     `satellite`): their queue is long enough to bridge the moments after the rate has grown.

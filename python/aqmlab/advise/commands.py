@@ -204,8 +204,8 @@ def of_processor(rate: float, hint: str) -> list[str]:
         return []
     each = 12_000 / rate
     return [
-        f"processor: {written(rate, 'bit/s')} are {1 / each:,.0f} packets of 1500 B per second, {1e9 * each:,.0f} ns per "
-        f"packet, on one core; a core of a small router shapes 1 to 2 Gbit/s{hint}"
+        f"processor: {written(rate, 'bit/s')} are {1 / each:,.0f} packets of 1500 B per second, {1e9 * each:,.0f} ns "
+        f"per packet, on one core; a core of a small router shapes 1 to 2 Gbit/s{hint}"
     ]
 
 

@@ -66,7 +66,8 @@ def subscribers(count: int | None, text: str | None, rate: float | None) -> Subs
         example = {"rate": "25Gbit/s", "subscribers": "2000", "plan": "100/20Mbit/s"}[missing]
         raise InputError(
             missing,
-            f"missing; {named} describes an ISP's link, which needs --rate, --subscribers and --plan: add --{missing} {example}",
+            f"missing; {named} describes an ISP's link, which needs --rate, --subscribers and --plan: "
+            f"add --{missing} {example}",
         )
     down, up = plan(text)
     return Subscribers(count, down, up, rate)
@@ -89,7 +90,8 @@ def _trees(scheme: str, scenario: Scenario, dev: str, *, of: Subscribers, dev_up
     commands: list[str] = []
     notes = [
         f"{of.count:,} plans add up to {of.count * of.down / of.rate:.3g} times the link down and "
-        f"{of.count * of.up / of.rate:.3g} times up; rate is the share of a subscriber when all are busy, ceil the plan",
+        f"{of.count * of.up / of.rate:.3g} times up; rate is the share of a subscriber when all are busy, "
+        "ceil the plan",
         f"{dev} is the interface to the subscribers, {dev_up} the interface to the Internet (--dev, --dev-up)",
         f"the class of subscriber I is 1:N with N = {FIRST - 1} + I in hexadecimal; filters by address assign "
         f"packets to it (tc filter add dev {dev} parent 1: protocol ip flower dst_ip ADDRESS classid 1:{FIRST:x}); "

@@ -6,7 +6,7 @@ from aqmlab.present.tables import escaped, in_markdown, slug
 from aqmlab.study.card import Card, MeasuredPoint, shown
 from aqmlab.study.card_points import CardPoint, load_rfc
 
-LEGEND = "Median over the cells of a row (minimum to maximum). Harm: relative change of the competing flow's metric."
+LEGEND = "Median over the cells of a row (minimum to maximum)."
 
 
 def title(point: CardPoint) -> str:

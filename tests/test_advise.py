@@ -694,7 +694,7 @@ def test_what_matters_decides() -> None:
 def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
     home = ("--down", "1 Mbit/s", "--up", "1 Mbit/s")
     for options, why in (
-        ((), "describe the line"),
+        ((), "describe the link"),
         (("--down", "1 Mb", "--up", "1 Mbit/s"), 'down: "1 Mb" is not a rate'),
         ((*home, "--rtt", "5"), 'rtt: "5" is not a time'),
         (("--down", __file__, "--up", "1 Mbit/s"), "the trace by --set 'links.down.rate={ trace = "),

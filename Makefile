@@ -158,11 +158,11 @@ pictures: build  ## Redraw the pictures of README and of the pages of schemes, l
 	$(BIN)/python docs/autorate.py
 	$(BIN)/python docs/media.py
 
-deployed: build  ## Measure what the deployed schemes promise, and on a home line; writes docs/deployed.md, home.md
+deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed.md, advise-evidence.md
 	$(BIN)/python docs/deployed.py
 	$(BIN)/python docs/home.py
 
-advice: build  ## Hold the advice for six lines against other seeds; writes docs/advise.md (half an hour)
+advice: build  ## Check the advice for six links against other seeds; writes docs/advise-evidence.md (half an hour)
 	$(BIN)/python docs/advise.py
 
 tuned: build  ## Tune schemes alike and compare them; writes docs/tuned.md and tables of docs/tune.md

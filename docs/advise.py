@@ -1,7 +1,7 @@
-"""Measure the table of docs/advise.md: the advice for six lines, and the same candidates under 30 other seeds.
+"""Measure the first table of docs/advise-evidence.md: six links, and the same candidates under 30 other seeds.
 
-`python docs/advise.py [WORD...]` measures the lines whose names have one of the words, or all, and leaves the rows of
-the others as they are. Half an hour for all on two cores; the cable takes eight minutes.
+`python docs/advise.py [WORD...]` measures the links whose names contain one of the words, or all, and keeps the other
+rows. Half an hour for all on two cores; the cable takes eight minutes.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 from aqmlab.advise import Advice, LineSpec, advise, conditions
 from aqmlab.catalogue import title
 
-PAGE = Path(__file__).parent / "advise.md"
+PAGE = Path(__file__).parent / "advise-evidence.md"
 SEEDS, OTHERS = 5, 30
 LINES = {
     "DSL, 1 and 0.5 Mbit/s, 40 ms": LineSpec(down=1e6, up=0.5e6, rtt=0.040),
@@ -24,7 +24,7 @@ LINES = {
 
 
 def row(name: str, line: LineSpec) -> list[str]:
-    """Return what is told of a line: the advice, its rivals, and the first one's regret under the other seeds."""
+    """Return the row of a link: the advice, its rivals, and the first one's regret under the other seeds."""
     every = advise(conditions(line), seeds=SEEDS + OTHERS)
     asked, others = every.among(range(1, SEEDS + 1)), every.among(range(SEEDS + 1, SEEDS + OTHERS + 1))
     print(name, asked.schemes, others.schemes, flush=True)
@@ -44,7 +44,7 @@ def _regret(first: str, found: Advice) -> str:
 
 
 def fill(measured: list[str]) -> None:
-    """Put the row of a line in its place in the page's table."""
+    """Put the row of a link in its place in the page's table."""
     line = "| " + " | ".join(measured) + " |"
     text = PAGE.read_text(encoding="utf-8")
     filled, count = re.subn(rf"^\| {re.escape(measured[0])} \|.*$", lambda _: line, text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Measure the tables of docs/home.md: the home scenarios under a few schemes, seeds 1 to 5 (two minutes)."""
+"""Measure the tables of docs/advise-evidence.md: the home scenarios under a few schemes, seeds 1 to 5 (two minutes)."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from aqmlab.runs.metrics import find
 from aqmlab.runs.simulate import compare, compare_all
 from aqmlab.scenario import chosen, load
 
-PAGE = Path(__file__).parent / "home.md"
+PAGE = Path(__file__).parent / "advise-evidence.md"
 SCHEMES = ("droptail", "codel", "pie", "fq-codel", "cake", "dualpi2")
 SEEDS = 5
 LINE = {
@@ -21,19 +21,19 @@ LINE = {
     "links.*.buffer": "1000 ms",
 }
 COLUMNS = {
-    "MOS of a call up": ("home/call", "flows.call-up.call.mos"),
-    "frames of a video call up, p95 (ms)": ("home/meeting", "flows.call-up.media.frame_delay_p95"),
-    "game up, p99 (ms)": ("home/game", "flows.game-up.packet_delay_p99"),
+    "MOS of an uplink call": ("home/call", "flows.call-up.call.mos"),
+    "frames of an uplink video call, p95 (ms)": ("home/meeting", "flows.call-up.media.frame_delay_p95"),
+    "game uplink, p99 (ms)": ("home/game", "flows.game-up.packet_delay_p99"),
     "ping, p99 (ms)": ("home/rrul", "flows.ping.packet_delay_p99"),
     "page object, p95 (ms)": ("home/web", "flows.web.fct_p95"),
     "films (Mbit/s)": ("home/video", "flows.film.video.bitrate_mean"),
-    "downloads beside the game (Mbit/s)": ("home/game", "flows.download.goodput"),
-    "uploads beside the call (Mbit/s)": ("home/call", "flows.upload.goodput"),
+    "downloads with the game (Mbit/s)": ("home/game", "flows.download.goodput"),
+    "uploads with the call (Mbit/s)": ("home/call", "flows.upload.goodput"),
 }
 """By head: scenario and measure."""
 CALL = "home/meeting"
 PICTURE = tuple(f"flows.call-up.{name}" for name in ("media.frame_delay_p95", "goodput", "media.freeze_ratio"))
-"""What is told of the picture of a call."""
+"""Measures of the quality of a video call."""
 
 
 def delays() -> str:
@@ -50,7 +50,7 @@ def delays() -> str:
 
 
 def calls() -> str:
-    """Return the table of the picture of a call by its law, means."""
+    """Return the table of the quality of a call by its rate control, means."""
     by_law = [
         compare(CALL, SCHEMES, SEEDS, set={**LINE, **of_call(load(CALL), law)}, measures=PICTURE) for law in OF_CALLS
     ]

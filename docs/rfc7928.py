@@ -1,6 +1,6 @@
-"""Measure the example of docs/rfc7928.md and draw its picture (some seconds).
+"""Measure the example of docs/rfc7928-evidence.md and draw the picture of docs/rfc7928.md (some seconds).
 
-`python docs/rfc7928.py` writes both; the table stands between `<!-- matrix -->` and `<!-- end -->`.
+`python docs/rfc7928.py` writes both; the table is between `<!-- matrix -->` and `<!-- end -->`.
 """
 
 import re
@@ -12,7 +12,8 @@ from aqmlab.present.plots.files import draw, encode
 from aqmlab.present.suite_words import mark, sentence, totals
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, compare_suite
 
-PAGE = Path(__file__).parent / "rfc7928.md"
+PAGE = Path(__file__).parent / "rfc7928-evidence.md"
+PICTURE = Path(__file__).with_suffix(".png")
 SCHEMES = "droptail,codel,pie,fq-codel"
 SHOWN = (
     "5.1.1-newreno",
@@ -36,10 +37,10 @@ def matrix(result: SuiteResult) -> str:
 
 
 def main() -> None:
-    """Write the table into the page, and the picture beside it."""
+    """Write the table and the picture."""
     result = compare_suite("rfc7928", SCHEMES, rate="20 Mbit/s", rtt="50 ms", flows=10, seeds=5)
     shown = [trial for trial in result.trials if trial.experiment.scenario.partition("/")[2] in SHOWN]
-    PAGE.with_suffix(".png").write_bytes(encode(draw(trade_off(result, shown)), "png"))
+    PICTURE.write_bytes(encode(draw(trade_off(result, shown)), "png"))
     text = PAGE.read_text(encoding="utf-8")
     table = f"<!-- matrix -->\n{matrix(result)}\n<!-- end -->"
     PAGE.write_text(re.sub(r"<!-- matrix -->.*?<!-- end -->", lambda _: table, text, flags=re.DOTALL), encoding="utf-8")

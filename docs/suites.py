@@ -1,4 +1,4 @@
-"""Measure the tables of docs/l4s.md, bbr.md, card.md and of other studies, draw their pictures (some minutes).
+"""Measure the tables of docs/l4s.md, bbr.md, card-bbr3.md and of other studies, draw their pictures (some minutes).
 
 `python docs/suites.py [NAME ...]` does the studies named, or all. `--check` writes nothing and fails if a page would
 change, as it does when a scheme or law gives other numbers. A table stands between `<!-- its name -->` and
@@ -38,8 +38,8 @@ SEEDS = {
 }
 PICTURED = 10
 """The case of the draft whose phases are drawn."""
-CARD, CARDED, CARD_PICTURE = "card", "bbr3", "harm"
-"""The page of the card, the law whose card it shows, and which of its pictures."""
+CARD, CARDED, CARD_PICTURE = "card-bbr3", "bbr3", "harm"
+"""The page of a card, its congestion controller, and which of its pictures."""
 
 
 def grid(wanted: Grid) -> str:

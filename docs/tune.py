@@ -44,8 +44,8 @@ def pi() -> tuple[str, str]:
     )
     added = 100 * (found.wall / found.engine - 1)
     cost = (
-        f"The search for PI above, with the runs that show what it found: {found.wall:.1f} s with one job, of which "
-        f"the engine's runs took {found.engine:.1f} s: tuning itself adds {added:.1f} %."
+        f"The search for PI took {found.wall:.1f} s with one job, including the evaluation. The simulator used "
+        f"{found.engine:.1f} s, so tuning adds {added:.1f} %."
     )
     return f"`--aqm {found.best.spec if found.best else '–'}`\n\n{table}", cost
 

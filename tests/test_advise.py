@@ -174,7 +174,7 @@ def test_what_is_advised_by_a_part_is_for_the_whole_line() -> None:
     part, whole = conditions(line, settings)[:1], conditions(line, settings, whole=True)[0]
     found = advise(part, ("throughput",), ["droptail", "codel", "fq-codel"], 2, whole=whole)
     assert found.parts == 2
-    assert "Measured at 1/2 of the line: 500 Mbit/s and 600 long transfers" in " ".join(sentences(found))
+    assert "Simulated at 1/2 of the link: 500 Mbit/s and 600 long transfers" in " ".join(sentences(found))
     told = document(found, linux, "eth0")
     assert told["parts"] == 2
     of_fq_codel = next(each for each in told["ranking"] if each["aqm"] == "fq-codel")
@@ -230,7 +230,7 @@ def test_what_cannot_be_checked_is_said_before_any_work(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     line = ["advise", "--down", "50Mbit/s", "--up", "10Mbit/s", "--check"]
-    for options, reason in (((), "aqmlab kernel build"), (("--openwrt",), "leave --openwrt out")):
+    for options, reason in (((), "aqmlab kernel build"), (("--openwrt",), "leave out --openwrt")):
         refused = aqmlab(*line, *options)
         assert refused.returncode == 2
         assert reason in refused.stderr
@@ -327,24 +327,30 @@ def test_the_modem_behind_the_lines_has_the_link_layer() -> None:
 def test_what_conflicts_or_is_missing_is_said(aqmlab: Aqmlab) -> None:
     home, isp = ("--down", "50Mbit/s", "--up", "10Mbit/s"), ("--rate", "25Gbit/s")
     for options, why in (
-        (("--down", "50Mbit/s"), "up: missing beside --down; an access line has two directions: add --up RATE"),
-        (("--up", "50Mbit/s"), "down: missing beside --up"),
+        (
+            ("--down", "50Mbit/s"),
+            "up: missing; --down describes an access link, which has two directions: add --up RATE",
+        ),
+        (("--up", "50Mbit/s"), "down: missing; --up describes an access link"),
         ((*home, "--rate", "1 Gbit/s"), "leave out --rate, or --down and --up"),
         ((*home, "--link-layer", "pppoe-pmt"), 'did you mean "pppoe-ptm"?'),
         ((*home, "--preset", "lte", "--link-layer", "docsis"), "leave out --preset lte"),
-        ((*home, "--varying", "--shape", "90%"), "that of this line varies"),
-        ((*isp, "--preset", "lte"), "give --down and --up in place of --rate"),
-        ((*isp, "--shape", "90%"), "shape: 90%: shapes an access line"),
-        ((*isp, "--openwrt"), "openwrt: shapes an access line"),
-        ((*isp, "--subscribers", "9"), "plan: missing beside --rate, --subscribers"),
+        ((*home, "--varying", "--shape", "90%"), "the rate of this link varies"),
+        ((*isp, "--preset", "lte"), "use --down and --up instead of --rate"),
+        ((*isp, "--shape", "90%"), "shape: 90%: shapes an access link"),
+        ((*isp, "--openwrt"), "openwrt: shapes an access link"),
+        ((*isp, "--subscribers", "9"), "plan: missing; --rate, --subscribers describes an ISP's link"),
         ((*isp, "--plan", "100/20Mbit/s"), "add --subscribers 2000"),
-        ((*isp, "--subscribers", "9", "--plan", "100Mbit/s"), 'plan: "100Mbit/s" is no plan'),
+        ((*isp, "--subscribers", "9", "--plan", "100Mbit/s"), 'plan: "100Mbit/s" is not a plan'),
         ((*isp, "--subscribers", "9", "--plan", "30/1Gbit/s"), "is more than the link, 25 Gbit/s"),
         ((*isp, "--subscribers", "70000", "--plan", "100/20Mbit/s"), "65,519"),
-        ((*isp, "--subscribers", "9", "--plan", "100/20Mbit/s", "--flows", "5"), "flows: 5: has no meaning"),
-        (("home/call", "--preset", "lte"), "preset: lte: describes a line"),
-        (("home/call", "--varying"), "varying: describes a line"),
-        (("--down", "50Mbit/s", "--up", "9Mbit/s", "--dev-up", "wan"), "dev-up: wan: is for --subscribers"),
+        (
+            (*isp, "--subscribers", "9", "--plan", "100/20Mbit/s", "--flows", "5"),
+            "flows: 5: cannot be used with --subscribers",
+        ),
+        (("home/call", "--preset", "lte"), "preset: lte: describes an access link"),
+        (("home/call", "--varying"), "varying: describes an access link"),
+        (("--down", "50Mbit/s", "--up", "9Mbit/s", "--dev-up", "wan"), "dev-up: wan: requires --subscribers"),
     ):
         refused = aqmlab("advise", *options)
         assert (refused.returncode, refused.stdout) == (2, ""), options
@@ -415,7 +421,7 @@ def test_a_preset_that_cannot_be_shaped_says_what_to_do(aqmlab: Aqmlab) -> None:
     for preset, instead in (
         ("starlink", "aqmlab advise --down '200 Mbit/s' --up '20 Mbit/s' --varying prints CAKE with cake-autorate"),
         ("starlink-down", "--varying"),
-        ("docsis", "--up '20 Mbit/s' --link-layer docsis shapes it"),
+        ("docsis", "--up '20 Mbit/s' --link-layer docsis prints one"),
     ):
         refused = aqmlab(*line, preset)
         assert (refused.returncode, refused.stdout) == (2, "")
@@ -441,12 +447,12 @@ def test_a_shaper_keeps_less_than_the_line_carries() -> None:
     for shape, up in ((0.95, "9500kbit"), (0.9, "9mbit"), (1.0, "10mbit")):
         typed = linux("fq-codel", scenario, "eth0", shape)
         assert f"htb rate {up} ceil {up} " in typed.commands[1]
-        assert f"rate: {100 * shape:.0f} % of the line's (50 Mbit/s down and 10 Mbit/s up)" in typed.notes[-3]
-        assert "link layer: none assumed" in typed.notes[-2]
+        assert f"rate: {100 * shape:.0f} % of the link rate (50 Mbit/s down and 10 Mbit/s up)" in typed.notes[-3]
+        assert "link layer: none given" in typed.notes[-2]
     [odd, *_] = conditions(LineSpec(down=1_234_567, up=1_234_567))
     assert "uci set sqm.eth0.upload='1172'" in openwrt("cake", odd, "eth0").commands
     docsis = linux("cake:overhead=18B,mpu=64B", scenario, "eth0")
-    assert "link layer: overhead 18 B, mpu 64 B, framing none, as asked" in docsis.notes
+    assert "link layer: overhead 18 B, mpu 64 B, framing none, as given" in docsis.notes
     for text, expected in (("90%", 0.9), ("0.9", 0.9), ("100 %", 1.0)):
         assert share(text) == expected
     for text in ("95", "5 %", "0", "9 ms", "much"):
@@ -499,7 +505,7 @@ def test_a_preset_of_the_line(aqmlab: Aqmlab) -> None:
     line = ("advise", "--down", "43Mbit/s", "--up", "10Mbit/s", "--preset")
     for preset, reason in (
         ("let", 'did you mean "lte"?'),
-        ("lte-down", "lte-down: is of one direction; give --preset lte"),
+        ("lte-down", "lte-down: describes one direction; use --preset lte"),
     ):
         refused = aqmlab(*line, preset)
         assert refused.returncode == 2
@@ -518,7 +524,7 @@ def test_fq_codel_gives_up_a_third_of_an_lte_line_and_a_larger_target_wins_it_ba
     assert 0.25 < given_up < 0.4  # 30 % were measured
     assert unused[patient] < 0.25
     assert unused[usual] > 0.4
-    assert "left unused" in " ".join(sentences(found))
+    assert "Unused capacity of" in " ".join(sentences(found))
 
 
 def test_a_varying_rate_has_no_fixed_shaper() -> None:
@@ -532,13 +538,13 @@ def test_a_varying_rate_has_no_fixed_shaper() -> None:
         typed = write(scheme, varying, "eth0")
         assert "no shaper" not in " ".join([*typed.notes, typed.why_not or ""])
     changed = load("home/game", {"changes": '[{ at = "5 s", path = "links.up.rate", value = "1 Mbit/s" }]'})
-    assert any("rate: that of up varies" in note for note in linux("fq-codel", changed, "eth0").notes)
+    assert any("rate: the rate of up varies" in note for note in linux("fq-codel", changed, "eth0").notes)
 
 
 def test_a_fast_line_asks_much_of_a_processor() -> None:
     [fast, *_] = conditions(LineSpec(rate=10e9, rtt=0.02))
     [note] = [each for each in linux("cake", fast, "eth0").notes if each.startswith("processor")]
-    assert "833,333 packets of 1500 B a second, 1,200 ns for each" in note
+    assert "833,333 packets of 1500 B per second, 1,200 ns per packet" in note
     assert "cake_mq" in note
     assert not any(each.startswith("processor") for each in linux("codel", fast, "eth0").notes)
 
@@ -560,7 +566,7 @@ def test_only_equals_of_the_best_are_advised() -> None:
     found = given({"fq-pie": [0.0100, 0.0100], "cake": [0.0101, 0.0101], "droptail": [1.0, 1.0]})
     assert (found.first, found.ties, found.advised) == ("fq-pie", ["cake"], "cake")
     assert list(best(found, "eth0", linux)) == ["cake"]
-    assert "Equal, by less than 2 % or within the interval: FQ-PIE (100.0 %" in sentences(found)[0]
+    assert "Statistically tied (difference below 2 % or not significant): FQ-PIE (100.0 %" in sentences(found)[0]
     told = document(found, linux, "eth0")
     assert told["advised"] == "cake"
     assert [each["equal"] for each in told["ranking"]] == [True, True, False]
@@ -582,8 +588,8 @@ def test_an_untested_scheme_is_advised_only_where_it_is_10_percent_better() -> N
     assert close.ties == []
     assert (close.advised, close.best_tested) == ("cake", "cake")
     words = sentences(close)[0]
-    assert words.startswith("CAKE is advised over 1 condition")
-    assert "FQ-PIE has the best score, but it is untested" in words
+    assert words.startswith("CAKE is recommended over 1 condition")
+    assert "FQ-PIE has the best score, but its commands have not been tested" in words
     assert "4.9 % better" in words
     assert list(best(close, "eth0", linux)) == ["cake"]
     assert document(close, linux, "eth0")["advised"] == "cake"
@@ -599,7 +605,7 @@ def test_the_title_of_commands_is_no_verdict(capsys: pytest.CaptureFixture[str])
     typed = Typed(("tc qdisc replace dev eth0 root fq_pie",), ("fq_pie: no kernel has been given such a line",))
     advice_in_terminal(found, {"fq-pie": typed})
     said = capsys.readouterr().out
-    assert "Commands for FQ-PIE\nNote: no kernel has been given such commands here." in said
+    assert "Commands for FQ-PIE\nNote: these commands are not tested on a kernel." in said
     assert "To type" not in said
 
 
@@ -616,7 +622,7 @@ def test_what_has_no_lines_has_those_of_the_best_that_has_beside_it() -> None:
     lines = best(found, "eth0", openwrt, "SQM")
     assert list(lines) == ["fq-pie", "fq-codel"]
     assert "not for fq_pie" in str(lines["fq-pie"].why_not)
-    assert lines["fq-codel"].notes[0].startswith("the best that SQM has: FQ-CoDel, 70.7 %")
+    assert lines["fq-codel"].notes[0].startswith("the best that SQM supports: FQ-CoDel (70.7 %")
     assert list(best(found, "eth0", linux)) == ["fq-pie"]
 
 
@@ -645,11 +651,11 @@ def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
     assert 100 >= first["felt"]["qoo_gaming"] > last["felt"]["qoo_gaming"] >= 0
     frames = [each["picture"]["media.frame_delay_p95"] for each in (first, last)]
     assert frames[0] < frames[1] / 2
-    assert f"video calls are complete within {1e3 * frames[0]:.1f} ms under CAKE" in told["why"]
+    assert f"Video calls, frame delay (p95): {1e3 * frames[0]:.1f} ms with CAKE" in told["why"]
     assert told["why"].startswith("CAKE comes first over 8 conditions and 3 seeds.")
     text = aqmlab(*asked).stdout
     assert "Gains over DropTail" in text
-    assert f"a minute: {first['felt']['rpm']:,.0f} under CAKE, {last['felt']['rpm']:,.0f} under DropTail" in " ".join(
+    assert f"{first['felt']['rpm']:,.0f} RPM with CAKE, {last['felt']['rpm']:,.0f} RPM with DropTail" in " ".join(
         text.split()
     )
     assert "bandwidth 1900kbit" in text
@@ -673,8 +679,8 @@ def test_what_nothing_tells_of_is_said() -> None:
     asked = [load("li2014/table-1", {"duration": "2 s", "flows.ftp.count": "20"})]
     words = sentences(advise(asked, tuple(NEEDS), ["droptail", "pi"], 2))
     assert "over 1 condition and 2 seeds" in words[0]
-    assert "Nothing here tells of latency and transfers (the delay of calls, games and pings" in "\n".join(words)
-    assert "Nothing here" not in "\n".join(sentences(advise(asked, ("fairness",), ["droptail", "pi"], 2)))
+    assert "Not measured: latency and transfers (the delay of calls, games and pings" in "\n".join(words)
+    assert "Not measured" not in "\n".join(sentences(advise(asked, ("fairness",), ["droptail", "pi"], 2)))
 
 
 def test_what_matters_decides() -> None:
@@ -688,19 +694,19 @@ def test_what_matters_decides() -> None:
 def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
     home = ("--down", "1 Mbit/s", "--up", "1 Mbit/s")
     for options, why in (
-        ((), "describe the line"),
+        ((), "describe the link"),
         (("--down", "1 Mb", "--up", "1 Mbit/s"), 'down: "1 Mb" is not a rate'),
         ((*home, "--rtt", "5"), 'rtt: "5" is not a time'),
         (("--down", __file__, "--up", "1 Mbit/s"), "the trace by --set 'links.down.rate={ trace = "),
         ((*home, "--for", "speed"), "speed"),
         ((*home, "--flows", "5"), "one direction"),
-        ((*home, "--aqms", "cake"), "two at least"),
+        ((*home, "--aqms", "cake"), "at least two"),
         ((*home, "--law", "cubik"), "cubic"),
         ((*home, "--call", "nad"), 'call: no law of calls "nad"; did you mean "nada"'),
-        (("--rate", "1 Mbit/s", "--call", "gcc"), "call: gcc: no call crosses a link of one direction"),
-        (("home/meeting", "--call", "gcc"), "call: gcc: describes a line; leave the scenarios out"),
+        (("--rate", "1 Mbit/s", "--call", "gcc"), "call: gcc: a call needs two directions"),
+        (("home/meeting", "--call", "gcc"), "call: gcc: describes an access link; leave the scenarios out"),
         (("li2014/table-1", "--rtt", "5 ms"), "leave the scenarios out"),
-        (("li2014/table-1", "--for", "latency"), "nothing in these scenarios"),
+        (("li2014/table-1", "--for", "latency"), "these scenarios do not measure it"),
     ):
         refused = aqmlab("advise", *options)
         assert (refused.returncode, refused.stdout) == (2, ""), options

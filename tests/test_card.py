@@ -112,7 +112,7 @@ def test_the_document_is_that_of_the_command_and_repeats(aqmlab: Aqmlab) -> None
     [point] = told["points"]
     assert (point["section"], point["not_applicable"], told["failures"]) == ("7.4", None, [])
     use = point["rows"][0]
-    assert (use["measure"], use["unit"], len(use["cells"])) == ("use", "ratio", 4)
+    assert (use["measure"], use["unit"], len(use["cells"])) == ("utilization", "ratio", 4)
     assert all(0 < value <= 1 for cell in use["cells"] for value in cell["values"])
 
 
@@ -165,7 +165,7 @@ FLOOD = "on_ack = lambda self, window, facts: setattr(window, 'cwnd', 1e9)\n    
     [
         (SILENT, 0, "nothing of Odd arrives in 4 of its 4 runs"),
         (NONSENSE, 1, "4 of 12 runs have no result: odd at"),
-        (FLOOD, 0, "sent again"),
+        (FLOOD, 0, "retransmitted / received"),
     ],
 )
 def test_a_law_that_breaks_down_gets_a_card_that_says_so(
@@ -209,7 +209,7 @@ def test_a_draft_gets_tables_and_a_page() -> None:
     latex, markdown = as_latex(found), as_markdown(found)
     assert r"\textbf{7.10 Multipath transport (MUST)}" in latex
     assert latex.count(r"\begin{longtable}") == latex.count(r"\end{longtable}") == 1
-    assert "| *Not applicable, because a connection has one path here" in markdown
+    assert "| *Not applicable, because connections and controllers of the card use a single path" in markdown
     heads, rule, *_ = markdown.splitlines()
     assert heads == "| RFC 9743 | Prague | Reno | CUBIC |"
     assert rule.count("|") == heads.count("|")

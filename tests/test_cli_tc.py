@@ -40,7 +40,7 @@ def test_what_is_read_are_keys_of_a_link(aqmlab: Aqmlab) -> None:
     }
     told = json.loads(aqmlab("tc", "--from", "tc qdisc add dev wan root codel", "--json").stdout)
     assert (told["dev"], told["buffer"]) == ("wan", "1000 packets")
-    assert told["notes"] == ["buffer: the kernel's, as the line has none: 1000 packets"]
+    assert told["notes"] == ["buffer: the kernel's default, 1000 packets"]
 
 
 def test_what_tc_shows_comes_through_a_pipe() -> None:

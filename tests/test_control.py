@@ -13,7 +13,8 @@ from aqmlab.control.controller import Observed, Shaper
 from aqmlab.problems import InputError
 from conftest import Aqmlab
 
-PAGE = Path(__file__).parents[1] / "docs" / "autorate.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = [DOCS / "autorate.md", DOCS / "autorate-evidence.md"]
 
 
 def shaper(rate: float = 20e6) -> Shaper:
@@ -88,7 +89,7 @@ def test_delay_steers_to_its_target() -> None:
 
 
 def example(folder: Path, name: str) -> Path:
-    text = PAGE.read_text().partition(f"# {name}")[2].partition("```")[0]
+    text = "".join(page.read_text() for page in PAGES).partition(f"# {name}")[2].partition("```")[0]
     path = folder / name
     path.write_text(text)
     return path

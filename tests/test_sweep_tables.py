@@ -48,7 +48,7 @@ def test_markdown() -> None:
 
 def test_latex() -> None:
     text = sweep_tables.as_latex(by_hand({"x_1": THREE, "y": THREE}), ["link.drop_ratio", "link.queue_mean"])
-    told = r"bold: better than all others; *: not as DropTail (the interval of the paired difference leaves 0 out).}"
+    told = r"bold: better than all others; *: differs from DropTail (95 \% interval of the paired difference excludes 0).}"
     assert r"\caption{nowhere: x\_1. Mean $\pm$ half-width of the 95 \% interval over the seeds; " + told in text
     assert text.count(r"\label{tab:x-1}") == text.count(r"\label{tab:y}") == 1
     assert r"Scheme & Drop ratio (\%) & Queue mean (packets) \\" in text
@@ -168,7 +168,7 @@ def test_what_has_no_footnotes_leaves_none_out(aqmlab: Aqmlab, swept: Path) -> N
     for kind in ("csv", "html"):
         refused = aqmlab("report", swept, "--format", kind, "--no-footnotes")
         assert (refused.returncode, refused.stdout) == (2, "")
-        assert f"footnotes: {kind} has none to leave out" in refused.stderr
+        assert f"footnotes: {kind}: only latex and markdown have footnotes" in refused.stderr
 
 
 def test_tables_are_printed_or_left(aqmlab: Aqmlab, swept: Path, tmp_path: Path) -> None:

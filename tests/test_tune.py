@@ -342,7 +342,7 @@ def test_a_tune_with_its_budget_in_seconds_goes_on_and_ends(tmp_path: Path) -> N
 def test_the_former_name_of_the_tournament_is_refused_with_its_new_one(aqmlab: Aqmlab) -> None:
     answer = aqmlab("tune", "--study", "tuned")
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert "study: tuned: is called --tournament here; --study names a suite of aqmlab compare" in answer.stderr
+    assert "study: tuned: use --tournament; --study selects a suite of aqmlab compare" in answer.stderr
 
 
 def test_the_command_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) -> None:

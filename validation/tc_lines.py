@@ -102,7 +102,7 @@ LINES = (
     LineSpec(rate=10e9, rtt=0.020),
     LineSpec(rate=10e9, rtt=100e-6, law="dctcp"),
 )
-"""The lines of docs/advise.md, whose candidates the kernel is given too."""
+"""The links of docs/advise-evidence.md, whose candidates are also tested on the kernel."""
 
 
 def advised() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The advice for a line: candidates, conditions, needs, and the ranking of the schemes."""
+"""The recommendation of an AQM for a link: candidates, conditions, needs, and the ranking."""
 
 from aqmlab.advise.advice import Advice, Score, advise
 from aqmlab.advise.scenarios import LineSpec, conditions

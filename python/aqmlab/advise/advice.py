@@ -1,4 +1,4 @@
-"""The advice for a line: candidates compared in every condition, and ranked by what matters."""
+"""The recommendation for a link: candidates compared in every condition, and ranked by needs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,22 +25,22 @@ from aqmlab.runs.table import Table
 from aqmlab.runs.task import Failure, RunError
 
 BASELINE = "droptail"
-"""What gains and costs are told against: what a line has if nobody does anything."""
+"""The baseline of gains and costs: a link without an AQM."""
 
 NOTABLE = 1.05
-"""A gain or a cost below this ratio is not worth a sentence."""
+"""Gains and costs below this ratio are not reported."""
 
 PACED = "codel"
-"""The scheme that a part of a line says nothing of: its drops come at a pace that does not grow with the rate."""
+"""The scheme that a part of a link does not represent: its drop rate does not scale with the link rate."""
 
 PICTURE = ("media.frame_delay_p95", "media.freeze_ratio", "goodput")
-"""Measures of the picture of a call."""
+"""Measures of the quality of a video call."""
 
 FELT = ("rpm", "qoo_web", "qoo_conferencing", "qoo_gaming", "qoo_backup")
-"""Measures of what users feel, by the scores of the IETF."""
+"""Measures of user experience, by the scores of the IETF."""
 
 LEAST = 1e-3
-"""Stands for a value of 0, which has no logarithm."""
+"""Replaces a value of 0, which has no logarithm."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Seen:
-    """A measure in a condition, and what it tells of a scheme against another one."""
+    """A measure in a condition, and the score of a scheme by it relative to another one."""
 
     condition: int
     sign: Sign
@@ -67,23 +67,23 @@ class Seen:
 
 @dataclass(frozen=True, repr=False)
 class Advice(Result):
-    """Candidates in the conditions of a line, ranked by some needs.
+    """Candidates in the conditions of a link, ranked by needs.
 
-    The score of a scheme is the geometric mean, over the needs, of the geometric mean of the measures that tell of
-    each, over all conditions; less of a delay counts as more. It is given as a multiple of another scheme's under the
-    same seeds. Of two schemes the better one does not depend on which others are candidates.
+    The score of a scheme is a geometric mean over the needs. The value of a need is the geometric mean of its measures
+    in all conditions; a lower delay counts as better. Scores are multiples of another scheme's under the same seeds.
+    The order of two schemes does not depend on the other candidates.
     """
 
     comparisons: tuple[Comparison, ...]
     needs: tuple[str, ...]
     seeds: Sequence[int]
-    """The seeds that it is drawn from."""
+    """The seeds of the runs."""
     of: Scenario | None = None
-    """The first condition for the whole of a line of which a part was simulated."""
+    """The first condition for the whole link, if a part of it was simulated."""
 
     @property
     def headline(self) -> str:
-        """The scheme that is advised, and for what."""
+        """The recommended scheme, and the needs."""
         return f"{self.advised}, for {', '.join(self.needs)}, in {len(self.conditions)} conditions"
 
     def sheets(self) -> Iterator[Sheet]:
@@ -95,7 +95,7 @@ class Advice(Result):
         yield Sheet("", ["Scheme", "Score", *(need.capitalize() for need in self.told)], rows)
 
     def among(self, seeds: Sequence[int]) -> "Advice":
-        """Return the advice that some of the seeds give."""
+        """Return the recommendation by some of the seeds."""
         return replace(self, seeds=seeds)
 
     @property
@@ -105,12 +105,12 @@ class Advice(Result):
 
     @property
     def whole(self) -> Scenario:
-        """The first condition as it is for the whole line; lines are written for it."""
+        """The first condition for the whole link; commands are written for it."""
         return self.of or self.conditions[0]
 
     @property
     def parts(self) -> int:
-        """The number of parts of the line, one of which was simulated."""
+        """The number of equal parts of the link, one of which was simulated."""
         return parts(self.whole, self.conditions[0])
 
     @property
@@ -132,10 +132,10 @@ class Advice(Result):
 
     @cached_property
     def advised(self) -> str:
-        """The candidate to take: of the first and its equals that which is tested, shipped and simple.
+        """The recommended candidate: of the best and those tied with it, the one that is tested, shipped and simple.
 
-        If none of these is tested, and the first is less than 10 % better than the best tested candidate, it is that
-        one, or an equal of it.
+        If none of these is tested, and the best is less than 10 % better than the best tested candidate, it is the
+        best tested candidate, or one tied with that.
         """
         equals, tested = [self.first, *self.ties], self.best_tested
         if tested and tested not in equals and self.score(self.first, tested).ratio < WORTH:
@@ -144,24 +144,24 @@ class Advice(Result):
 
     @property
     def best_tested(self) -> str | None:
-        """The best candidate whose commands a kernel has been given, None if there is none."""
+        """The best candidate whose commands are tested on a kernel, None if there is none."""
         return next((scheme for scheme in self.schemes if is_tested(scheme)), None)
 
     @property
     def baseline(self) -> str:
-        """The scheme that gains and costs are told against: DropTail if it is a candidate, or else the last one."""
+        """The baseline of gains and costs: DropTail if it is a candidate, or else the last one."""
         return BASELINE if BASELINE in self.schemes else self.schemes[-1]
 
     @cached_property
     def ties(self) -> list[str]:
-        """The candidates as good as the first: these seeds cannot tell them apart, or the difference is too small.
+        """The candidates tied with the first: the difference is not significant, or too small.
 
-        None comes after one that is surely worse: that it varies more between seeds makes no scheme better.
+        None follows a candidate that is significantly worse: a larger variance does not improve a scheme.
         """
         return self._equals(self.first)[1:]
 
     def _equals(self, best: str) -> list[str]:
-        """Return a candidate, and those behind it that are as good."""
+        """Return a candidate, and the following ones that are tied with it."""
 
         def alike(scheme: str) -> bool:
             score = self.score(scheme, best)
@@ -170,11 +170,11 @@ class Advice(Result):
         return list(takewhile(alike, self.schemes[self.schemes.index(best) :]))
 
     def score(self, scheme: str, other: str | None = None, *, need: str | None = None) -> Score:
-        """Return the score of a scheme as a multiple of that of another, by default the first; of all needs or one."""
+        """Return the score of a scheme as a multiple of another's, by default the first; of all needs or one."""
         return self._score(scheme, other or self.first, [each for each in self._signs if need in (None, each[1].need)])
 
     def score_in(self, scheme: str, condition: int) -> Score:
-        """Return the score in one condition, as a multiple of that of the first."""
+        """Return the score in one condition, as a multiple of the first scheme's."""
         return self._score(scheme, self.first, [each for each in self._signs if each[0] == condition])
 
     def seen(self, scheme: str) -> list[Seen]:
@@ -182,17 +182,17 @@ class Advice(Result):
         return [Seen(*each, self._score(scheme, self.baseline, [each])) for each in self._signs]
 
     def gains(self, scheme: str) -> list[Seen]:
-        """Return for each need the measure in which a scheme gains most on the baseline, where it surely gains."""
+        """Return for each need the measure in which a scheme significantly gains most over the baseline."""
         seen = [each for each in self.seen(scheme) if each.score.sure and each.score.ratio > NOTABLE]
         return _one_a_need(sorted(seen, key=lambda each: -each.score.ratio))
 
     def costs(self, scheme: str) -> list[Seen]:
-        """Return for each need the measure in which a scheme loses most to the baseline, where it surely loses."""
+        """Return for each need the measure in which a scheme significantly loses most to the baseline."""
         seen = [each for each in self.seen(scheme) if each.score.sure and each.score.ratio < 1 / NOTABLE]
         return _one_a_need(sorted(seen, key=lambda each: each.score.ratio))
 
     def turns(self) -> list[tuple[str, str, Score]]:
-        """Return where another candidate is surely better than the first: need or condition, scheme, score."""
+        """Return where another candidate is significantly better than the first: need or condition, scheme, score."""
         found = []
         for need in self.told:
             best = max(self.schemes, key=lambda scheme: self.score(scheme, need=need).ratio)
@@ -203,7 +203,7 @@ class Advice(Result):
         return [each for each in found if each[2].sure and each[2].ratio > NOTABLE]
 
     def unused(self) -> dict[str, dict[str, float]]:
-        """Return for each link whose rate varies the share of its capacity that each scheme leaves unused, least first.
+        """Return for each variable-rate link the share of its capacity that each scheme leaves unused, lowest first.
 
         It is the mean over the conditions in which long transfers could fill the link.
         """
@@ -220,16 +220,16 @@ class Advice(Result):
         return found
 
     def felt(self, scheme: str) -> dict[str, float]:
-        """Return what users feel under a scheme: round trips a minute, and Quality of Outcome.
+        """Return the user experience under a scheme: round trips per minute, and Quality of Outcome.
 
         Means over the packets of calls, games and pings, conditions and seeds; empty where there are no such flows.
         """
         return self._means(scheme, FELT, sparse_groups)
 
     def picture(self, scheme: str) -> dict[str, float]:
-        """Return what is seen of calls under a scheme: frame delay, share of the time frozen, and rate.
+        """Return the quality of video calls under a scheme: frame delay, share of the time frozen, and rate.
 
-        Means over the calls with a picture, conditions and seeds; empty where there are none.
+        Means over the video calls, conditions and seeds; empty where there are none.
         """
         return self._means(scheme, PICTURE, calls)
 
@@ -258,11 +258,11 @@ class Advice(Result):
 
     @property
     def told(self) -> list[str]:
-        """The needs of which these scenarios tell."""
+        """The needs that these scenarios measure."""
         return [need for need in NEEDS if any(sign.need == need for _, sign in self._signs)]
 
     def summary(self, scheme: str, seen: Seen) -> Summary | None:
-        """Return the mean of a measure that was seen."""
+        """Return the mean of a measure."""
         values = self._measured(seen.condition, seen.sign)[scheme]
         return summarise(list(values.values())) if values else None
 
@@ -282,7 +282,7 @@ class Advice(Result):
 
     @cached_property
     def _values(self) -> Mapping[tuple[int, Sign], Mapping[str, Sequence[float]]]:
-        """The logarithm of each measure by scheme, one a seed, signed so that more is better.
+        """The logarithm of each measure by scheme, one per seed, signed so that more is better.
 
         A run without a value, such as one in which no transfer ended, is taken as the worst that another run had.
         """
@@ -335,7 +335,7 @@ def _one_a_need(seen: Iterable[Seen]) -> list[Seen]:
 
 
 def parts(whole: Scenario, part: Scenario) -> int:
-    """Return how many times the rate of a part a line has."""
+    """Return the rate of the whole link as a multiple of a part's."""
     link = part.links[0]
     return round(whole.link(link).rate / part.link(link).rate)
 
@@ -350,21 +350,23 @@ def advise(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Advice:
-    """Compare schemes in some scenarios, and rank them by what matters.
+    """Compare schemes in some scenarios, and rank them by needs.
 
-    `conditions` are those of a line (`line.conditions`) or scenarios of your own; `aqms` are the deployed schemes, set
-    for these scenarios, unless named. `whole` is the first condition of the whole line where the conditions are of a
-    part of it; CoDel is no candidate then unless named. Raises InputError for bad input, fewer than two seeds or
-    schemes, and needs of which no scenario tells; RunError if every scheme failed in some run.
+    `conditions` describe a link (`conditions(LineSpec(...))`), or are your scenarios. `aqms` are by default the
+    deployed schemes, configured for these scenarios. `whole` is the first condition of the whole link if the
+    conditions simulate a part of it; then CoDel is not a default candidate.
+
+    Raises InputError for bad input, fewer than two seeds or schemes, and needs that no scenario measures; RunError if
+    every scheme failed in some run.
     """
     schemes = candidates(conditions) if aqms is None else own.select(aqms)
     if aqms is None and whole is not None and parts(whole, conditions[0]) > 1:
         schemes = [scheme for scheme in schemes if halves(scheme)[0] != PACED]
     if seeds < 2 or len(schemes) < 2:
         what, value = ("seeds", seeds) if seeds < 2 else ("aqms", ", ".join(schemes))
-        raise InputError(what, f"{value}: expected two at least, as advice needs something to compare")
+        raise InputError(what, f"{value}: expected at least two, because a recommendation compares schemes over seeds")
     if not any(signs(scenario, needs) for scenario in conditions):
-        raise InputError("for", f"{', '.join(needs)}: nothing in these scenarios tells of it")
+        raise InputError("for", f"{', '.join(needs)}: these scenarios do not measure it")
     found = compare_many([(each, schemes) for each in conditions], seeds, series=False, jobs=jobs, progress=progress)
     advice = Advice(tuple(found), tuple(needs), range(1, seeds + 1), whole)
     if not advice.schemes:

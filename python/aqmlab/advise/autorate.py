@@ -1,27 +1,27 @@
-"""CAKE and cake-autorate for an access line whose rate varies: the lines that set them up."""
+"""CAKE and cake-autorate for a variable-rate access link: the commands that configure them."""
 
 from collections.abc import Callable, Sequence
 
 from aqmlab._core import Scenario
 
 CONFIG = "/root/cake-autorate/config.primary.sh"
-"""Where cake-autorate reads its settings on OpenWrt."""
+"""The settings file of cake-autorate on OpenWrt."""
 
 LEAST = 100
-"""The least rate that it is told, kbit/s."""
+"""The minimum rate in its settings, kbit/s."""
 
 DIRECTIONS = {"down": "dl", "up": "ul"}
 """The directions by link, as its settings call them."""
 
 TC_OF = Callable[[str, float], Sequence[str]]
-"""What writes the lines of tc that shape a link by CAKE to a rate, bit/s."""
+"""Writes the tc commands that shape a link with CAKE to a rate, bit/s."""
 
 
 def lines(scenario: Scenario, incoming: str, outgoing: str, shaper: TC_OF | None = None) -> tuple[str, ...]:
-    """Return the settings of cake-autorate for the interfaces of a line, after the lines of the shapers.
+    """Return the settings of cake-autorate for the interfaces of an access link, after the commands of the shapers.
 
-    It moves CAKE's bandwidth between a least and a greatest rate, and comes back to a base rate when the load is low:
-    those that the link does not exceed in 5, 95 and 50 % of the time. Everything else is left to its defaults.
+    It moves CAKE's bandwidth between a minimum and a maximum rate, and returns to a base rate when the load is low:
+    the rates that the link does not exceed in 5, 95 and 50 % of the time. Other settings keep their defaults.
     """
     commands = [line for link in DIRECTIONS for line in (shaper(link, usual(scenario, link)) if shaper else ())]
     settings = [f"dl_if={incoming}", f"ul_if={outgoing}"]

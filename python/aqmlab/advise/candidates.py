@@ -1,4 +1,4 @@
-"""The schemes that one would put on a link, with parameters that suit it."""
+"""The candidate schemes for a link, with parameters that suit it."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ TURNS = 1.5
 """A target is at least so many full packets' time, as in CAKE: a packet in transmission is no queue."""
 
 SHORT = 0.010
-"""Round trips below this, s, need other parameters: those of the defaults are for 10 ms to 1 s."""
+"""Round trips below this, s, need other parameters: the defaults are for 10 ms to 1 s."""
 
 
 PATIENT = {"target": 0.050, "interval": 1.0}
@@ -23,13 +23,13 @@ PATIENT = {"target": 0.050, "interval": 1.0}
 def candidates(scenarios: Sequence[Scenario]) -> list[str]:
     """Return the deployed schemes, set for the slowest link and the longest round trip of some scenarios.
 
-    A slow link raises the targets of CoDel and PIE to one and a half packets' time (CAKE's rule, and nearly that of
-    OpenWrt). Where round trips are below 10 ms, CoDel's interval is the longest of them (RFC 8289, 4.3) and its target
-    a tenth of that (4.4: 5 to 10 %); PIE's and DualPI2's target and time between updates are the longest round trip,
-    and so is CAKE's rtt.
+    A slow link raises the targets of CoDel and PIE to one and a half packets' time (CAKE's rule; OpenWrt uses nearly
+    the same). If round trips are below 10 ms, CoDel's interval is the longest of them (RFC 8289, 4.3) and its target a
+    tenth of that (4.4: 5 to 10 %); PIE's and DualPI2's target and time between updates are the longest round trip, and
+    so is CAKE's rtt.
 
-    Where a rate varies, FQ-CoDel and CAKE are there with the constants for a round trip of 1 s too (CAKE's keyword
-    `satellite`): a queue long enough to bridge the moments in which the rate has just grown.
+    If a rate varies, FQ-CoDel and CAKE are also candidates with the constants for a round trip of 1 s (CAKE's keyword
+    `satellite`): their queue is long enough to bridge the moments after the rate has grown.
     """
     links = [scenario.link(name) for scenario in scenarios for name in scenario.links]
     least = TURNS * 8 * FULL_PACKET / min(rate for link in links for rate in link.rates)
@@ -51,7 +51,7 @@ def candidates(scenarios: Sequence[Scenario]) -> list[str]:
 
 
 def _longest(scenario: Scenario) -> float:
-    """Return the longest round trip, s; 100 ms where it is drawn from a law without bounds."""
+    """Return the longest round trip, s; 100 ms if it is drawn from a distribution without bounds."""
     groups = [scenario.group(name) for name in scenario.flows]
     ends = [group.rtt_range[1] if group.rtt_range else group.rtt for group in groups]
     return max(0.100 if end is None else end for end in ends)

@@ -1,4 +1,4 @@
-"""The lines to type for a scheme on the links of a scenario: Linux's tc, and OpenWrt's SQM."""
+"""The commands that configure a scheme on the links of a scenario: Linux's tc, and OpenWrt's SQM."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,21 +17,21 @@ from aqmlab.quantities import written
 from aqmlab.tc.openwrt import sqm
 
 SHAPE = 0.95
-"""The share of a line's rate that a shaper keeps unless told otherwise."""
+"""The default rate of a shaper, as a share of the link's rate."""
 
 SHARES = (0.1, 1.0)
-"""The least and the most that it may be told."""
+"""The minimum and the maximum of this share."""
 
 FAST = 1e9
-"""From this rate on, bit/s, the lines say what CAKE asks of a processor."""
+"""From this rate on, bit/s, a note gives the processing time per packet."""
 
 VARIES = (
-    "rate: that of {links} varies, and a fixed shaper would be above it in one moment and waste it in the next; "
-    "cake-autorate sets CAKE's bandwidth again and again from the delay that it measures"
+    "rate: the rate of {links} varies, so a fixed shaper would be too fast at times and too slow at others; "
+    "cake-autorate adjusts CAKE's bandwidth from measured delays"
 )
 
-MULTI = "; cake_mq (Linux 7.0) takes the same options and spreads over the queues of the interface"
-"""What CAKE can do at a link that is too fast for one core."""
+MULTI = "; cake_mq (Linux 7.0) takes the same options and uses all queues of the interface"
+"""The alternative to CAKE on a link that is too fast for one core."""
 
 REDIRECT = (
     "ip link add {ifb} type ifb",
@@ -45,7 +45,7 @@ REDIRECT = (
 class Typed:
     """The commands that give the links a scheme, with notes; or the reason why there are none.
 
-    `autorate` has what makes a shaper follow a rate that varies: CAKE and the settings of cake-autorate.
+    `autorate` configures CAKE and cake-autorate, which adjusts the shaper to a varying rate.
     """
 
     commands: tuple[str, ...] = ()
@@ -55,12 +55,12 @@ class Typed:
 
     @property
     def tested(self) -> bool:
-        """True if a kernel has been given such lines."""
+        """True if such commands are tested on a kernel."""
         return bool(self.commands) and not any("no kernel" in note for note in self.notes)
 
 
 Writer = Callable[[str, Scenario, str], Typed]
-"""What writes the lines of a scheme for a scenario and an interface."""
+"""Writes the commands of a scheme for a scenario and an interface."""
 
 
 def share(text: str) -> float:
@@ -68,22 +68,22 @@ def share(text: str) -> float:
     found = _core.quantity(text)
     least, most = SHARES
     if found is None or found[1] != "1" or not least <= found[0] <= most:
-        raise InputError("shape", f'"{text}" is no share of the rate; write 95% or 0.95, from 10 to 100 %')
+        raise InputError("shape", f'"{text}" is not a share of the rate; write 95% or 0.95, from 10 to 100 %')
     return found[0]
 
 
 def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Typed:
-    """Return the lines of tc for all links of a scenario whose data may meet another scheme.
+    """Return the tc commands for all links of a scenario whose scheme may change.
 
-    An access line, with links `up` and `down`, has its queue in a modem: a shaper at the share `shape` of the rate
-    keeps it here, if the rate is fixed. The interface of any other link is itself the bottleneck.
+    An access link, with links `up` and `down`, has its queue in a modem: a shaper at the share `shape` of the rate
+    moves it to the router, if the rate is fixed. The interface of any other link is itself the bottleneck.
     """
     commands: list[str] = []
     notes: list[str] = []
     is_shaped = INCOMING in scenario.links and not _varying(scenario)
     for name in sorted(scenario.links, reverse=True):
         if name == INCOMING and not is_shaped:
-            continue  # without a shaper nothing waits behind it
+            continue  # without a shaper no queue forms there
         at = ifb(dev) if name == INCOMING else dev
         if name == INCOMING:
             commands += [line.format(ifb=at, dev=dev) for line in REDIRECT]
@@ -103,9 +103,9 @@ def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Ty
 
 
 def _of_link(scheme: str, scenario: Scenario, name: str, dev: str, shape: float | None) -> tc.Lines:
-    """Return the lines of tc that give a link a scheme, by a shaper at the share `shape` of its rate if there is one.
+    """Return the tc commands for a link, with a shaper at the share `shape` of its rate if there is one.
 
-    CAKE or the shaper counts what packets take on the wire of the link.
+    CAKE or the shaper counts the link layer's overhead.
     """
     link = at_link(scenario, name, shape)
     return tc.write(tc.Setting(scheme, link, shape is not None, dev, incoming=name == INCOMING))
@@ -116,7 +116,7 @@ def _is_cake(scheme: str) -> bool:
 
 
 def _autorate(scenario: Scenario, dev: str) -> tuple[str, ...]:
-    """Return what makes CAKE follow the rates of an access line that vary."""
+    """Return the commands for CAKE and cake-autorate on a variable-rate access link."""
     if not {INCOMING, OUTGOING} <= {*scenario.links} or not _varying(scenario):
         return ()
 
@@ -131,7 +131,7 @@ def _autorate(scenario: Scenario, dev: str) -> tuple[str, ...]:
 
 
 def ifb(dev: str) -> str:
-    """Return the interface through which what comes in at `dev` is sent; Linux has 15 characters for it."""
+    """Return the interface that receives the ingress traffic of `dev`; its name has at most 15 characters."""
     return f"ifb4{dev}"[:15]
 
 
@@ -142,75 +142,75 @@ def _varying(scenario: Scenario) -> list[str]:
 
 
 def _of_rates(scheme: str, scenario: Scenario, shape: float, dev: str) -> list[str]:
-    """Return what is to be known of the rates in the lines."""
+    """Return notes about the rates in the commands."""
     if varying := _varying(scenario):
-        where = "these commands leave the rate to the interface, and are right where the queue is there, as in a modem"
+        where = "these commands set no rate; use them only if the queue is at the interface itself, as in a modem"
         return [f"{VARIES.format(links=' and '.join(varying))}; {where}"]
     if INCOMING not in scenario.links:
         rate = written(scenario.link(scenario.links[0]).rate, "bit/s").replace(" ", "")
         return [
-            "rate: left to the interface, where the queue is if its own rate is that of the link; if it is faster, "
+            "rate: no shaper, because the interface is assumed to have the rate of the link; if it is faster, "
             f"aqmlab tc {scheme} --rate {rate} --dev {dev} prints a shaper",
             *_of_subscribers(scenario),
         ]
     rates = " and ".join(f"{written(scenario.link(name).rate, 'bit/s')} {name}" for name in scenario.links)
     return [
-        f"rate: {100 * shape:.4g} % of the line's ({rates}), so that packets wait here and not in the modem (--shape)",
+        f"rate: {100 * shape:.4g} % of the link rate ({rates}), so the queue forms here and not in the modem (--shape)",
         *_of_link_layer(scheme, scenario),
-        f"to undo, and before they are typed again: tc qdisc del dev {dev} root; tc qdisc del dev {dev} ingress; "
+        f"to undo, also before a second run: tc qdisc del dev {dev} root; tc qdisc del dev {dev} ingress; "
         f"ip link del {ifb(dev)}",
     ]
 
 
 def _of_link_layer(scheme: str, scenario: Scenario) -> list[str]:
-    """Say which link layer the shaper counts with."""
+    """Return notes about the link layer that the shaper counts."""
     values = scenario.parameters(scheme)
     if "overhead=" in scheme:
-        text = f"link layer: overhead {values['overhead']}, mpu {values['mpu']}, framing {values['framing']}, as asked"
+        text = f"link layer: overhead {values['overhead']}, mpu {values['mpu']}, framing {values['framing']}, as given"
         return [text]
     layers = dict.fromkeys(LinkLayer.of(scenario, name) for name in scenario.links)
     found = [layer.note(htb=not _is_cake(scheme)) for layer in layers if layer]
     return found or [
-        "link layer: none assumed, packets count with their Ethernet header of 14 B; on cable, DSL or fibre give "
+        "link layer: none given, so packets count with their Ethernet header of 14 B; on cable, DSL or fibre add "
         f"--link-layer docsis, pppoe-ptm, ethernet, ... ({', '.join(KEYWORDS)})"
     ]
 
 
 def _of_subscribers(scenario: Scenario) -> list[str]:
-    """Say how an ISP's link is shaped, where it is fast enough to be one."""
+    """Return a note about subscribers if the link is fast enough to be an ISP's."""
     if max(scenario.link(name).rate for name in scenario.links) < FAST:
         return []
     return [
-        "subscribers: an ISP shapes each to a plan, where this link is not the bottleneck: add --subscribers N "
-        "--plan 100/20Mbit/s (down and up), which compares the schemes in a plan and prints the tree of HTB"
+        "subscribers: if an ISP shapes each subscriber to a plan, this link is not the bottleneck; --subscribers N "
+        "--plan 100/20Mbit/s (down and up) compares the schemes for a plan and prints the HTB tree"
     ]
 
 
 def _of_hosts(commands: Sequence[str]) -> list[str]:
-    """Say what CAKE needs to tell hosts apart where it sees one address only."""
+    """Return a note about NAT, which hides hosts from CAKE."""
     if not any("dual-" in line for line in commands):
         return []
-    return ["hosts: on a router that translates addresses (NAT), add nat behind dual-srchost and dual-dsthost"]
+    return ["hosts: on a router that translates addresses (NAT), add nat after dual-srchost and dual-dsthost"]
 
 
 def _is_shaping(command: str) -> bool:
-    """Return whether a command has CAKE or a shaper, which one core serves."""
+    """Return whether a command configures CAKE or a shaper, which one core serves."""
     return any(f" {kind} " in f"{command} " for kind in ("cake", "htb"))
 
 
 def of_processor(rate: float, hint: str) -> list[str]:
-    """Say what one core must do where CAKE or a shaper stands at a link of some rate, if it is fast, and how it can."""
+    """Return a note about the load of CAKE or a shaper on one core, if the link is fast, with a hint."""
     if rate < FAST:
         return []
     each = 12_000 / rate
     return [
-        f"processor: {written(rate, 'bit/s')} are {1 / each:,.0f} packets of 1500 B a second, {1e9 * each:,.0f} ns for "
-        f"each, on one core; that of a small router shapes 1 to 2 Gbit/s{hint}"
+        f"processor: {written(rate, 'bit/s')} are {1 / each:,.0f} packets of 1500 B per second, {1e9 * each:,.0f} ns "
+        f"per packet, on one core; a core of a small router shapes 1 to 2 Gbit/s{hint}"
     ]
 
 
 def best(found: Advice, dev: str, write: Writer, has: str = "Linux") -> dict[str, Typed]:
-    """Return the lines of what is advised; if it has none, those of the best that `has` (Linux, SQM) has some for."""
+    """Return the commands of the recommended scheme; if there are none, also of the best that `has` supports."""
     scenario = found.whole
     lines = {found.advised: write(found.advised, scenario, dev)}
     if lines[found.advised].commands:
@@ -218,15 +218,15 @@ def best(found: Advice, dev: str, write: Writer, has: str = "Linux") -> dict[str
     for scheme in dict.fromkeys([*found.ties, *found.schemes]):
         typed = write(scheme, scenario, dev)
         if typed.commands:
-            note = f"the best that {has} has: {title(scheme)}, {percent(found.score(scheme))}"
+            note = f"the best that {has} supports: {title(scheme)} ({percent(found.score(scheme))})"
             return lines | {scheme: replace(typed, notes=(note, *typed.notes))}
     return lines
 
 
 def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Typed:
-    """Return the settings of OpenWrt's SQM for an access line; it shapes to the share `shape` of the rates."""
+    """Return the settings of OpenWrt's SQM for an access link; it shapes to the share `shape` of the rates."""
     if not {INCOMING, OUTGOING} <= {*scenario.links}:
-        return Typed(why_not="openwrt: SQM shapes an access line; describe one with --down and --up")
+        return Typed(why_not="openwrt: SQM shapes an access link; describe one with --down and --up")
     varying = _varying(scenario)
     if varying and scheme.partition(":")[0] != "cake":
         why = f"SQM shapes to fixed rates; {VARIES.format(links=' and '.join(varying))}"
@@ -241,7 +241,7 @@ def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> 
         lines = sqm(tc.Setting(scheme, up, True, dev), down)
     except InputError as error:
         return Typed(why_not=str(error))
-    of_rates = f"{VARIES.format(links=' and '.join(varying))}: SQM begins with these rates" if varying else None
+    of_rates = f"{VARIES.format(links=' and '.join(varying))}; SQM starts with these rates" if varying else None
     notes = (
         *lines.notes,
         of_rates or _of_rates(scheme, scenario, shape, dev)[0],
@@ -251,7 +251,7 @@ def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> 
 
 
 def writer(*, for_openwrt: bool, shape: float) -> Writer:
-    """Return what writes lines for OpenWrt, or for Linux, with shapers at a share of the rate."""
+    """Return a writer of commands for OpenWrt, or for Linux, with shapers at a share of the rate."""
     return partial(openwrt if for_openwrt else linux, shape=shape)
 
 
@@ -265,7 +265,7 @@ def at_link(scenario: Scenario, name: str, shape: float | None) -> tc.Link:
 
 
 def buffer_of(link: _core.Link) -> str:
-    """Return how much may wait at a link, as scenarios and tc.Link have it."""
+    """Return the buffer of a link in the format of scenarios and tc.Link."""
     return f"{link.buffer_bytes} B" if link.buffer_bytes else f"{round(link.buffer)} packets"
 
 

@@ -21,13 +21,13 @@ MOST = 0xFFFE - FIRST + 1
 """The most subscribers of one HTB: numbers have 16 bits, and ffff: is the ingress."""
 
 CORES = (
-    "; one tree of HTB is under one lock: for several cores give each queue of mq a tree of its own with a part of the "
-    "subscribers, as LibreQoS does"
+    "; one HTB tree has one lock: for several cores give each queue of mq its own tree with a part of the subscribers, "
+    "as LibreQoS does"
 )
-"""How a link that is too fast for one core is shaped."""
+"""How to shape a link that is too fast for one core."""
 
 NUMBER = "$n"
-"""Stands for the hexadecimal number of a subscriber in the lines of the loop."""
+"""The hexadecimal number of a subscriber in the commands of the loop."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Subscribers:
             raise InputError("plan", f"{plan}: is more than the link, {written(self.rate, 'bit/s')}")
 
     def own(self, plan: float) -> float:
-        """Return what each has if all are busy, bit/s in whole kbit/s: the plan, or an equal part of the link."""
+        """Return the rate of each if all are busy, bit/s in whole kbit/s: the plan, or an equal part of the link."""
         share = min(plan, self.rate / self.count)
         return float(share // 1000 * 1000) or share
 
@@ -66,7 +66,8 @@ def subscribers(count: int | None, text: str | None, rate: float | None) -> Subs
         example = {"rate": "25Gbit/s", "subscribers": "2000", "plan": "100/20Mbit/s"}[missing]
         raise InputError(
             missing,
-            f"missing beside {named}; an ISP's link has --rate, --subscribers and --plan: add --{missing} {example}",
+            f"missing; {named} describes an ISP's link, which needs --rate, --subscribers and --plan: "
+            f"add --{missing} {example}",
         )
     down, up = plan(text)
     return Subscribers(count, down, up, rate)
@@ -76,12 +77,12 @@ def plan(text: str) -> tuple[float, float]:
     """Return the rates down and up of a plan such as "100/20Mbit/s" or "1Gbit/s/50Mbit/s". InputError for others."""
     found = re.fullmatch(r"\s*([\d.]+)\s*([kMGT]?bit/s)?\s*/\s*([\d.]+)\s*([kMGT]?bit/s)\s*", text)
     if found is None:
-        raise InputError("plan", f'"{text}" is no plan; write the rates down and up, such as 100/20Mbit/s')
+        raise InputError("plan", f'"{text}" is not a plan; write the download and upload rates, such as 100/20Mbit/s')
     return read("plan", found[1] + (found[2] or found[4]), "bit/s"), read("plan", found[3] + found[4], "bit/s")
 
 
 def writer(of: Subscribers, dev_up: str) -> Writer:
-    """Return what writes a scheme's trees for an interface to the subscribers and for `dev_up`, to the Internet."""
+    """Return a writer of a scheme's trees for the interface to the subscribers and for `dev_up`, to the Internet."""
     return partial(_trees, of=of, dev_up=dev_up)
 
 
@@ -89,10 +90,11 @@ def _trees(scheme: str, scenario: Scenario, dev: str, *, of: Subscribers, dev_up
     commands: list[str] = []
     notes = [
         f"{of.count:,} plans add up to {of.count * of.down / of.rate:.3g} times the link down and "
-        f"{of.count * of.up / of.rate:.3g} times up; rate is what a subscriber has if all are busy, ceil the plan",
-        f"{dev} is the interface to the subscribers, {dev_up} that to the Internet (--dev, --dev-up)",
-        f"the class of subscriber I is 1:N with N = {FIRST - 1} + I in hexadecimal; filters by address put "
-        f"packets into it (tc filter add dev {dev} parent 1: protocol ip flower dst_ip ADDRESS classid 1:{FIRST:x}); "
+        f"{of.count * of.up / of.rate:.3g} times up; rate is the share of a subscriber when all are busy, "
+        "ceil the plan",
+        f"{dev} is the interface to the subscribers, {dev_up} the interface to the Internet (--dev, --dev-up)",
+        f"the class of subscriber I is 1:N with N = {FIRST - 1} + I in hexadecimal; filters by address assign "
+        f"packets to it (tc filter add dev {dev} parent 1: protocol ip flower dst_ip ADDRESS classid 1:{FIRST:x}); "
         "thousands of subscribers need a map, as in LibreQoS",
         f"to undo: tc qdisc del dev {dev} root; tc qdisc del dev {dev_up} root",
     ]

@@ -34,7 +34,7 @@ class LinkLayer:
 
     @classmethod
     def of(cls, scenario: Scenario, link: str) -> "LinkLayer | None":
-        """Return that of a link in a scenario, None if packets take their own bytes there."""
+        """Return the link layer of a link in a scenario, None if packets have no overhead there."""
         if not scenario.link(link).has_layer:
             return None
         keys = next(each for each in scenario.resolved()["links"] if each["name"] == link)
@@ -42,17 +42,17 @@ class LinkLayer:
 
     @property
     def on_frame(self) -> int:
-        """Bytes added to an Ethernet frame, in which packets come to a device; negative if the wire has no header."""
+        """Bytes added to an Ethernet frame, as a device sees packets; negative if the wire has no header."""
         return self.overhead - ETHERNET
 
     @property
     def text(self) -> str:
         """The link layer in words."""
         known = [keyword for keyword in KEYWORDS if LinkLayer.named(keyword) == self]
-        least = f", {self.mpu} B at least" if self.mpu else ""
-        framing = {"atm": ", in cells of ATM", "ptm": ", 65 B for 64 B by PTM"}.get(self.framing, "")
+        least = f", at least {self.mpu} B" if self.mpu else ""
+        framing = {"atm": ", in ATM cells", "ptm": ", 65 B for 64 B (PTM)"}.get(self.framing, "")
         return (
-            f"{' or '.join([*known, ''])[:-4] + ': ' if known else ''}{self.overhead} B on an IP packet{least}{framing}"
+            f"{' or '.join([*known, ''])[:-4] + ': ' if known else ''}{self.overhead} B per IP packet{least}{framing}"
         )
 
     def of_link(self, link: str) -> dict[str, str]:
@@ -67,19 +67,19 @@ class LinkLayer:
 
     @property
     def of_tc(self) -> tc.Layer:
-        """The link layer as lines of tc count it."""
+        """The link layer as tc counts it."""
         return tc.Layer(self.on_frame, self.mpu, self.framing)
 
     @property
     def share(self) -> float:
-        """The share of its rate that is left to HTB, which knows cells of ATM but not PTM."""
+        """The share of its rate for HTB, which supports ATM cells but not PTM."""
         return PTM_SHARE if self.framing == "ptm" else 1.0
 
     def note(self, *, htb: bool) -> str:
-        """Say what is counted, by HTB or by CAKE."""
+        """Describe the link layer that HTB or CAKE counts."""
         if not htb:
             return f"link layer: {self.text}"
-        counted = f"HTB counts {self.on_frame} B more than the Ethernet frame, by a size table"
+        counted = f"HTB adds {self.on_frame} B to the Ethernet frame (stab)"
         if self.framing == "ptm":
-            counted += ", and its rate is 64/65, as it does not know PTM"
+            counted += ", and its rate is 64/65, because HTB does not support PTM"
         return f"link layer: {self.text}; {counted}"

@@ -1,4 +1,4 @@
-"""The needs of people, and the measures of a scenario that tell of them."""
+"""The needs of users, and the measures of a scenario that represent them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from aqmlab.runs.metrics import Metric, find, split
 NEEDS = {
     "latency": "the delay of calls, games and pings, and the quality of calls",
     "transfers": "the completion times of pages and short transfers, and the bitrates of films and calls",
-    "throughput": "the goodput of all that crosses a link together with long transfers",
-    "fairness": "equal rates of the transfers of a group",
+    "throughput": "the total goodput of each link that long transfers cross",
+    "fairness": "Jain's index of the long transfers of a group",
 }
-"""Each with what is looked at."""
+"""Each with its measures."""
 
 EVERYTHING = "everything"
 
@@ -26,10 +26,9 @@ TOGETHER = " + "
 
 @dataclass(frozen=True)
 class Sign:
-    """A measure of a scenario that tells of a need, and whether more of it is better.
+    """A measure of a scenario that represents a need, and whether more of it is better.
 
-    `measure` may be several of one metric that are added up, written with " + "; `link` is where they are, if they are
-    those of a link.
+    `measure` may be a sum of several, written with " + "; `link` is their link, if they belong to one.
     """
 
     need: str
@@ -70,7 +69,7 @@ def chosen(text: str) -> tuple[str, ...]:
 
 
 def signs(scenario: Scenario, needs: Sequence[str]) -> list[Sign]:
-    """Return what tells of these needs in a scenario."""
+    """Return the measures that represent these needs in a scenario."""
     groups = [scenario.group(name) for name in scenario.flows]
     found = [
         Sign("throughput", TOGETHER.join(f"flows.{name}.goodput" for name in names), more=True, link=link)
@@ -81,7 +80,7 @@ def signs(scenario: Scenario, needs: Sequence[str]) -> list[Sign]:
 
 
 def sparse_groups(scenario: Scenario) -> list[str]:
-    """Return the groups of flows whose packets tell what waits beside a load: those whose delay tells of latency."""
+    """Return the sparse groups of flows, whose packet delay represents latency."""
     groups = [scenario.group(name) for name in scenario.flows]
     return [group.name for group in groups if any(sign.need == "latency" for sign in _of_group(group))]
 

@@ -1,4 +1,4 @@
-"""A line as its owner describes it, and the scenarios that show what schemes do on it."""
+"""A link as its owner describes it, and the scenarios in which schemes are compared on it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,57 +13,56 @@ from aqmlab.quantities import written
 from aqmlab.scenario import chosen, load
 
 INCOMING, OUTGOING = "down", "up"
-"""The links of an access line: that whose packets come in, and that whose packets go out."""
+"""The links of an access link: downlink and uplink."""
 
 FAR = 2.0
-"""How much longer round trips are in the second half of the conditions."""
+"""The factor of the round trips in the second half of the conditions."""
 
 FAR_AT_HOME = ("home/rrul", "home/web")
-"""The scenarios of an access line that are looked at with long round trips too."""
+"""The scenarios of an access link that are also simulated with long round trips."""
 
 PACKETS = {"home": 150e3, "link": 400e3}
-"""Full packets that a run lets pass at most, where the time is not too short for people or senders by this."""
+"""The maximum number of full packets of a run, unless that makes the run too short."""
 
 TIMES = {"home": (4.0, 60.0), "link": (0.5, 60.0)}
-"""The least and the most that is measured, s: people read pages and films have segments, whatever the rate."""
+"""The minimum and maximum measured time, s: reading times and video segments do not depend on the rate."""
 
 BUFFER = {"home": "1000 ms"}
-"""What a modem lets wait unless told otherwise; much too long, as is usual."""
+"""The default buffer of a modem: much too large, as is usual."""
 
 ROUND_TRIPS = 20
-"""The fewest that are measured."""
+"""The minimum number of measured round trips."""
 
 AT_REST = 300
-"""Round trips after which long transfers may be expected to share a link as they will."""
+"""Round trips after which long transfers are expected to have converged to their shares."""
 
 CROWD = 300
-"""So many long transfers share a link as any larger number does at the same share each."""
+"""From this number of long transfers on, results do not depend on the number if each has the same share."""
 
 QUEUES = {"fq-codel": 1024, "fq-pie": 1024, "cake": 1024}
-"""The queues that flow-queueing schemes have; a part of a link has as small a part of them."""
+"""The queues of flow-queueing schemes; a part of a link has the same part of them."""
 
 WANDERING = (1.0, 0.5, 0.25)
-"""The shares of its rate that a varying link has in turn; each holds for an exponential time with mean 1 s."""
+"""The rates of a varying link, as shares of its nominal rate; each holds for an exponential time of mean 1 s."""
 
 PRESETS = ("lte", "5g")
-"""Kinds of links whose queue is one that a scheme can stand at; that of a satellite is the operator's."""
+"""Kinds of links with a queue that you can manage; a satellite link's queue is the operator's."""
 
 NEED_ECN = ("dctcp", "prague")
-"""Laws that are senseless without marks."""
+"""Congestion controllers that require ECN."""
 
 PING = 2000
-"""How many datagrams the ping of a link sends while it is measured, if they take a thousandth of the link at most."""
+"""Datagrams of the ping during a measurement, if they take at most 0.1 % of the link."""
 
 
 @dataclass(frozen=True)
 class LineSpec:
-    """A line with `down` and `up`, or one direction of `rate`: bit/s; `rtt` in s; `buffer` as scenarios have it.
+    """A link with `down` and `up`, or one direction of `rate`: bit/s; `rtt` in s; `buffer` as in scenarios.
 
-    `flows` long transfers share it. `law` is the congestion control of all transfers, by default CUBIC without ECN as
-    Linux has it; DCTCP and Prague need ECN and have it. `call` is the law of calls with a picture, if not that which
-    the scenarios have. A `varying` rate wanders between the whole and a quarter of it.
-    With a `preset`, "lte" or "5g", rates are means, and what is not said of a link is that of the preset.
-    `link_layer` is what packets take on the wire, by a keyword of CAKE ("pppoe-ptm"); rates are those of the wire.
+    `flows` long transfers share it. `law` is the congestion control of all transfers, by default Linux's CUBIC without
+    ECN; DCTCP and Prague always use ECN. `call` is the rate control of video calls; by default the scenarios set it.
+    A `varying` rate changes between 25 and 100 %. A `preset`, "lte" or "5g", sets the remaining keys of the links;
+    rates are means then. `link_layer` is the overhead on the wire as a keyword of CAKE ("pppoe-ptm"); rates count it.
     """
 
     down: float | None = None
@@ -80,28 +79,28 @@ class LineSpec:
     link_layer: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError for what describes no line: what is missing, what is not known, and what conflicts."""
+        """Raise InputError for missing, unknown and conflicting values."""
         if self.preset is not None and self.preset not in PRESETS:
             raise _no_preset(self)
         _check_rates(self)
         if self.link_layer is not None:
             LinkLayer.named(self.link_layer)
         if self.preset is not None and self.link_layer is not None:
-            raise InputError("link-layer", f"{self.link_layer}: is that of a cable; leave out --preset {self.preset}")
+            raise InputError("link-layer", f"{self.link_layer}: describes a cable; leave out --preset {self.preset}")
         if self.preset is not None and self.rate is not None:
-            raise InputError("preset", f"{self.preset}: has two directions; give --down and --up in place of --rate")
+            raise InputError("preset", f"{self.preset}: has two directions; use --down and --up instead of --rate")
         if self.preset is not None and self.varying:
-            raise InputError("varying", f"the rate of {self.preset} varies by itself; leave one of them out")
+            raise InputError("varying", f"the rate of {self.preset} varies by itself; leave out --varying or --preset")
         if self.call is not None and self.rate is not None:
-            raise InputError("call", f"{self.call}: no call crosses a link of one direction; give --down and --up")
+            raise InputError("call", f"{self.call}: a call needs two directions; use --down and --up")
         if self.flows is not None and self.rate is None:
-            raise InputError("flows", f"{self.flows}: is for a link of one direction; give --rate")
+            raise InputError("flows", f"{self.flows}: requires a link with one direction; use --rate")
 
     @property
     def parts(self) -> int:
-        """The number of equal parts of the line, one of which is simulated; a power of two, mostly 1.
+        """The number of equal parts of the link, one of which is simulated; a power of two, mostly 1.
 
-        As many as let a part be measured for 300 round trips, if so many flows share the line that 300 are in a part.
+        It is chosen so that a run covers 300 round trips, if at least 300 flows remain in a part.
         """
         if self.rate is None or self.flows is None:
             return 1
@@ -127,56 +126,56 @@ class LineSpec:
 
 
 def _check_rates(line: LineSpec) -> None:
-    """Raise InputError unless the rates are those of two directions, or of one."""
+    """Raise InputError unless both directions have a rate, or `rate` alone is given."""
     directions = {"down": line.down, "up": line.up}
     given = {name: written(rate, "bit/s") for name, rate in directions.items() if rate is not None}
     if line.rate is not None and given:
         named = " and ".join(f"--{name}" for name in given)
         raise InputError(
-            "rate", f"{written(line.rate, 'bit/s')}: is that of a link of one direction; leave out --rate, or {named}"
+            "rate", f"{written(line.rate, 'bit/s')}: describes a link with one direction; leave out --rate, or {named}"
         )
     if line.rate is None and not given:
         how = "--down and --up, or --rate for one direction, or name scenarios"
         if line.preset:
             down, up = (written(presets.kind(line.preset).rate(name) or 0, "bit/s") for name in directions)
             how = f"--down and --up; the means of {line.preset} itself are '{down}' and '{up}'"
-        raise InputError("advise", f"describe the line: {how}")
+        raise InputError("advise", f"describe the link: {how}")
     for name in directions:
         if line.rate is None and name not in given:
             other, rate = next(iter(given.items()))
             raise InputError(
                 name,
-                f"missing beside --{other}; an access line has two directions: add --{name} RATE, or give --rate "
-                f"'{rate}' in place of --{other} for a link of one direction",
+                f"missing; --{other} describes an access link, which has two directions: add --{name} RATE, or use "
+                f"--rate '{rate}' instead of --{other} for a link with one direction",
             )
 
 
 def _no_preset(line: LineSpec) -> InputError:
-    """Return the error for a preset of which no line is made: it says what to do instead."""
+    """Return the error for a preset that advise does not support, with the alternative."""
     kind = presets.kind(line.preset or "")
     if not kind.links:
-        return unknown("preset", "no preset of a line", line.preset or "", PRESETS)
+        return unknown("preset", "no preset of a radio link", line.preset or "", PRESETS)
     if kind.name in PRESETS:
-        return InputError("preset", f"{line.preset}: is of one direction; give --preset {kind.name}, which has both")
+        return InputError("preset", f"{line.preset}: describes one direction; use --preset {kind.name}, which has both")
     down, up = (
         f"'{written(rate, 'bit/s')}'" if (rate := given or kind.rate(name)) else "RATE"
         for name, given in ((INCOMING, line.down), (OUTGOING, line.up))
     )
     command = f"aqmlab advise --down {down} --up {up}"
     if kind.varies:
-        why = "no fixed shaper suits a rate that varies, and the queue down is the operator's"
+        why = "its downlink queue is the operator's, so no qdisc of yours can manage it; its rate varies"
         instead = f"{command} --varying prints CAKE with cake-autorate, which follows the rate"
     else:
-        why = "its rate is fixed and its queue is the modem's, so that a shaper before the modem takes the queue over"
-        instead = f"{command} --link-layer docsis shapes it"
-    return InputError("preset", f'"{kind.name}": {why}; {instead} (aqmlab show {kind.name} has the preset)')
+        why = "its rate is fixed, so a shaper before the modem can manage its queue"
+        instead = f"{command} --link-layer docsis prints one"
+    return InputError("preset", f'"{kind.name}": {why}; {instead} (aqmlab show {kind.name} prints the preset)')
 
 
 def conditions(line: LineSpec, settings: Mapping[str, str] | None = None, *, whole: bool = False) -> list[Scenario]:
-    """Return the scenarios of a line: those of its family, and some of them with longer round trips.
+    """Return the scenarios of a link: its family, and some of them also with longer round trips.
 
-    They are those of a part of the line where it has several, or of the `whole`. `settings` replace values in all of
-    them, after everything else.
+    They simulate a part of the link if it has several, unless `whole`. `settings` replace values in all of them, after
+    everything else.
     """
     parts, line = (1, line) if whole else (line.parts, line.part)
     names = chosen(line.family)
@@ -188,7 +187,7 @@ def conditions(line: LineSpec, settings: Mapping[str, str] | None = None, *, who
 
 
 def _divided(line: LineSpec) -> str | None:
-    """Return the buffer of a part of a line; one that is a time or a multiple of the line's own stays as it is."""
+    """Return the buffer of a part of a link; a time or a multiple of the BDP stays as it is."""
     found = _core.quantity(line.buffer or "")
     if found is None or found[1] not in ("B", "packets"):
         return line.buffer
@@ -196,7 +195,7 @@ def _divided(line: LineSpec) -> str | None:
 
 
 def _of(name: str, line: LineSpec, rtt: float) -> dict[str, str]:
-    """Return what is set in a scenario of a line's family."""
+    """Return the settings of a scenario in a link's family."""
     settings = dict(_settings(line, rtt))
     plain = load(name)
     groups = {each: plain.group(each) for each in plain.flows}
@@ -214,7 +213,7 @@ def _of(name: str, line: LineSpec, rtt: float) -> dict[str, str]:
 
 
 def _of_senders(line: LineSpec, group: str) -> Iterator[tuple[str, str]]:
-    """Yield what is set of a group of transfers."""
+    """Yield the settings of a group of transfers."""
     if line.law:
         yield f"{group}.tcp", f'{{ congestion_control = "{line.law}", profile = "linux" }}'
     if line.ecn or line.law in NEED_ECN:
@@ -222,7 +221,7 @@ def _of_senders(line: LineSpec, group: str) -> Iterator[tuple[str, str]]:
 
 
 def _settings(line: LineSpec, rtt: float) -> Iterator[tuple[str, str]]:
-    """Yield what is set in every scenario of a line."""
+    """Yield the settings of every scenario of a link."""
     warmup, measured = _times(line, rtt)
     yield "duration", written(warmup + measured, "time")
     yield "warmup", written(warmup, "time")
@@ -258,7 +257,7 @@ def _times(line: LineSpec, rtt: float) -> tuple[float, float]:
 
 
 def _of_link(line: LineSpec, rtt: float, has_short: bool) -> dict[str, str]:
-    """Return what is set where long transfers share a link: all begin in the first half of the warm-up."""
+    """Return the settings for long transfers on a shared link: all start in the first half of the warm-up."""
     rate, (warmup, measured) = line.rates["link"], _times(line, rtt)
     settings = {
         "flows.bulk.start": f'{{ uniform = ["0 s", "{written(warmup / 2, "time")}"] }}',

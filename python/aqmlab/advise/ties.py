@@ -12,8 +12,11 @@ ALIKE = 0.98
 WORTH = 1.10
 """An untested scheme is advised only if its score is at least this multiple of the best tested one's."""
 
-WHY = "held against a kernel, shipped in OpenWrt's SQM or at least in Linux, and with the fewest lines and parameters"
-"""What decides between equals, in this order."""
+WHY = (
+    "the best of these by: tested on a kernel, shipped in OpenWrt's SQM or else in Linux, "
+    "fewest commands and parameters"
+)
+"""The criteria between tied schemes, in order."""
 
 
 def is_tested(scheme: str) -> bool:
@@ -24,15 +27,15 @@ def is_tested(scheme: str) -> bool:
 def preferred(schemes: Sequence[str], *, is_access: bool) -> str:
     """Return the one to take of schemes that are equally good, best score first.
 
-    It is tested, shipped and simple, in this order: held against a kernel; in OpenWrt's SQM, or else in Linux; with the
-    fewest commands (on an access line only CAKE needs no shaper beside it) and then the fewest parameters to set. What
-    is alike in all that keeps the order of the scores.
+    It is tested, shipped and simple, in this order: tested on a kernel; in OpenWrt's SQM, or else in Linux; with the
+    fewest commands (on an access link only CAKE needs no separate shaper) and then the fewest parameters to set.
+    Remaining ties keep the order of the scores.
     """
     return min(schemes, key=lambda scheme: _standing(scheme, is_access))
 
 
 def _standing(scheme: str, is_access: bool) -> tuple[bool, int, int, int]:
-    """Return what decides, less of which is better."""
+    """Return the criteria as a sort key; less is better."""
     kinds = _kinds(scheme)
     shipped = 0 if kinds & SCRIPTS.keys() else 1 if kinds else 2
     needs_shaper = is_access and "cake" not in kinds
@@ -40,6 +43,6 @@ def _standing(scheme: str, is_access: bool) -> tuple[bool, int, int, int]:
 
 
 def _kinds(scheme: str) -> set[str]:
-    """Return what Linux calls a scheme; nothing if it does not have it."""
+    """Return the names of a scheme in Linux; none if Linux does not support it."""
     name, _ = halves(scheme)
     return {each.kind for each in TABLE if each.scheme == name}

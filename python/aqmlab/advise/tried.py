@@ -1,4 +1,4 @@
-"""The lines of an advice under load: on Linux itself, in virtual time, and in the simulator."""
+"""The recommended commands under load: on a Linux kernel in virtual time, and in the simulator."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from aqmlab.scenario import load
 from aqmlab.tc.qdiscs import of_scheme
 
 MODEM = "modem/load"
-"""The scenario of an access line: a router, which is given the lines, before a modem."""
+"""The scenario of an access link: a router, configured by the commands, before a modem."""
 
 BEHIND_MODEM = (
     "flows.download.goodput",
@@ -35,15 +35,15 @@ BEHIND_MODEM = (
     "flows.ping.packet_delay_p99",
 )
 AT_LINK = ("flows.bulk.goodput", "links.link.queue_delay_mean", "links.link.drop_ratio", "flows.ping.packet_delay_p99")
-"""The measures that are looked at, by kind of line."""
+"""The measures shown, by kind of link."""
 
 
 @dataclass(frozen=True, repr=False)
 class Check(Result):
-    """The lines of a scheme under load: the line without them on Linux, with them on Linux and in the simulator.
+    """The commands of a scheme under load, on Linux and in the simulator, against the link without them on Linux.
 
-    One run each, with seed 1. `bare` is the line without any lines typed: an access line has its queue in the modem,
-    a link has DropTail.
+    One run each, with seed 1. `bare` is the link without the commands: an access link has its queue in the modem,
+    any other link has DropTail.
     """
 
     scheme: str
@@ -53,28 +53,28 @@ class Check(Result):
 
     @property
     def headline(self) -> str:
-        """The scheme, and where its lines were tried."""
-        return f"the lines of {title(self.scheme)} on {MODEM if self.behind_modem else self.linux.scenario}"
+        """The scheme, and the scenario in which its commands were tested."""
+        return f"the commands of {title(self.scheme)} on {MODEM if self.behind_modem else self.linux.scenario}"
 
     @property
     def behind_modem(self) -> bool:
-        """True for an access line."""
+        """True for an access link."""
         return self.linux.scenario == MODEM
 
     @property
     def measures(self) -> Sequence[str]:
-        """The measures that are looked at, in order."""
+        """The measures shown, in order."""
         return BEHIND_MODEM if self.behind_modem else AT_LINK
 
     def sheets(self) -> Iterator[Sheet]:
-        """Return the measures, a row each."""
+        """Return the measures, one per row."""
         runs = (self.bare, self.linux, self.sim)
         rows = []
         for measure in self.measures:
             metric = find(measure)
             values = [metric.show(run.values[measure]) for run in runs]
             rows.append([measure.split(".")[1], metric.title, *values, metric.unit_shown])
-        heads = ["At", "Measure", "No lines, Linux", "Linux", "Simulator", "Unit"]
+        heads = ["At", "Measure", "No commands, Linux", "Linux", "Simulator", "Unit"]
         yield Sheet(f"Under load: {title(self.scheme)}", heads, rows, names=2)
 
     def document(self) -> dict[str, Any]:
@@ -90,14 +90,14 @@ class Check(Result):
 
 
 def check(found: Advice, scheme: str, typed: Typed, dev: str, progress: Progress | None = None) -> Check:
-    """Give the kernel that was built last the lines of a scheme, and load the line.
+    """Run the commands of a scheme on the newest kernel under load.
 
-    An access line is a router before a modem, `modem/load`, with the rates, round trip and buffer of the advice; any
-    other link is the first condition. InputError if no kernel is built, there are no lines, or Linux cannot be told
-    them; RunError if a run fails.
+    An access link is a router before a modem, `modem/load`, with the rates, round trip and buffer of the advice; any
+    other link is the first condition. InputError if no kernel is built, there are no commands, or Linux does not
+    support them; RunError if a run fails.
     """
     if not typed.commands:
-        raise InputError("check", typed.why_not or f"{scheme}: there are no lines to try")
+        raise InputError("check", typed.why_not or f"{scheme}: there are no commands to test")
     condition = found.conditions[0]
     if INCOMING in condition.links:
         bare, shaped = (load(MODEM, values) for values in behind_modem(condition, typed, dev))
@@ -116,7 +116,7 @@ def check(found: Advice, scheme: str, typed: Typed, dev: str, progress: Progress
 
 
 def behind_modem(condition: Scenario, typed: Typed, dev: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what is set in the modem's scenario: without the lines, and with what tc makes of them."""
+    """Return the settings of the modem's scenario: without the commands, and with them as tc reads them."""
     bare = dict(_of_line(condition))
     shaped: dict[str, str] = {}
     for link, at in ((INCOMING, ifb(dev)), (OUTGOING, dev)):
@@ -131,13 +131,13 @@ def behind_modem(condition: Scenario, typed: Typed, dev: str) -> tuple[dict[str,
 
 
 def _read(commands: Sequence[str], dev: str) -> tc.Setting:
-    """Return what lines of tc set at an interface, without what Linux has no option for.
+    """Return the setting of tc commands at an interface, without parameters that Linux does not support.
 
-    InputError if no line is of the interface: nothing is shaped there.
+    InputError if no command names the interface: nothing is shaped there.
     """
     lines = [line for line in commands if line.startswith(("tc qdisc", "tc class")) and f" dev {dev} " in line]
     if not lines:
-        raise InputError("check", f"no line is for {dev}: without a shaper the queue stays in the modem")
+        raise InputError("check", f"no command is for {dev}: without a shaper the queue stays in the modem")
     setting = tc.read("\n".join(lines)).setting
     name, pairs = halves(setting.scheme)
     told = [pair for pair in pairs.split(",") if pair.partition("=")[0] not in of_scheme(name).fixed]
@@ -147,7 +147,7 @@ def _read(commands: Sequence[str], dev: str) -> tc.Setting:
 
 
 def _counted(condition: Scenario, link: str, at: str) -> dict[str, str]:
-    """Return what is set so that a link counts what a packet takes on a line, as HTB does: without PTM."""
+    """Return the settings with which a link counts the link layer as HTB does: without PTM."""
     layer = LinkLayer.of(condition, link)
     if layer is None:
         return {}
@@ -156,7 +156,7 @@ def _counted(condition: Scenario, link: str, at: str) -> dict[str, str]:
 
 
 def _of_line(condition: Scenario) -> Iterator[tuple[str, str]]:
-    """Yield what the modem's scenario has of a line: rates, buffers, round trip, and how the transfers send."""
+    """Yield the settings of the modem's scenario: rates, buffers, round trip, and the senders."""
     for name in (INCOMING, OUTGOING):
         link = condition.link(name)
         layer = LinkLayer.of(condition, name)

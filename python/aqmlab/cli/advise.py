@@ -21,31 +21,31 @@ EPILOG = "Example: aqmlab advise --down 50Mbit/s --up 10Mbit/s --rtt 30ms --for 
 DEV_UP = "eth1"
 """The interface to the Internet in the commands for an ISP, unless named."""
 
-Rate = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of a link of one direction that many share.")]
-Seeds = Annotated[int, typer.Option(metavar="N", min=2, help="Seeds of each scheme in each condition.")]
+Rate = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of a shared link with one direction.")]
+Seeds = Annotated[int, typer.Option(metavar="N", min=2, help="Seeds per scheme and condition.")]
 
 
 def advise(
     scenarios: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SCENARIO...]", help="Scenarios of your own instead of a line.", show_default=False),
+        typer.Argument(metavar="[SCENARIO...]", help="Your scenarios, instead of an access link.", show_default=False),
     ] = None,
-    down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of an access line, to you.")] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of an access line, from you.")] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Downlink rate of an access link.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Uplink rate of an access link.")] = None,
     rate: Rate = None,
-    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Usual round-trip time (30ms).")] = None,
+    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Typical round-trip time (30ms).")] = None,
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
     flows: Annotated[int | None, typer.Option(metavar="N", min=1, help="Long transfers, with --rate (20).")] = None,
     law: LawOption = None,
     call: CallOption = None,
-    ecn: Annotated[bool, typer.Option("--ecn", help="All transfers speak ECN.")] = False,
+    ecn: Annotated[bool, typer.Option("--ecn", help="All transfers use ECN.")] = False,
     varying: Annotated[
-        bool, typer.Option("--varying", help="Rates wander down to a quarter, as a radio link's do.")
+        bool, typer.Option("--varying", help="Rates vary between 25 and 100 %, as on a radio link.")
     ] = False,
     preset: Annotated[
         str | None,
         typer.Option(
-            "--preset", metavar="KIND", help="The line is by radio: lte or 5g (aqmlab list presets); rates are means."
+            "--preset", metavar="KIND", help="Radio link: lte or 5g (aqmlab list presets); the rates are means."
         ),
     ] = None,
     link_layer: Annotated[
@@ -53,13 +53,14 @@ def advise(
         typer.Option(
             "--link-layer",
             metavar="KIND",
-            help="Headers and framing on the wire, by CAKE's keywords: bridged-ptm, pppoe-ptm, pppoe-vcmux, docsis, "
-            "ethernet, ...",
+            help="Link-layer overhead as a CAKE keyword: bridged-ptm, pppoe-ptm, pppoe-vcmux, docsis, ethernet, ...",
         ),
     ] = None,
     count: Annotated[
         int | None,
-        typer.Option("--subscribers", metavar="N", min=1, help="Subscribers of an ISP's link, with --rate and --plan."),
+        typer.Option(
+            "--subscribers", metavar="N", min=1, help="Number of subscribers on an ISP's link, with --rate and --plan."
+        ),
     ] = None,
     plan: Annotated[
         str | None, typer.Option("--plan", metavar="DOWN/UP", help="Rates of each subscriber: 100/20Mbit/s.")
@@ -70,29 +71,30 @@ def advise(
     ] = "everything",
     aqms: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Candidates: a,b:k=v,... (default: the deployed ones, set for the line)."),
+        typer.Option(
+            metavar="LIST", help="Candidates: a,b:k=v,... (default: the deployed AQMs, configured for the link)."
+        ),
     ] = None,
     seeds: Seeds = 5,
     settings: Settings = None,
-    dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="The interface of the lines to type.")] = "eth0",
+    dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="Interface in the printed commands.")] = "eth0",
     dev_up: Annotated[
         str | None,
-        typer.Option("--dev-up", metavar="DEV", help="The interface to the Internet, with --subscribers (eth1)."),
+        typer.Option("--dev-up", metavar="DEV", help="Interface to the Internet, with --subscribers (eth1)."),
     ] = None,
-    openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
+    openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings for OpenWrt's SQM instead.")] = False,
     shape: Annotated[
         str | None,
-        typer.Option("--shape", metavar="PERCENT", help="Share of an access line's rate that the shapers keep (95%)."),
+        typer.Option("--shape", metavar="PERCENT", help="Shaper rate as a share of the access link's rate (95%)."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Try the lines on Linux itself, under load.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Test the commands on a Linux kernel under load.")] = False,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Say which scheme suits a line, with which parameters, why, and what to type into Linux.
+    """Recommend an AQM for an access link and print the commands to configure it.
 
-    Describe an access line by --down and --up, a link of one direction by --rate, or an ISP's link by --rate,
-    --subscribers and --plan. The deployed schemes are compared in several conditions, and ranked by what matters to
-    you.
+    Describe an access link by --down and --up, a link with one direction by --rate, or an ISP's link by --rate,
+    --subscribers and --plan. aqmlab compares the deployed AQMs in several conditions, and ranks them by your needs.
     """
     from aqmlab.advise import LineSpec, commands, conditions, document, isp, needs
     from aqmlab.advise import advise as compare
@@ -108,17 +110,17 @@ def advise(
         of_line |= {"call": call, "preset": preset, "link-layer": link_layer, "subscribers": count, "plan": plan}
         of_line |= {"dev-up": dev_up}
         of_line |= {"ecn": ecn or None, "varying": varying or None}
-        _refuse(of_line, "describes a line; leave the scenarios out, or set it by --set")
+        _refuse(of_line, "describes an access link; leave the scenarios out, or use --set")
         given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
     else:
         rates = {name: _rate(name, text) for name, text in (("down", down), ("up", up), ("rate", rate))}
         served = isp.subscribers(count, plan, rates["rate"])
         if not served:
-            _refuse({"dev-up": dev_up}, "is for --subscribers; --dev names the interface of a single line")
+            _refuse({"dev-up": dev_up}, "requires --subscribers; for a single link use --dev")
         else:
             others = {"down": down, "up": up, "flows": flows, "preset": preset, "shape": shape}
             others |= {"varying": varying or None, "openwrt": openwrt or None, "check": check or None}
-            _refuse(others, "has no meaning with --subscribers, which prints trees of HTB with the rates of --plan")
+            _refuse(others, "cannot be used with --subscribers, which prints HTB trees with the rates of --plan")
             rates = {"down": served.down, "up": served.up}
         described = LineSpec(
             **rates,
@@ -133,9 +135,10 @@ def advise(
             link_layer=link_layer,
         )
         one_way = {"shape": shape, "openwrt": openwrt or None} if described.rate else {}
-        _refuse(one_way, "shapes an access line; give --down and --up in place of --rate")
+        _refuse(one_way, "shapes an access link; use --down and --up instead of --rate")
         _refuse(
-            {"shape": shape} if varying or preset else {}, "is a share of a fixed rate, and that of this line varies"
+            {"shape": shape} if varying or preset else {},
+            "is a share of a fixed rate, but the rate of this link varies",
         )
         values = assignments(settings or [])
         given, whole = conditions(described, values), conditions(described, values, whole=True)[0]
@@ -157,27 +160,27 @@ def advise(
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
-    """Raise InputError for an option that is given, and has no meaning here."""
+    """Raise InputError for an option that is given but does not apply."""
     for option, value in options.items():
         if value is not None:
             raise InputError(option, f"{'' if value is True else f'{value}: '}{why}")
 
 
 def _check_possible(openwrt: bool) -> None:
-    """Raise InputError if there is nothing to try lines on, before any work."""
+    """Raise InputError, before any work, if no kernel can test the commands."""
     from aqmlab.kernel.images import newest
 
     if openwrt:
-        raise InputError("check", "tries lines of tc on a kernel of its own; leave --openwrt out")
+        raise InputError("check", "tests tc commands on a Linux kernel; leave out --openwrt")
     newest()
 
 
 def _try(found: "Advice", lines: "Mapping[str, Typed]", dev: str) -> "Check":
-    """Try the lines on the kernel."""
+    """Test the commands on the kernel."""
     from aqmlab.advise.tried import check
 
     scheme, typed = next((each for each in lines.items() if each[1].commands), (found.advised, lines[found.advised]))
-    with progress("Trying the lines on Linux") as told:
+    with progress("Testing the commands on Linux") as told:
         return check(found, scheme, typed, dev, told)
 
 
@@ -186,5 +189,5 @@ def _rate(option: str, text: str | None) -> float | None:
     if text and os.path.isfile(text):
         link = "link" if option == "rate" else option
         trace = f"--set 'links.{link}.rate={{ trace = \"{text}\" }}'"
-        raise InputError(option, f"{text}: is a file; give the mean rate here, and the trace by {trace}")
+        raise InputError(option, f"{text}: is a file; give the mean rate here, and the trace with {trace}")
     return option_value(option, text, "bit/s")

@@ -37,29 +37,29 @@ def card(
     law: Annotated[
         str,
         typer.Argument(
-            metavar="LAW", help="A name (bbr3, cubic:beta=0.8), or a shared library or Python file with your own."
+            metavar="CC",
+            help="A name (bbr3, cubic:beta=0.8), or a shared library or Python file with your own controller.",
         ),
     ],
-    only: Annotated[
-        str | None, typer.Option(metavar="LIST", help="These sections of the RFC, with *: 5.1.*,7.9.")
-    ] = None,
+    only: Annotated[str | None, typer.Option(metavar="LIST", help="Sections of the RFC, with *: 5.1.*,7.9.")] = None,
     seeds: Seeds = 1,
     engine: Engine = "sim",
     jobs: Jobs = None,
     kind: Annotated[
-        CardFormat, typer.Option("--format", help="What is printed: a table, or text for a draft.")
+        CardFormat, typer.Option("--format", help="Output format: a table, or text for a draft.")
     ] = CardFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
     """Evaluate a congestion controller by the points of RFC 9743.
 
-    Each point of BCP 133, sections 5 to 7, is a row: measured over a range of rates, round trips and buffers, beside
-    Reno and CUBIC in the same cells, with the harm done to others; or the reason why it is not measured. --engine linux
-    has the law run by a real Linux, too, in one cell of each row. --out leaves report.html, results.json and figures.
+    Each row is a point of BCP 133, sections 5 to 7, measured over a range of rates, round-trip times and buffers. Reno
+    and CUBIC run in the same scenarios for comparison. The card shows the harm to competing flows, or why a point is
+    not measured. --engine linux adds a real Linux kernel in one scenario per row. --out writes report.html,
+    results.json and figures.
     """
     if as_json and kind is not CardFormat.table:
-        raise InputError("format", f"{kind.value}: --json prints one JSON document; leave out one of the two")
+        raise InputError("format", f"{kind.value}: --json prints one JSON document; use only one of the two")
     from aqmlab import laws
     from aqmlab.study import card as cards
 

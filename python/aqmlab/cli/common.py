@@ -56,9 +56,9 @@ Engines = Annotated[
 ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="What aqmlab sweep --out left.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of aqmlab sweep --out.")]
 LinkOption = Annotated[
-    str | None, typer.Option("--link", metavar="NAME", help="The link that is shown; default: the first of a scenario.")
+    str | None, typer.Option("--link", metavar="NAME", help="Link to show; default: the first of a scenario.")
 ]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
@@ -146,14 +146,14 @@ def print_json(document: object) -> None:
 
 
 def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
-    """Write files into a folder, and say so; earlier ones of the same names are replaced.
+    """Write files into a folder, and report it; earlier ones of the same names are replaced.
 
     A command does so before it prints, because whoever reads may leave: `aqmlab compare ... --out DIR | head -1`. It
     leaves results before it draws, so that a picture that fails loses none. InputError for what can be no folder.
     """
     files.check_folder(folder)
     files.write_all(folder, contents)
-    print(f"Left in {folder}: {', '.join(sorted(contents))}", file=sys.stderr)
+    print(f"Wrote {', '.join(str(folder / name) for name in sorted(contents))}", file=sys.stderr)
 
 
 def check_report(path: Path, subject: str) -> None:
@@ -185,4 +185,4 @@ def leave_file(path: Path, data: bytes) -> None:
     files.check_file("out", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write(path, data)
-    print(f"Left: {path}", file=sys.stderr)
+    print(f"Wrote {path}", file=sys.stderr)

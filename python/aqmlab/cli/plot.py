@@ -1,4 +1,4 @@
-"""The command `plot`: a figure of what a sweep has stored."""
+"""The command `plot`: a figure of the results of a sweep."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +13,7 @@ from aqmlab.problems import InputError
 EPILOG = "Example: aqmlab plot results ranking --out ranking.pdf"
 
 KINDS = (".pdf", ".svg", ".png")
-"""What a figure can be written as, by the ending of its file."""
+"""The file formats of a figure, by suffix."""
 
 
 class PageWidth(StrEnum):
@@ -42,17 +42,18 @@ class Log(StrEnum):
 def plot(
     folder: Folder,
     figure: Annotated[
-        str | None, typer.Argument(metavar="FIGURE", help="What to draw; without it: what there is.")
+        str | None,
+        typer.Argument(metavar="FIGURE", help="Figure to draw; without it the available figures are listed."),
     ] = None,
     scenario: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The scenario, as reports name it; needed if there are several.")
+        str | None, typer.Option(metavar="NAME", help="Scenario, as named in reports; required if there are several.")
     ] = None,
     measure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The measure that is shown; default: link.queue_delay_mean.")
+        str | None, typer.Option(metavar="NAME", help="Measure to show; default: link.queue_delay_mean.")
     ] = None,
     link: LinkOption = None,
     aqms: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Only these schemes, in this order: a,b:k=v,...")
+        str | None, typer.Option(metavar="LIST", help="Schemes to show, in this order: a,b:k=v,...")
     ] = None,
     against: Annotated[
         str | None, typer.Option(metavar="NAME", help="Draw the measure against set.PATH or SCHEME.PARAMETER.")
@@ -66,20 +67,20 @@ def plot(
         typer.Option(help="One or two columns of an IEEE journal (3.5 in, 7.16 in), or a slide; default: 7.2 in."),
     ] = None,
     log: Annotated[Log | None, typer.Option(help="Logarithmic axes.")] = None,
-    x: Annotated[str | None, typer.Option("--x-label", metavar="TEXT", help="Label instead of the usual.")] = None,
-    y: Annotated[str | None, typer.Option("--y-label", metavar="TEXT", help="Label instead of the usual.")] = None,
+    x: Annotated[str | None, typer.Option("--x-label", metavar="TEXT", help="Label of the x axis.")] = None,
+    y: Annotated[str | None, typer.Option("--y-label", metavar="TEXT", help="Label of the y axis.")] = None,
     footnotes: Annotated[
         bool,
         typer.Option(
             "--footnotes/--no-footnotes",
-            help="Say below the figure how many runs it has, and what marks of schemes mean.",
+            help="Print the number of runs and the meaning of marks below the figure.",
         ),
     ] = True,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; .pdf, .svg or .png.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write; .pdf, .svg or .png.")] = None,
 ) -> None:
-    """Draw a figure of a sweep, as a paper could print it.
+    """Draw a figure of a sweep for a paper or slides.
 
-    Without FIGURE or --out it lists what can be drawn.
+    Without FIGURE or --out it lists the available figures.
     """
     from aqmlab import own
     from aqmlab.names import unknown

@@ -1,4 +1,4 @@
-"""The command `report`: what a sweep has stored, as a page or tables."""
+"""The command `report`: the results of a sweep as a page or tables."""
 
 import sys
 from enum import StrEnum
@@ -25,29 +25,27 @@ class Format(StrEnum):
 
 def report(
     folder: Folder,
-    kind: Annotated[
-        Format, typer.Option("--format", help="A page with everything (html), or its tables.")
-    ] = Format.html,
+    kind: Annotated[Format, typer.Option("--format", help="A complete page (html), or its tables.")] = Format.html,
     measures: Annotated[
         list[str] | None, typer.Option("--measure", metavar="NAME", help="Show this measure only; repeatable.")
     ] = None,
     link: LinkOption = None,
     footnotes: Annotated[
-        bool, typer.Option("--footnotes/--no-footnotes", help="Say under LaTeX and Markdown tables what marks mean.")
+        bool, typer.Option("--footnotes/--no-footnotes", help="Explain marks below LaTeX and Markdown tables.")
     ] = True,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Default: DIR/report.html; tables are printed.")
     ] = None,
 ) -> None:
-    """Report what a sweep has found, also while it is running.
+    """Report the results of a sweep, also while it is running.
 
-    The page is one file that loads nothing: ranking, tables, interactive figures, parameters, provenance.
+    The page is one self-contained file: ranking, tables, interactive figures, parameters, provenance.
     """
     from aqmlab.present import tables
     from aqmlab.runs import findings
 
     if not footnotes and kind.value not in tables.TABLES:
-        raise InputError("footnotes", f"{kind.value} has none to leave out; {' and '.join(tables.TABLES)} have")
+        raise InputError("footnotes", f"{kind.value}: only {' and '.join(tables.TABLES)} have footnotes")
     path = out or (folder / "report.html" if kind is Format.html else None)
     found = findings.findings(folder)
     found = findings.at_link(found, link) if link else found

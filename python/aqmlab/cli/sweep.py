@@ -36,20 +36,22 @@ class Recorded(StrEnum):
 
 
 def sweep(
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="A TOML file; docs/sweeps.md describes it.")],
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT", help="Experiment file (TOML); see docs/sweeps.md.")
+    ],
     out: Out = None,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001
     executor: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where to run: threads (default) or dask://host:port.")
+        str | None, typer.Option(metavar="URL", help="Executor: threads (default) or dask://host:port.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR: do what is missing.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue in DIR: run the missing runs only.")] = False,
     shard: Annotated[
-        str | None, typer.Option(metavar="I/N", help="Do part I of N only; aqmlab merge makes one sweep of all parts.")
+        str | None, typer.Option(metavar="I/N", help="Run part I of N only; aqmlab merge combines the parts.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the planned runs without running them.")] = False,
     engine: Annotated[
-        str | None, typer.Option(metavar="NAME", help="sim or linux; default: what the experiment says, or sim.")
+        str | None, typer.Option(metavar="NAME", help="sim or linux; default: the experiment's engine, or sim.")
     ] = None,
     law: LawOption = None,
     traces: TracesOption = None,
@@ -57,11 +59,11 @@ def sweep(
     jitter: Jitter = False,
     precise: Annotated[
         str | None,
-        typer.Option("--precision", metavar="[MEASURE=]P%", help="Add seeds until the interval is that narrow."),
+        typer.Option("--precision", metavar="[MEASURE=]P%", help="Add seeds until the 95 % interval is this narrow."),
     ] = None,
     most_seeds: Annotated[
         int,
-        typer.Option(metavar="N", min=1, max=MOST_SEEDS, help="Most seeds that --precision adds up to."),
+        typer.Option(metavar="N", min=1, max=MOST_SEEDS, help="Maximum number of seeds with --precision."),
     ] = 100,
     series: Annotated[
         Recorded | None,
@@ -71,7 +73,7 @@ def sweep(
 ) -> None:
     """Run scenarios × schemes × values × seeds.
 
-    Results are stored in DIR as they are done; a sweep that was stopped continues with --resume.
+    Each result is stored in DIR when its run ends. A stopped sweep continues with --resume.
     """
     from aqmlab.present.terminal import sweep as tables
     from aqmlab.present.terminal.progress import pace
@@ -91,11 +93,11 @@ def sweep(
             tables.plan(asked, len(own), done)
         return
     if out is None:
-        raise InputError("out", "missing; --out DIR says where the results go, --dry-run runs nothing")
+        raise InputError("out", "missing; give the results folder with --out DIR, or use --dry-run")
     print(f"{len(own):,} runs of {asked.title}", file=sys.stderr)
     if asked.engine == "linux":
         tell_time([(run.condition.scenario, 1) for run in sweeps.not_done(asked, out, part)], jobs)
-    with redirect_stdout(sys.stderr), pace("Sweeping") as progress:  # what schemes print is no answer
+    with redirect_stdout(sys.stderr), pace("Sweeping") as progress:  # stdout is for the result
         swept = sweeps.sweep(
             asked,
             out,
@@ -109,8 +111,8 @@ def sweep(
             progress=progress,
         )
     for name in swept.repaired:
-        print(f"Repaired: {out / name}, which was damaged, is written again", file=sys.stderr)
-    print(f"Left in {out}: runs.parquet", file=sys.stderr)
+        print(f"Repaired {out / name}, which was damaged", file=sys.stderr)
+    print(f"Wrote {out / 'runs.parquet'}", file=sys.stderr)
     if as_json:
         print_json(swept.document())
     else:

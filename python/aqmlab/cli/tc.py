@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from aqmlab.tc import Lines, Reading, Tree
 
 LARGEST = 1_000_000
-"""Bytes of lines that are read from standard input."""
+"""Maximum number of bytes read from standard input."""
 EPILOG = "Example: aqmlab tc fq-codel:target=8ms --rate 50Mbit/s --dev eth0"
 
 Scheme = Annotated[
-    str | None, typer.Argument(metavar="[AQM]", help="A scheme that Linux has: NAME or NAME:k=v,..., such as codel.")
+    str | None, typer.Argument(metavar="[AQM]", help="An AQM that Linux supports: NAME or NAME:k=v,..., such as codel.")
 ]
-Rate = Annotated[str | None, typer.Option("--rate", metavar="RATE", help="Rate of the link, or that a shaper keeps.")]
-Buffer = Annotated[str | None, typer.Option("--buffer", metavar="SIZE", help="How much may wait: 600packets or 1MB.")]
+Rate = Annotated[str | None, typer.Option("--rate", metavar="RATE", help="Rate of the link, which a shaper enforces.")]
+Buffer = Annotated[str | None, typer.Option("--buffer", metavar="SIZE", help="Limit of the queue: 600packets or 1MB.")]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="LINES", help="Read these lines, or what tc -d qdisc show printed; - is stdin."),
+    typer.Option("--from", metavar="LINES", help="Parse tc commands, or the output of tc -d qdisc show; - is stdin."),
 ]
 
 
@@ -34,13 +34,21 @@ def tc(
     scheme: Scheme = None,
     rate: Rate = None,
     buffer: Buffer = None,
-    ecn: Annotated[bool, typer.Option("--ecn/--no-ecn", help="Mark packets that can carry a mark.")] = True,
-    dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="The interface.")] = "eth0",
+    ecn: Annotated[
+        bool, typer.Option("--ecn/--no-ecn", help="Mark ECN-capable packets instead of dropping them.")
+    ] = True,
+    dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="Network interface.")] = "eth0",
     shaper: Annotated[
-        bool, typer.Option("--shaper/--no-shaper", help="Keep the rate; without, it is the interface's own.")
+        bool,
+        typer.Option(
+            "--shaper/--no-shaper", help="Shape to --rate; without a shaper the interface has that rate itself."
+        ),
     ] = True,
     packet: Annotated[
-        int, typer.Option("--packet", metavar="B", min=1, help="Bytes of a full packet with its link header.")
+        int,
+        typer.Option(
+            "--packet", metavar="B", min=1, help="Size of a full packet in bytes, with its link-layer header."
+        ),
     ] = 1514,
     lines: From = None,
     classes: Annotated[
@@ -48,24 +56,24 @@ def tc(
         typer.Option(
             "--classes",
             metavar="SCENARIO",
-            help="Print the lines of the tree of classes of its first link that has one.",
+            help="Print the HTB commands for the classes of the first link that has any.",
         ),
     ] = None,
-    openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
-    down: Annotated[str | None, typer.Option("--down", metavar="RATE", help="For SQM: rate of what comes in.")] = None,
+    openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings for OpenWrt's SQM instead.")] = False,
+    down: Annotated[str | None, typer.Option("--down", metavar="RATE", help="For SQM: download rate.")] = None,
     nat: Annotated[
         bool,
-        typer.Option("--nat/--no-nat", help="For SQM: the router is a NAT, and CAKE looks up the hosts behind it."),
+        typer.Option("--nat/--no-nat", help="For SQM: the router is a NAT, and CAKE looks up the internal hosts."),
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Print the lines of Linux's tc that set a scheme, or read such lines into a scheme and its link."""
+    """Print the tc commands that configure an AQM in Linux, or convert tc commands into a scenario's link."""
     from aqmlab import own, scenario, tc
     from aqmlab.tc import tree
     from aqmlab.tc.openwrt import sqm
 
     if sum(each is not None for each in (scheme, lines, classes)) != 1:
-        raise InputError("tc", "give a scheme, or a scenario by --classes, to print lines, or lines to read by --from")
+        raise InputError("tc", "give a scheme or --classes SCENARIO to print commands, or --from LINES to parse some")
     if lines is not None:
         text = _text(lines)
         if tree.is_tree(text):
@@ -83,12 +91,12 @@ def tc(
     if down and not openwrt:
         raise InputError("down", "only SQM shapes both directions; add --openwrt")
     if not nat and not openwrt:
-        raise InputError("nat", "only settings of SQM have it; add --openwrt")
+        raise InputError("nat", "applies to SQM only; add --openwrt")
     _print(sqm(setting, option_value("down", down, "bit/s"), nat=nat) if openwrt else tc.write(setting), as_json)
 
 
 def _print(found: "Lines", as_json: bool) -> None:
-    """Print commands, or what SQM is to be set to, under what is to be known of them."""
+    """Print commands or SQM settings, with the notes first."""
     if as_json:
         print_json(asdict(found))
         return
@@ -101,12 +109,12 @@ def _print(found: "Lines", as_json: bool) -> None:
 def _text(lines: str) -> str:
     if lines == "-":
         if sys.stdin is None:
-            raise InputError("from", "standard input: is closed; expected lines of tc")
+            raise InputError("from", "standard input: is closed; expected tc commands")
         data = untrusted.read_stream(sys.stdin.buffer, LARGEST, "standard input", "from")
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise InputError("from", "standard input: not UTF-8 text; expected lines of tc") from error
+            raise InputError("from", "standard input: not UTF-8 text; expected tc commands") from error
     return lines
 
 
@@ -132,7 +140,7 @@ def _show(reading: "Reading", as_json: bool) -> None:
     }
     notes = list(reading.notes)
     if not link.buffer:
-        notes.append(f"buffer: the kernel's, as the line has none: {reading.least}")
+        notes.append(f"buffer: the kernel's default, {reading.least}")
     if as_json:
         print_json(keys | {"dev": reading.setting.dev, "shaper": reading.setting.shaper, "notes": notes})
         return

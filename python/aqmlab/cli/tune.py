@@ -33,67 +33,69 @@ Several = list[str] | None
 def tune(
     scheme: Annotated[
         str | None,
-        typer.Argument(metavar="NAME[:k=v,...]", help="The scheme; what is set stays as it is.", show_default=False),
+        typer.Argument(
+            metavar="NAME[:k=v,...]", help="Scheme to tune; parameters given here stay fixed.", show_default=False
+        ),
     ] = None,
     scenarios: Annotated[
         Several,
-        typer.Option("--scenario", metavar="SCENARIO[:path=value,...]", help="Where it is to be good; repeatable."),
+        typer.Option("--scenario", metavar="SCENARIO[:path=value,...]", help="Scenario to tune for; repeatable."),
     ] = None,
     objectives: Annotated[
         Several,
-        typer.Option("--objective", metavar="TEXT", help="'min MEASURE' or 'max MEASURE', with globs; repeatable."),
+        typer.Option("--objective", metavar="TEXT", help="'min MEASURE' or 'max MEASURE'; globs allowed; repeatable."),
     ] = None,
     subject_to: Annotated[
         Several,
-        typer.Option(metavar="TEXT", help="A bound that holds in each scenario: 'total.jain > 0.9'; repeatable."),
+        typer.Option(metavar="TEXT", help="Constraint in every scenario: 'total.jain > 0.9'; repeatable."),
     ] = None,
     parameters: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Tune these only; default: every positive number.")
+        str | None, typer.Option(metavar="LIST", help="Parameters to tune; default: every positive number.")
     ] = None,
     ranges: Annotated[
         Several,
         typer.Option(
-            "--range", metavar="NAME=LOW..HIGH", help="Where to look for a parameter, which is tuned, too; repeatable."
+            "--range", metavar="NAME=LOW..HIGH", help="Search range of a parameter, which is also tuned; repeatable."
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(metavar="N runs|TIME", help="When the search ends.")] = "200 runs",
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of the search: 1 to N.")] = 5,
+    budget: Annotated[str, typer.Option(metavar="N runs|TIME", help="Budget of the search.")] = "200 runs",
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="The search uses the seeds 1 to N.")] = 5,
     sampler: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="tpe, cma-es, nsga-iii or random; default: tpe, nsga-iii for several goals."),
     ] = None,
     over: Annotated[
-        str, typer.Option(metavar="mean|cvar", help="Over scenarios and seeds: the mean, or that of the worst quarter.")
+        str, typer.Option(metavar="mean|cvar", help="Mean over scenarios and seeds, or mean of the worst quarter.")
     ] = "mean",
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the search itself.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the sampler.")] = 1,
     held_out: Annotated[
         Several,
-        typer.Option(metavar="SCENARIO[:path=value,...]", help="Show what was found there, too; repeatable."),
+        typer.Option(metavar="SCENARIO[:path=value,...]", help="Scenario for evaluation only; repeatable."),
     ] = None,
     held_out_seeds: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Seeds after those of the search that what was found is shown with.")
+        int, typer.Option(metavar="N", min=2, help="Number of fresh seeds for the evaluation.")
     ] = 10,
     tournament: Annotated[
-        bool, typer.Option("--tournament", help="Tune many schemes alike and compare them instead.")
+        bool, typer.Option("--tournament", help="Tune many schemes with equal budgets and compare them.")
     ] = False,
     study: Annotated[str | None, typer.Option(hidden=True)] = None,
     settings: Settings = None,
     law: LawOption = None,
     jobs: Jobs = None,
     executor: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where to run: threads (default) or dask://host:port.")
+        str | None, typer.Option(metavar="URL", help="Executor: threads (default) or dask://host:port.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the search in DIR.")] = False,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Search for the best parameters of a scheme, and show them under seeds that they were not chosen by.
+    """Tune the parameters of a scheme, and evaluate them on seeds that the search did not use.
 
-    --out stores each run, and leaves report.html, results.json and the figures. A budget in runs gives the same at any
-    number of jobs, and after any interruption; one in seconds does not.
+    --out stores each run, and writes report.html, results.json and the figures. A budget in runs gives the same result
+    for any number of jobs and after any interruption. A budget in seconds does not.
     """
     if study is not None:
-        raise InputError("study", f"{study}: is called --tournament here; --study names a suite of aqmlab compare")
+        raise InputError("study", f"{study}: use --tournament; --study selects a suite of aqmlab compare")
     if tournament:
         _tournament(scheme, jobs, executor, resume=resume, as_json=as_json, out=out)
         return
@@ -123,9 +125,12 @@ def tune(
         files.check_folder(out)
         check_report(out / "report.html", f"tune {scheme}")
     if resume and out is None:
-        raise InputError("resume", "--out DIR says where the tune is that goes on")
+        raise InputError("resume", "needs --out DIR, the folder of the tune to continue")
     if asked.budget.runs is None:
-        print(f"Note: a budget of {asked.budget} depends on this machine; one in runs repeats", file=sys.stderr)
+        print(
+            f"Note: a budget of {asked.budget} depends on this machine; use one in runs for reproducible results",
+            file=sys.stderr,
+        )
     with progress(f"Tuning {scheme}") as told:
         found = search(asked, out, resume=resume, jobs=jobs, executor=executor, progress=told)
     if out:
@@ -172,7 +177,7 @@ def _tournament(
     from aqmlab.tune.tournament import run as compare
 
     if scheme is not None:
-        raise InputError("aqm", f"{scheme}: the tournament has its own schemes; leave it out")
+        raise InputError("aqm", f"{scheme}: the tournament uses its own schemes; leave it out")
     if out:
         files.check_folder(out)
         extras.check("jinja2")

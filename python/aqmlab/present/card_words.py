@@ -6,7 +6,7 @@ from aqmlab.present.tables import escaped, in_markdown, slug
 from aqmlab.study.card import Card, MeasuredPoint, shown
 from aqmlab.study.card_points import CardPoint, load_rfc
 
-LEGEND = "Median over the cells of a row, and the least to the most; harm is the change of the victim."
+LEGEND = "Median over the cells of a row (minimum to maximum)."
 
 
 def title(point: CardPoint) -> str:
@@ -20,7 +20,7 @@ def texts(card: Card, measured: MeasuredPoint) -> dict[str, list[str]]:
 
 
 def remarks(measured: MeasuredPoint) -> list[str]:
-    """Return what belongs to a point besides its rows: why it has none, a note, what was refused."""
+    """Return the remarks of a point: why it is not measured, a note, and the cells that do not apply."""
     point = measured.point
     reason = [f"Not applicable, because {point.because}."] if point.because else []
     refused = {
@@ -32,7 +32,7 @@ def remarks(measured: MeasuredPoint) -> list[str]:
 
 
 def told(card: Card) -> list[str]:
-    """Return what holds for all rows: cells, seeds, and the notes of the RFC's file."""
+    """Return the notes for all rows: cells, seeds, and the notes of the RFC's file."""
     seeds = "one seed" if card.seeds == 1 else f"mean of {card.seeds} seeds"
     return [f"{LEGEND} Each cell: {seeds}.", *load_rfc().notes]
 
@@ -89,4 +89,4 @@ def _latex_rows(card: Card, count: int) -> Iterator[str]:
 
 
 TABLES: Mapping[str, Callable[[Card], str]] = {"markdown": as_markdown, "latex": as_latex}
-"""What writes a card as text for a draft, by format."""
+"""The functions that write a card as text for a draft, by format."""

@@ -9,17 +9,17 @@ from aqmlab.runs.metrics import Shown
 from aqmlab.runs.statistics import Ranking
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
 
-LEGEND = "D lowest delay (p95), G highest goodput, or as good as the best"
+LEGEND = "D: lowest delay (p95); G: highest goodput; both also mark ties with the best"
 
 DELAYS = ("Delay p50", "Delay p95", "Delay p99")
 """Shown in one row."""
 
 
 def link(result: SuiteResult) -> str:
-    """Return the link in words, and the law of its senders if it is not the usual one."""
+    """Return the link in words, and the congestion controller if it is not the default."""
     given, law = result.link, result.suite.given_law
     flows = f"{given.flows} long flows" if given.flows else "the RFC's numbers of flows"
-    up = f" ({given.up / 1e6:g} Mbit/s upwards)" if given.up else ""
+    up = f" ({given.up / 1e6:g} Mbit/s uplink)" if given.up else ""
     buffer = given.given or f"{given.buffer()} packets"
     senders = f" of {law} in place of {result.suite.law}" if law else ""
     return f"{given.rate / 1e6:g} Mbit/s{up}, {given.rtt * 1e3:g} ms, buffer {buffer}, {flows}{senders}"
@@ -71,7 +71,7 @@ def totals(result: SuiteResult) -> dict[str, list[str]]:
 
 
 def sentence(measure: str, ranking: Ranking | None) -> str:
-    """Return what the ranks by a measure say together."""
+    """Return the ranking by a measure in a sentence."""
     if ranking is None:
         return f"{measure}: ranks need three schemes."
     return ranking_sentence(measure, ranking, f"{ranking.blocks} experiments", label)
@@ -79,7 +79,7 @@ def sentence(measure: str, ranking: Ranking | None) -> str:
 
 @dataclass(frozen=True)
 class Grid:
-    """A measure over the places of one kind: a row for each place, a column for each scheme, or for what varies."""
+    """A measure over the experiments of one kind: one row per experiment, one column per scheme or varied value."""
 
     title: str
     heads: Sequence[str]
@@ -114,7 +114,7 @@ def _grid(result: SuiteResult, trials: Sequence[Trial], title: str, parts: Seque
 
 
 def cell(result: SuiteResult, trial: Trial, spec: str) -> tuple[str, str]:
-    """Return in which row and column of a grid a scheme of a trial stands."""
+    """Return the row and the column of a grid for a scheme of a trial."""
     names = {known: name for name, known in result.suite.schemes.items()}
     scheme = names.get(spec) or label(spec)
     if not trial.experiment.column:

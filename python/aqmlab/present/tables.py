@@ -218,10 +218,10 @@ def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     """The remarks under a table."""
     several = "mean ± half-width of the 95 % interval over the seeds" if len(found.seeds) > 1 else "one seed"
     compared = len(found.schemes) > 1
-    first = f"; {DIFFERS}: not as {label(found.schemes[0])}" if compared else ""
+    first = f"; {DIFFERS}: differs from {label(found.schemes[0])}" if compared else ""
     ranked = compared and any(more_is_better(measure) is not None for measure in measures)
     bold = "; bold: better than all others" if ranked else ""
-    test = " (the interval of the paired difference leaves 0 out)" if compared and len(found.seeds) > 1 else ""
+    test = " (95 % interval of the paired difference excludes 0)" if compared and len(found.seeds) > 1 else ""
     marks = footnote(map(label, found.schemes))
     return [f"{several[0].upper()}{several[1:]}{bold}{first}{test}.", *([marks] if marks else [])]
 

@@ -8,7 +8,7 @@ from aqmlab.tune.result import PUBLISHED, Rival, Tuned
 
 
 def rows(found: Tuned) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield place, what the parameters are, and the means with intervals; a star marks what surely differs."""
+    """Yield the scenario, the parameters, and means with intervals; a star marks significant differences."""
     for place in found.plan.shown_in:
         for rival in found.rivals:
             cells = []
@@ -28,17 +28,17 @@ def _broken(found: Tuned, rival: Rival, place: Place, goal: Goal) -> str:
 
 
 def words(found: Tuned) -> str:
-    """Return what the numbers are, and what they cost."""
+    """Return a legend of the numbers, and the cost of the search."""
     plan, given_up = found.plan, sum(each.stopped for each in found.trials)
     failed = sum(each.failed is not None for each in found.trials)
     searched = "1" if plan.seeds == 1 else f"1 to {plan.seeds}"
     signs = "* differs from the published parameters (paired t-test, 5 %)"
     parts = [
-        f"Means with 95 % intervals over seeds {plan.fresh[0]} to {plan.fresh[-1]}; the search had {searched}.",
+        f"Means with 95 % intervals over seeds {plan.fresh[0]} to {plan.fresh[-1]}; the search used {searched}.",
         f"{signs}, ! breaks its bound." if plan.constraints else f"{signs}.",
         f"{len(found.trials)} candidates in {found.used} runs"
-        + (f", {given_up} given up early" if given_up else "")
+        + (f", {given_up} stopped early" if given_up else "")
         + (f", {failed} failed" if failed else "")
-        + f"; {found.wall:.0f} s, {found.engine:.0f} s of the engine.",
+        + f"; {found.wall:.0f} s in total, {found.engine:.0f} s in the simulator.",
     ]
     return " ".join(parts)

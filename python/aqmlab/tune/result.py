@@ -132,7 +132,7 @@ class Tuned(Result):
             for rival in self.rivals
         ]
         yield Sheet(
-            "Under fresh seeds", ["Scenario", "Role", "Scheme", *(goal.heading for goal in goals)], rows, names=3
+            "Results on fresh seeds", ["Scenario", "Role", "Scheme", *(goal.heading for goal in goals)], rows, names=3
         )
 
     def document(self) -> dict[str, Any]:

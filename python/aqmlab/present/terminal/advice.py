@@ -1,4 +1,4 @@
-"""An advice: the words, the ranking, the evidence, and the lines to type."""
+"""A recommendation: the words, the ranking, the evidence, and the commands."""
 
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -14,17 +14,17 @@ from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
 
 SHOWN = 4
-"""How many candidates stand side by side in the evidence, the baseline among them."""
+"""The number of candidates in the evidence, with the baseline."""
 
 
 UNTESTED = (
-    "no kernel has been given such commands here. {scheme} is shown as no tested candidate comes within {better:.0f} % "
-    "of its score; try the commands before you rely on them (--check)."
+    "these commands are not tested on a kernel. {scheme} is recommended because its score is at least {better:.0f} % "
+    "better than any tested candidate's; test the commands before you rely on them (--check)."
 )
 
 
 def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
-    """Print an advice, best candidate first, with the lines to type by scheme."""
+    """Print a recommendation, best candidate first, with the commands by scheme."""
     out = console()
     out.print(*sentences(found), "", sep="\n")
     _ranking(out, found)
@@ -40,20 +40,20 @@ def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
         for command in typed.commands:
             out.print(command, soft_wrap=True)
     if followed := next((typed.autorate for typed in lines.values() if typed.autorate), ()):
-        out.print(title("Commands to follow the rate, where the queue is in a modem: CAKE and cake-autorate"))
+        out.print(title("Commands for a queue in a modem: CAKE and cake-autorate, which follows the rate"))
         for line in followed:
             out.print(line, soft_wrap=True)
 
 
 def check(tried: Check) -> None:
-    """Print what the lines do under load."""
+    """Print the measures of the commands under load."""
     out = console()
     for sheet in tried.sheets():
         shown = table(sheet.title, *sheet.heads[:2], numbers=sheet.heads[2:])
         for row in sheet.rows:
             shown.add_row(*row)
         out.print(shown)
-    out.print(aside("Linux in virtual time, given these lines; one run each."))
+    out.print(aside("Linux in virtual time with these commands; one run each."))
 
 
 def _ranking(out: Console, found: Advice) -> None:
@@ -64,9 +64,7 @@ def _ranking(out: Console, found: Advice) -> None:
         ends = "–" if scheme == found.first or not score.interval else "{:.3f} to {:.3f}".format(*score.interval)
         parts = [f"{found.score(scheme, need=need).ratio:.2f}" for need in found.told]
         shown.add_row(label(scheme), f"{score.ratio:.3f}", ends, *parts)
-    text = (
-        "Score: geometric mean of all measures, as a multiple of the first scheme's, its 95 % interval over the seeds."
-    )
+    text = "Score: geometric mean of all measures relative to the first scheme, with its 95 % interval over the seeds."
     out.print(shown, *marks(map(label, found.schemes)), aside(text), sep="\n")
 
 
@@ -84,12 +82,12 @@ def _evidence(out: Console, found: Advice) -> None:
     left = len(every) - len(told)
     out.print(
         shown,
-        aside(f"In {left} other measures these schemes differ by less than {100 * NOTABLE - 100:.0f} %."),
+        aside(f"{left} other measures differ by less than {100 * NOTABLE - 100:.0f} % between these schemes."),
         sep="\n",
     )
 
 
 def _spread(found: Advice, seen: Seen, schemes: Sequence[str]) -> float:
-    """Return the largest mean of a measure over the least; infinite where a scheme has none."""
+    """Return the ratio of the largest to the smallest mean of a measure; infinite if a scheme has none."""
     means = [value.mean if (value := found.summary(scheme, seen)) else 0.0 for scheme in schemes]
     return max(means) / min(means) if min(means) > 0 else inf

@@ -1,4 +1,4 @@
-"""The card of a law: a row for each measure of each point of RFC 9743."""
+"""The card of a congestion controller: a row for each measure of each point of RFC 9743."""
 
 from rich.text import Text
 
@@ -9,7 +9,7 @@ from aqmlab.study.card_points import load_rfc
 
 
 def card(shown: Card) -> None:
-    """Print the points with their rows, then what must be read of them."""
+    """Print the points with their rows, then the notes."""
     out = consoles.console()
     out.print(consoles.title(shown.title), consoles.aside(load_rfc().source), sep="\n")
     for remark in shown.remarks:

@@ -40,7 +40,7 @@ def _judged(result: SuiteResult) -> None:
 def _matrix(result: SuiteResult) -> None:
     out = console()
     schemes = [label(spec) for spec in result.schemes]
-    matrix = table(f"Which one for this link: {LEGEND}", "Experiment", numbers=schemes)
+    matrix = table(f"Comparison on this link ({LEGEND})", "Experiment", numbers=schemes)
     for trial in result.trials:
         matrix.add_row(trial.experiment.name, *(mark(trial, spec) for spec in result.schemes))
     matrix.add_section()

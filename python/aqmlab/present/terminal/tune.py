@@ -1,4 +1,4 @@
-"""A tune: the line to use, what it brings under fresh seeds, and what mattered; and a tournament of many schemes."""
+"""A tune: the tuned parameters, their results on fresh seeds, and importances; and a tournament of many schemes."""
 
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
@@ -13,22 +13,26 @@ def tuned(found: Tuned) -> None:
     plan = found.plan
     if found.best:
         out.print(
-            title("To use" if len(found.front) == 1 else "To use, the front from the best in the first objective")
+            title(
+                "Tuned parameters"
+                if len(found.front) == 1
+                else "Tuned parameters: Pareto front, best in the first objective first"
+            )
         )
         for each in found.front:
             out.print(f"--aqm {each.spec}", soft_wrap=True)
         out.print("")
     heads = [each.heading for each in plan.shown]
-    shown = table("Under fresh seeds", "Scenario", "Parameters", numbers=heads)
+    shown = table("Results on fresh seeds", "Scenario", "Parameters", numbers=heads)
     for place, rival, cells in rows(found):
         shown.add_row(place, rival, *cells)
     out.print(shown)
     out.print(aside(words(found)), soft_wrap=True)
     for goal, parts in found.importance.items():
         told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in parts.items())
-        out.print(aside(f"What mattered for {goal} (PED-ANOVA): {told}."), soft_wrap=True)
+        out.print(aside(f"Parameter importance for {goal} (PED-ANOVA): {told}."), soft_wrap=True)
     if plan.budget.runs is None:
-        out.print(note("a budget in seconds does not repeat; --budget 'N runs' does"))
+        out.print(note("a budget in seconds is not reproducible; use --budget 'N runs'"))
     for failure in found.failures:
         out.print(note(failure))
 

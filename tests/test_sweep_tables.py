@@ -48,7 +48,8 @@ def test_markdown() -> None:
 
 def test_latex() -> None:
     text = sweep_tables.as_latex(by_hand({"x_1": THREE, "y": THREE}), ["link.drop_ratio", "link.queue_mean"])
-    told = r"bold: better than all others; *: differs from DropTail (95 \% interval of the paired difference excludes 0).}"
+    told = "bold: better than all others; *: differs from DropTail "
+    told += r"(95 \% interval of the paired difference excludes 0).}"
     assert r"\caption{nowhere: x\_1. Mean $\pm$ half-width of the 95 \% interval over the seeds; " + told in text
     assert text.count(r"\label{tab:x-1}") == text.count(r"\label{tab:y}") == 1
     assert r"Scheme & Drop ratio (\%) & Queue mean (packets) \\" in text

@@ -32,7 +32,7 @@ LARGEST_DIRECTORY = 4 * MIB
 """Bytes of the directory of a zip file, which takes some 100 for each file."""
 ZIP_END, ZIP_COMMENT = 22, 2**16
 """Bytes of the last record of a zip file, and of the comment that may follow."""
-LARGEST_PARQUET = 1024 * MIB
+LARGEST_PARQUET = 512 * MIB
 """Bytes of a Parquet file, and of its columns when decoded."""
 MOST_ROWS = 20_000_000
 """Rows of a Parquet file that is read column by column; of one that is read row by row, `MOST_RECORDS`."""
@@ -182,7 +182,7 @@ def _integer(most: int, digits: str) -> int:
 
 def _is_shallow(document: Any) -> bool:
     """Return whether lists and objects are nested at most MOST_DEPTH levels deep."""
-    level = [[document]]
+    level: list[list[Any] | dict[Any, Any]] = [[document]]
     for _ in range(MOST_DEPTH + 2):
         level = [
             each

@@ -49,11 +49,11 @@ pub fn replay(
         let records = records.iter().filter_map(LogRecord::read);
         records.filter(move |record| (record.kind == RecordKind::Arrival) == is_arrival)
     };
-    let (arrivals, last) = (|| of(true), of(false).last());
+    let (arrivals, last) = (|| of(true), of(false).next_back());
     if !arrivals().map(|record| record.time).is_sorted() {
         return Err(Problems::one("log", "has arrivals that are not in order"));
     }
-    let end = Span(arrivals().last().map_or(0, |record| record.time).saturating_mul(1000));
+    let end = Span(arrivals().next_back().map_or(0, |record| record.time).saturating_mul(1000));
     if end > LONGEST || last.is_some_and(|record| record.time > end.0 + LONGEST_WAIT.0) {
         return Err(Problems::one("log", "has a time after more than a week, or an hour after the last arrival"));
     }

@@ -134,7 +134,7 @@ fn trace(n: u32) -> String {
 fn opportunities(n: u32) -> String {
     format!(
         "schema = 1\nduration = \"1 s\"\n[traces]\nt = \"\"\"{}\"\"\"\n[[links]]\nrate = {{ trace = \"t\" }}\nbuffer = \"9 packets\"\n{}",
-        repeated(n, |i| format!("{i}\n")).replacen('0', "0", 1) + &format!("{n}\n"),
+        repeated(n, |i| format!("{i}\n")) + &format!("{n}\n"),
         group(0)
     )
 }

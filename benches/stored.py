@@ -374,8 +374,8 @@ def limits_section() -> str:
     ]
     return f"""## How long does the largest input take?
 
-An input of each kind at the limit that `SECURITY.md` lists, read in a process of its own. `tests/largest.py` makes it of
-so many parts. Processor time and peak memory include the input itself. The targets are 5 s and 1 GB.
+An input of each kind at the limit that `SECURITY.md` lists, read in a process of its own. `tests/largest.py` makes it
+of so many parts. Processor time and peak memory include the input itself. The targets are 5 s and 1 GB.
 
 {table(("input", "parts", "time", "peak memory"), rows)}"""
 

@@ -72,7 +72,7 @@ impl Scheme for RqAqm {
         papers: &["jafar"],
     };
     const OBSERVABLES: &'static [Observable] =
-        &[P, Observable { name: "integral", unit: "ratio", doc: "integral part of p" }];
+        &[P, Observable { name: "integral", unit: "1", doc: "integral part of p before p is bounded" }];
 
     fn new(params: RqAqmParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, arrived_before: queue.arrived_packets, integral: 0.0, p: 0.0 })

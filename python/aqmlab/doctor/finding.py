@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One check: whether it is good, the state that was found, and the command that fixes it."""
+    """One thing that was looked at: whether it is as it should be, what was found, and a fix."""
 
     name: str
     is_good: bool

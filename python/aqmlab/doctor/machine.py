@@ -1,4 +1,4 @@
-"""The state of this machine: packages, speed, kernel, live runs, and the commands that fix it."""
+"""The state of this machine: packages, speed, kernel, live runs, and the command that installs missing parts."""
 
 import os
 import platform

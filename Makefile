@@ -184,7 +184,7 @@ train: build  ## Train an AQM with Stable-Baselines3 and write train/ (installs 
 	$(BIN)/aqmlab export-policy train/model.zip --out train/my_aqm.py
 	$(BIN)/aqmlab compare li2014/table-1 --aqms pi,an-aqm,train/my_aqm.py
 
-gym: build  ## Measure the shipped policy and the environments' speed; writes docs/gym.md (ten minutes)
+gym: build  ## Measure the shipped policy and the environments' speed; writes docs/gym-evidence.md (ten minutes)
 	$(BIN)/python docs/gym_page.py
 
 clean:  ## Remove everything that was built

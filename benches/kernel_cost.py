@@ -1,7 +1,7 @@
 """Measure what a run on Linux costs, and that the load of the machine does not show in it; writes tables of a page.
 
 Needs a kernel (`aqmlab kernel build`). Costs are processor time of a whole run, start and end included. Under load four
-processes that never sleep run beside. Tables are cost, and load under each scheme: all, or those named.
+processes that never sleep run at the same time. Tables are cost, and load under each scheme: all, or those named.
 """
 
 import json
@@ -17,7 +17,7 @@ from statistics import fmean, stdev
 import aqmlab
 from aqmlab.runs.results import RunResult
 
-PAGE = Path(__file__).parent.parent / "docs" / "kernel.md"
+PAGE = Path(__file__).parent.parent / "docs" / "kernel-evidence.md"
 FLOWS = """
 schema = 1
 duration = "{duration} s"
@@ -80,11 +80,11 @@ def cost(text: str, scheme: str) -> float:
 
 
 def load(scheme: str) -> Iterator[str]:
-    """Yield the table of runs with one seed, alone and beside busy processes."""
+    """Yield the table of runs with one seed, on an idle and on a busy machine."""
     alone = repeated(scheme)
     with busy():
         beside = repeated(scheme)
-    yield from (f"| {scheme} | alone: mean, std, least, most | beside four busy processes |", "|---|---|---|")
+    yield from (f"| {scheme} | idle machine | four busy processes |", "|---|---|---|")
     for heading, measure in MEASURES:
         yield f"| {heading} | {spread(alone, measure)} | {spread(beside, measure)} |"
     yield f"| different results in {RUNS} | {different(alone)} | {different(beside)} |"
@@ -109,7 +109,7 @@ def busy() -> Iterator[None]:
 
 
 def spread(runs: Sequence[RunResult], measure: str) -> str:
-    """Return mean, standard deviation, least and most of a measure."""
+    """Return mean, standard deviation, minimum and maximum of a measure."""
     values = [SCALES.get(measure, 1) * (run.values[measure] or 0.0) for run in runs]
     return f"{fmean(values):.4f}, {stdev(values):.4f}, {min(values):.4f}, {max(values):.4f}"
 

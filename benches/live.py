@@ -163,7 +163,7 @@ PARTS: dict[str, Callable[[], str]] = {
 }
 TITLES = {
     "speed": "Speed",
-    "accuracy": "Accuracy of lines within its reach",
+    "accuracy": "Accuracy",
     "delay": "One-way delay",
     "loss": "Losses",
     "beside": "Live / simulated: 20 Mbit/s, 40 ms, 100 packets, target 20 packets, 40 s after 5 s",
@@ -171,37 +171,37 @@ TITLES = {
 }
 NOTES = {
     "speed": (
-        'Sender and receiver of iperf3 share the two cores with the threads that carry packets. "Thread busy" '
-        "is that from the command to the far end. The kernel's shaper is `tc htb` on a pair of veth devices, "
-        "in the same minutes: it has no delay, cuts no large segment, and works within the sender's system "
-        "calls, not in a thread. The kernel of this machine has no netem; Mahimahi is in no package here."
+        "iperf3's sender and receiver share the two cores with the threads that carry packets. *Thread busy* is the "
+        "load of the thread from the command to the far end. For comparison, the kernel's shaper is `tc htb` on a "
+        "pair of veth devices, measured in the same minutes. It has no delay, does not split large segments, and "
+        "works in the sender's system calls, not in a thread."
     ),
-    "accuracy": "Four flows of Reno.",
+    "accuracy": "Four Reno flows.",
     "delay": (
-        "Bursts of four 1500-byte datagrams at half the rate, at most 10 000 a second, 10 ms of propagation. "
-        "On the ideal line each takes its transmission, the wait for those before it, and 10 ms. What it took "
-        "more is from the sender's system call to the time stamp of the receiver's kernel. Accounts balance "
-        "if the sender, the kernel at both devices, we and the receiver have counted the same, to the packet."
+        "Bursts of four 1500-byte datagrams at half the rate, at most 10 000 per second, with 10 ms of propagation. "
+        "On the ideal link a datagram takes its transmission time, the queueing delay and 10 ms. The table shows the "
+        "additional time from the sender's system call to the receiver's kernel time stamp. Accounts balance "
+        "if the sender, the kernel at both devices, aqmlab and the receiver count the same number of packets."
     ),
     "loss": "As above, at 100 Mbit/s.",
     "beside": (
         "Cells agree within 3 % of goodput, 0.05 of Jain's index, 1 ms or 10 % of the mean queueing delay, "
         "and 0.05 points or 20 % of the drops. (One flow loses six to twenty packets in 40 s: without the "
-        "points two or three losses decide.) Simulated is the mean of five seeds, live is one run."
+        "points, two or three losses decide.) Simulated is the mean of five seeds; live is one run."
     ),
     "kernel": (
-        "The kernel's own qdiscs as [measured](validation-linux.md) in Linux 6.1 (user-mode Linux), with "
-        "`htb` as the line, Ethernet headers, and netem for the delay behind it; live lines with the same "
-        "buffers and 14 B of overhead. Bounds as above. The simulation has one seed. Each is one run, in which few "
-        "losses decide: where live differs from the kernel, the simulation agrees with live."
+        "The kernel's own qdiscs as [measured](validation-linux.md) in Linux 6.1 (user-mode Linux), with `htb` as the "
+        "shaper, Ethernet headers, and netem for the delay. The live links have the same buffers and 14 B of overhead. "
+        "Bounds are as above. The simulation has one seed. Each is one run, in which few losses decide: if live "
+        "differs from the kernel, the simulation agrees with live."
     ),
 }
 
 
-def _sections() -> dict[str, str]:
-    """Text of the page by title."""
-    parts = re.split(r"^## (.*)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+def _sections() -> tuple[str, dict[str, str]]:
+    """The page's text before the first section, and its sections by title."""
+    head, *parts = re.split(r"^## (.*)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return head, dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def main() -> None:
@@ -213,15 +213,10 @@ def main() -> None:
         text = "\n\n".join(filter(None, [fill(NOTES[part], 130), PARTS[part](), where]))
         print(f"## {TITLES[part]}\n\n{text}\n", flush=True)
         if "--write" in sys.argv:
-            found = _sections() | {TITLES[part]: f"\n{text}\n\n"}
-            body = "".join(f"## {title}\n{found[title]}" for title in TITLES.values() if title in found)
-            PAGE.write_text(f"# Live runs, measured\n\n{fill(INTRO, 130)}\n\n{body.rstrip()}\n", encoding="utf-8")
-
-
-INTRO = (
-    "What `benches/live.py` has measured of [live runs](live.md). A run in which the machine was late is made again, "
-    f"up to {TRIES - 1} times, but for speed."
-)
+            head, found = _sections()
+            found[TITLES[part]] = f"\n{text}\n\n"
+            body = "".join(f"## {title}\n{section}" for title, section in found.items())
+            PAGE.write_text(f"{head}{body.rstrip()}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

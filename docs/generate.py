@@ -289,7 +289,7 @@ def course() -> str:
 
 
 def queue(scenario: str, aqms: Iterable[str], speed: float) -> str:
-    """A queue that runs in the page (docs/web.md)."""
+    """A queue that runs in the page (docs/studio.md)."""
     told, schemes = "It runs where the studio is beside these pages: `make site`.", " ".join(aqms)
     return f'<aqmlab-queue scenario="{scenario}" aqm="{schemes}" speed="{speed:g}">{told}</aqmlab-queue>'
 

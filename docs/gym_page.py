@@ -1,7 +1,6 @@
-"""Measure what docs/gym.md says of the shipped policy and of speed; write the page's tables.
+"""Measure the shipped policy and the environments' speed for docs/gym-evidence.md, and list names in docs/gym.md.
 
-`python docs/gym_page.py declared` writes only the tables of what is declared, which takes no time. Each
-table stands between
+`python docs/gym_page.py declared` writes only the tables of gym.md, which takes no time. Each table is between
 `<!-- its name -->` and `<!-- end -->`.
 """
 
@@ -132,7 +131,7 @@ def filled(text: str, written: dict[str, str]) -> str:
     for name, content in written.items():
         before, mark, rest = text.partition(f"<!-- {name} -->")
         if not mark:
-            raise SystemExit(f"docs/gym.md has no place for {name}")
+            raise SystemExit(f"no place for {name}")
         text = f"{before}{mark}\n\n{content}\n\n{rest[rest.index('<!-- end -->') :]}"
     return text
 
@@ -147,8 +146,8 @@ def main() -> None:
         "li2014": lambda: {"li2014": li2014()},
         "speed": speed,
     }
-    page = FOLDER / "gym.md"
     for name in sys.argv[1:] or parts:
+        page = FOLDER / ("gym.md" if name == "declared" else "gym-evidence.md")
         written = parts[name]()
         page.write_text(filled(page.read_text(encoding="utf-8"), written), encoding="utf-8")
 

@@ -366,7 +366,7 @@ OUTS: list[Case] = [
     ({"to": b"mine"}, "report out --out to", "out: to: this report does not say what it is about"),
     ({}, f"{REPORT} --out out/plan.parquet/x", "out/plan.parquet cannot be written to"),
     ({"to": pipe}, "bundle out --out to", "out: to: not a regular file"),
-    ({"to": b"mine"}, "bundle out --out to", "out: to: is there and is no bundle"),
+    ({"to": b"mine"}, "bundle out --out to", "out: to: exists and is not a bundle"),
     ({"policy.py": folder}, EXPORT, "out: policy.py: is a directory"),
     ({"policy.py": pipe}, EXPORT, "out: policy.py: not a regular file"),
     ({"policy.py": link("/dev/full")}, EXPORT, "out: policy.py: not a regular file"),

@@ -396,7 +396,7 @@ def test_the_command_builds_lists_and_names_a_kernel(machine: Path, tree: Path, 
     assert built.returncode == 0, built.stderr
     made = images.newest()
     assert built.stdout == f"Linux 7.3.4 is at {made.path}\n"
-    assert "Note: this source does not have NET_SCH_DUALPI2\n" in built.stderr
+    assert "Note: this source does not contain NET_SCH_DUALPI2\n" in built.stderr
     assert f"Copying {tree}\n" in built.stderr
     assert aqmlab("kernel", "path").stdout == f"{made.path}\n"
     listed = aqmlab("kernel", "list")

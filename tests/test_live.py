@@ -62,8 +62,8 @@ def test_what_cannot_be_started_has_the_code_of_a_shell(aqmlab: Aqmlab, tmp_path
         (["--rate", "1Mbit/s", "--rtt", "long", "--", "true"], 'rtt: "long"'),
         (["--rate", "1Mbit/s", "--mtu", "10", "--", "true"], "mtu: 10"),
         (["--rate", "1Mbit/s", "--aqm", "codle", "--", "true"], "codel"),
-        (["--rate", "1Mbit/s", "ping", "server"], "behind --"),
-        (["home/call", "--up", "1Mbit/s", "--", "true"], "up: 1Mbit/s: describes a line"),
+        (["--rate", "1Mbit/s", "ping", "server"], "after --"),
+        (["home/call", "--up", "1Mbit/s", "--", "true"], "up: 1Mbit/s: describes a link"),
         (["rfc7928/mixed", "--", "true"], "scenario"),
     ],
 )

@@ -1,4 +1,4 @@
-// <aqmlab-queue>: a queue that runs, in any web page; docs/web.md describes it. It is the studio in a frame, so nothing of the two mixes.
+// <aqmlab-queue>: a queue that runs, in any web page; docs/studio.md describes it. It is the studio in a frame, so nothing of the two mixes.
 
 /** What the address of the frame says; schemes stand apart by spaces. */
 const ATTRIBUTES = ["scenario", "aqm", "seed", "speed", "state"];

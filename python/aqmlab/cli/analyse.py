@@ -31,34 +31,36 @@ class LinkOptions(TypedDict):
 
 
 def analyse(
-    aqm: Annotated[str, typer.Argument(metavar="NAME[:k=v,...]", help="The scheme, with parameters if wanted.")],
+    aqm: Annotated[str, typer.Argument(metavar="NAME[:k=v,...]", help="The scheme, optionally with parameters.")],
     scenario: Annotated[
-        str | None, typer.Option(metavar="SCENARIO", help="A built-in name or a TOML file; it is simulated, too.")
+        str | None, typer.Option(metavar="SCENARIO", help="A built-in name or a TOML file; it is also simulated.")
     ] = None,
-    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Without scenario: rate of the link.")] = None,
+    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link, without a scenario.")] = None,
     rtt: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Round-trip propagation, longest of a design.")
+        str | None, typer.Option(metavar="TIME", help="Round-trip propagation delay; for a design, the longest.")
     ] = None,
-    flows: Annotated[int | None, typer.Option(metavar="N", min=1, help="Flows; the fewest, for a design.")] = None,
+    flows: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Number of flows; for a design, the fewest.")
+    ] = None,
     packet: Annotated[str, typer.Option(metavar="SIZE", help="Payload; TCP adds 40 B.")] = "1000 B",
     target: Annotated[
         str | None,
         typer.Option(metavar="QUEUE", help="Queue to hold, packets or time; default: buffer/3."),
     ] = None,
-    ecn: Annotated[bool, typer.Option("--ecn", help="Signals are marks; default: drops.")] = False,
-    design: Annotated[bool, typer.Option("--design", help="Take the gains of the scheme's design rule.")] = False,
+    ecn: Annotated[bool, typer.Option("--ecn", help="Congestion signals are marks; default: drops.")] = False,
+    design: Annotated[bool, typer.Option("--design", help="Use the gains of the scheme's design rule.")] = False,
     map_: Annotated[
         str | None,
         typer.Option("--map", metavar="X,Y", help="Stability over two of rate, rtt, flows, gain and parameters."),
     ] = None,
     ranges: Annotated[
-        bool, typer.Option("--ranges", help="The stable gains of npd-red, by Routh and with exact delays, simulated.")
+        bool, typer.Option("--ranges", help="Stable gains of npd-red, by Routh and with exact delays, and simulated.")
     ] = False,
     buffer: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="With --ranges: buffer; --rtt then includes the queue.")
+        str | None, typer.Option(metavar="SIZE", help="Buffer, for --ranges; --rtt then includes the queue.")
     ] = None,
     unit: Annotated[
-        str, typer.Option(metavar="UNIT", help="With --ranges: what is counted, packets, or bits as in the paper.")
+        str, typer.Option(metavar="UNIT", help="Unit for --ranges: packets, or bits as in the paper.")
     ] = "packets",
     settings: Settings = None,
     as_json: Json = False,
@@ -66,7 +68,7 @@ def analyse(
 ) -> None:
     """Analyse the control loop: operating point, stability, margins.
 
-    With a scenario, the fluid model and the packets are shown beside the prediction. --out leaves analysis.json and
+    A scenario is also run as fluid and as packets, for comparison with the prediction. --out writes analysis.json and
     the figures.
     """
     from aqmlab import analysis
@@ -99,7 +101,7 @@ def analyse(
 
 
 def _check(options: Mapping[str, object], reason: str) -> None:
-    """InputError for an option that is given where it has no meaning."""
+    """InputError for an option that does not apply."""
     for name, value in options.items():
         if value:
             raise InputError(name, reason)

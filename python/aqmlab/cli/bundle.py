@@ -15,7 +15,7 @@ EPILOG = "Example: aqmlab bundle li2014 --table 1 --out li2014.zip"
 
 def bundle(
     source: Annotated[
-        str, typer.Argument(metavar="DIR|STUDY|SWEEP", help="What sweep or reproduce left, a study, or an experiment.")
+        str, typer.Argument(metavar="DIR|STUDY|SWEEP", help="Folder of sweep or reproduce, a study, or an experiment.")
     ],
     table: Annotated[
         list[str] | None, typer.Option(metavar="N", help="Only this table of a study; repeatable.")
@@ -23,12 +23,14 @@ def bundle(
     figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")] = None,
     seeds: Annotated[int | None, typer.Option(metavar="N", min=1, help="Seeds of a study; default: 1.")] = None,
     jobs: Jobs = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the name of the source and .zip.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Bundle to write; default: the source's name with .zip.")
+    ] = None,
 ) -> None:
-    """Pack results with everything that it takes to do them again.
+    """Pack results with everything that others need to reproduce them.
 
-    One zip file: scenarios, schemes, runs, figures, versions, hashes, a README, and reproduce.sh. Whoever gets it says
-    aqmlab verify. The same results give the same bytes.
+    One zip file: scenarios, schemes, runs, figures, versions, hashes, a README, and reproduce.sh. Check it with aqmlab
+    verify. The same results give the same bytes.
     """
     from aqmlab.bundle import build
     from aqmlab.bundle.verify import read
@@ -39,7 +41,7 @@ def bundle(
         try:
             read(path)
         except InputError:
-            raise InputError("out", f"{path}: is there and is no bundle; choose another name, or delete it") from None
+            raise InputError("out", f"{path}: exists and is not a bundle; choose another name, or delete it") from None
     with progress(f"Bundling {source}") as told:
         made = build.bundle(source, tables=table, figures=figure, seeds=seeds, jobs=jobs, progress=told)
     leave_file(path, made.data)

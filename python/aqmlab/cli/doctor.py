@@ -10,9 +10,9 @@ EPILOG = "Example: aqmlab doctor"
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say what is installed, how fast this machine is and what can run on it, and what mends the rest.
+    """Check the installation and print fixes for anything missing.
 
-    Exit code 1 if something is missing that live runs need.
+    It checks extras, speed, kernel and live runs. Exit code 1 if something is missing that live runs need.
     """
     from aqmlab.doctor import findings
 

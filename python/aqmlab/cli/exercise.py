@@ -18,10 +18,8 @@ exercise = typer.Typer(
 )
 
 SheetName = Annotated[str, typer.Argument(metavar="SHEET", help="A sheet, such as 01-bufferbloat.")]
-Student = Annotated[
-    str, typer.Option(metavar="NUMBER", help="Number of the student, who gets parameters of their own.")
-]
-Minutes = Annotated[int, typer.Option(metavar="15|45|90", help="How long the sheet is to take.")]
+Student = Annotated[str, typer.Option(metavar="NUMBER", help="Student number, which determines the parameters.")]
+Minutes = Annotated[int, typer.Option(metavar="15|45|90", help="Length of the sheet.")]
 
 
 @exercise.command("list", epilog="Example: aqmlab exercise list")
@@ -41,10 +39,10 @@ def show(
     minutes: Minutes = 45,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Leave sheet.md, scenario.toml and answers.toml, to be filled in, here."),
+        typer.Option(metavar="DIR", help="Folder for sheet.md, scenario.toml and answers.toml."),
     ] = None,
 ) -> None:
-    """Print the sheet of a student; with --out also the scenario with the student's parameters."""
+    """Print a student's sheet; --out also writes the scenario with the student's parameters."""
     from aqmlab import exercise
     from aqmlab.exercise.present import text
 
@@ -67,9 +65,9 @@ def check(
     name: SheetName,
     answers: Annotated[Path, typer.Argument(metavar="answers.toml", help="The answers.")],
 ) -> None:
-    """Check answers against the student's own run; each that is refused gets a hint.
+    """Check answers against the student's own run; each rejected answer gets a hint.
 
-    Exit code 1 if one is refused, 2 if the file cannot be read.
+    Exit code 1 if an answer is rejected, 2 if the file cannot be read.
     """
     from aqmlab import exercise
 
@@ -85,9 +83,9 @@ def check(
 def mark(
     name: SheetName,
     answers: Annotated[list[Path], typer.Argument(metavar="answers.toml...", help="The answers of all students.")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Leave the table here.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the table to this file.")] = None,
 ) -> None:
-    """Print the marking table as CSV: a row a student, with those whose measurements are the same."""
+    """Print the table of marks as CSV: one row per student, with the students who measured the same numbers."""
     from aqmlab import exercise
 
     if out is not None:
@@ -101,7 +99,7 @@ def mark(
 
 @exercise.command(epilog="Example: aqmlab exercise solution 01-bufferbloat --student s1234567")
 def solution(name: SheetName, student: Student, minutes: Minutes = 45) -> None:
-    """Print what a student's sheet should have for answers, for the lecturer."""
+    """Print the right answers of a student's sheet, for the lecturer."""
     from aqmlab import exercise
     from aqmlab.exercise.present import solutions
 

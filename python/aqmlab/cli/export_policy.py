@@ -13,12 +13,12 @@ EPILOG = "Example: aqmlab export-policy model.zip --out my_aqm.py"
 
 def export_policy(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved with aqmlab.gym.sb3.save.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file of the scheme, such as my_aqm.py.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File of the scheme, such as my_aqm.py.")],
     name: Annotated[
-        str | None, typer.Option("--name", help="The class; by default that of the file: my_aqm.py has MyAqm.")
+        str | None, typer.Option("--name", help="Class name; default: from the file name, MyAqm for my_aqm.py.")
     ] = None,
 ) -> None:
-    """Make a scheme in plain NumPy of a trained policy; it runs wherever a scheme's name goes."""
+    """Export a trained policy as a stand-alone NumPy scheme."""
     from aqmlab.gym.policy import export
 
     files.check_file("out", out)

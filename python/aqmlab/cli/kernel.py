@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EPILOG = "Example: aqmlab kernel build"
 
 kernel = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Build Linux as a program, and say what is built."
+    no_args_is_help=True, rich_markup_mode=None, help="Build and list user-mode Linux kernels for --engine linux."
 )
 
 
@@ -23,37 +23,37 @@ kernel = typer.Typer(
 def build(
     source: Annotated[
         Path | None,
-        typer.Option(metavar="DIR|FILE", help="A tree of Linux, or an archive; default: Debian's package."),
+        typer.Option(metavar="DIR|FILE", help="A Linux tree, or an archive; default: Debian's package."),
     ] = None,
     sha256: Annotated[
-        str | None, typer.Option(metavar="DIGEST", help="What the archive's publisher says its SHA-256 is.")
+        str | None, typer.Option(metavar="DIGEST", help="SHA-256 of the archive, from its publisher.")
     ] = None,
     add: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE.c", help="A queueing discipline or congestion controller to build in; repeatable."),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep source and objects beside the kernel.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep source and objects in the kernel's folder.")] = False,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Compilers at the same time; default: one a core.")
+        int | None, typer.Option(metavar="N", min=1, help="Number of parallel compilers; default: one per core.")
     ] = None,
 ) -> None:
-    """Build Linux as a user-mode kernel whose clock jumps from timer to timer, and keep it in the cache.
+    """Build a user-mode Linux kernel that runs in virtual time, and store it in the cache.
 
-    No root is needed. A tree that is given is copied, not changed. Exit code 2 if something is missing, with the line
-    that installs it; 1 if the source cannot be fetched or compiled.
+    It needs no root. A tree given by --source is copied, not changed. Exit code 2 if a package is missing, with the
+    command that installs it; 1 if the source cannot be fetched or compiled.
     """
     from aqmlab.kernel import build as builder
 
     with progress("Building Linux") as told:
         made = builder.build(source, sha256=sha256, add=add or (), keep=keep, jobs=jobs, progress=told, tell=_tell)
     if lacks := made.lacks():
-        print(f"Note: this source does not have {', '.join(lacks)}", file=sys.stderr)
+        print(f"Note: this source does not contain {', '.join(lacks)}", file=sys.stderr)
     print(f"Linux {made.version} is at {made.path}")
 
 
 @kernel.command("list", epilog="Example: aqmlab kernel list")
 def list_(as_json: Json = False) -> None:
-    """List the kernels that are built, the newest first."""
+    """List the stored kernels, the newest first."""
     from aqmlab.kernel import images
 
     found = images.images()
@@ -61,7 +61,7 @@ def list_(as_json: Json = False) -> None:
         print_json([_document(image) for image in found])
         return
     if not found:
-        print("None is built; run: aqmlab kernel build", file=sys.stderr)
+        print("No kernel is built; run: aqmlab kernel build", file=sys.stderr)
         return
     from aqmlab.present.terminal.console import console, table
 
@@ -74,7 +74,7 @@ def list_(as_json: Json = False) -> None:
 
 @kernel.command(epilog="Example: aqmlab kernel path")
 def path() -> None:
-    """Print the path of the newest kernel; exit code 2 if none is built."""
+    """Print the path of the newest kernel; exit code 2 if there is none."""
     from aqmlab.kernel import images
 
     print(images.newest().path)

@@ -28,45 +28,52 @@ SETTINGS = {"context_settings": {"allow_extra_args": True, "ignore_unknown_optio
 def live(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SCENARIO] [-- COMMAND...]", help="A scenario; what to run.", show_default=False),
+        typer.Argument(
+            metavar="[SCENARIO] [-- COMMAND...]", help="A scenario; the command to run.", show_default=False
+        ),
     ] = None,
     rate: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="Rate of both directions.")] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="From the command: a rate, or a trace.")] = None,
-    down: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="To the command.")] = None,
-    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip propagation.")] = "40ms",
-    buffer: Annotated[str, typer.Option(metavar="SIZE", help="Of each direction: 250ms, '100 packets'.")] = "250ms",
+    up: Annotated[
+        str | None, typer.Option(metavar="RATE|FILE", help="Rate from the command: a rate, or a trace.")
+    ] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="Rate to the command.")] = None,
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip propagation delay.")] = "40ms",
+    buffer: Annotated[
+        str, typer.Option(metavar="SIZE", help="Buffer of each direction: 250ms, '100 packets'.")
+    ] = "250ms",
     aqm: Annotated[
-        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme, or one for each: codel@up+pie@down.")
+        str | None, typer.Option(metavar="NAME[:k=v,...]", help="Scheme, or one per direction: codel@up+pie@down.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of scheme and losses.")] = 1,
     settings: Settings = None,
     traces: TracesOption = None,
     serve: Annotated[
-        list[str] | None, typer.Option(metavar="LINE", help='Run at the far end, the host "server"; repeatable.')
+        list[str] | None, typer.Option(metavar="COMMAND", help='Run at the far end, the host "server"; repeatable.')
     ] = None,
     outside: Annotated[
-        bool, typer.Option("--outside", help="Behind the line is your own network (needs pasta, package passt).")
+        bool, typer.Option("--outside", help="Reach your own network through the link (needs pasta, package passt).")
     ] = False,
-    duration: Annotated[str | None, typer.Option(metavar="TIME", help="End the command after so long.")] = None,
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="End the command after this time.")] = None,
     tcp: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The kernel's congestion control: reno, cubic.")
+        str | None, typer.Option(metavar="NAME", help="The kernel's congestion controller: reno, cubic.")
     ] = None,
-    ecn: Annotated[bool, typer.Option("--ecn", help="The kernel's TCP speaks ECN.")] = False,
+    ecn: Annotated[bool, typer.Option("--ecn", help="Use ECN in the kernel's TCP.")] = False,
     mtu: Annotated[int, typer.Option(metavar="BYTES", help="Largest packet.")] = 1500,
     replay: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Decide again in simulated time what --out DIR has logged.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Repeat the decisions that --out DIR has logged, in simulated time."),
     ] = None,
     view: Annotated[
-        bool, typer.Option("--view", help="Show queue, rate, p and drops in the last line of the terminal.")
+        bool, typer.Option("--view", help="Show queue, rate, p and drops in the last row of the terminal.")
     ] = False,
-    beside: Annotated[bool, typer.Option("--beside", help="Simulate the same, and show both.")] = False,
+    beside: Annotated[bool, typer.Option("--beside", help="Simulate the same link, and show both results.")] = False,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Run a command behind an emulated line, with real traffic, without root.
+    """Run a command on an emulated access link, with real traffic, without root.
 
-    The command (default: your shell) has a network of its own, in which the far end is the host "server".
-    Both directions have rate, delay, buffer and scheme. --out leaves result.json, flows.csv and each packet.
+    The command (default: your shell) gets a separate network, in which the far end is the host "server".
+    Both directions have rate, delay, buffer and scheme. --out writes result.json, flows.csv and every packet.
     """
     from aqmlab import own
     from aqmlab.runs import live as runs
@@ -130,7 +137,7 @@ def live(
 
 
 def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
-    """The view of a line's directions in the terminal."""
+    """The view of a link's directions in the terminal."""
     from aqmlab import catalogue
     from aqmlab.present.terminal.console import Plain
     from aqmlab.present.terminal.live import Dial
@@ -140,7 +147,7 @@ def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
 
 
 def _simulated(done: "LiveRun", line: "EmulatedLine | Scenario", scheme: str | None, seed: int) -> "RunResult | None":
-    """The simulation of what has been run live; None with a warning where it fails, for the live run counts."""
+    """The simulation of a live run; None with a warning if it fails, because the live run counts."""
     from aqmlab.runs.live import beside
 
     try:
@@ -169,26 +176,26 @@ def _replay(folder: Path, aqm: str | None, as_json: bool) -> None:
 
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:
-    """Scenario and command: what stands before and behind `--`, which the parser has taken away."""
+    """Scenario and command: the words before and after `--`, which the parser has removed."""
     if "--" not in sys.argv:
         if len(words) > 1:
-            raise InputError("command", f"{words[1]}: write the command behind --, as in: aqmlab live -- {words[1]}")
+            raise InputError("command", f"{words[1]}: write the command after --, as in: aqmlab live -- {words[1]}")
         return (words[0] if words else None), []
-    behind = len(sys.argv) - sys.argv.index("--") - 1
-    before, command = words[: len(words) - behind], words[len(words) - behind :]
+    after = len(sys.argv) - sys.argv.index("--") - 1
+    before, command = words[: len(words) - after], words[len(words) - after :]
     if len(before) > 1:
-        raise InputError("scenario", f"{before[1]}: one scenario, and the command behind --")
+        raise InputError("scenario", f"{before[1]}: one scenario, and the command after --")
     return (before[0] if before else None), command
 
 
 def _line(
     name: str | None, line: "EmulatedLine", settings: list[str] | None, rate: str | None, traces: Path | None
 ) -> "EmulatedLine | Scenario":
-    """The line that the options describe, or the scenario that is named."""
+    """The link that the options describe, or the named scenario."""
     values = assignments(settings or [])
     if name is None:
         return replace(line, values=values)
     for option, value in (("rate", rate), ("up", line.up), ("down", line.down)):
         if value is not None:
-            raise InputError(option, f"{value}: describes a line; leave the scenario out, or set it by --set")
+            raise InputError(option, f"{value}: describes a link; give no scenario, or set it with --set")
     return load(name, values, traces=traces)

@@ -18,12 +18,12 @@ def studio(
     scenario: Annotated[
         str | None, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
     ] = None,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; default: any.")] = 0,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; default: any free port.")] = 0,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The address of this machine for a classroom; needs --token.")
+        str, typer.Option(metavar="ADDRESS", help="Address of this machine, for a classroom; needs --token.")
     ] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Lets in whoever has it; default: one that serves once.")
+        str | None, typer.Option(metavar="TEXT", help="Admits everyone who has it; default: a token that works once.")
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
     aqms: Annotated[
@@ -34,17 +34,17 @@ def studio(
         typer.Option("--cc", "--law", metavar="FILE", help="A file with your own congestion controller; repeatable."),
     ] = None,
     results: Annotated[
-        list[Path] | None, typer.Option(metavar="DIR", help="What sweep --out or reproduce --out leaves; repeatable.")
+        list[Path] | None, typer.Option(metavar="DIR", help="Folder of sweep --out or reproduce --out; repeatable.")
     ] = None,
 ) -> None:
-    """See queues live in a browser: schemes side by side, changed while they run.
+    """Show queues live in a browser: schemes side by side, which you change while they run.
 
-    It listens on this machine only, loads nothing from elsewhere and lets in one browser, by the address that it
-    prints. With --host and --token everybody in the network who knows the token can use it and run simulations on
-    this machine, and the connection is not encrypted.
+    It listens on this machine only, loads nothing from elsewhere and admits one browser, by the address that it
+    prints. If you give --host and --token, everyone in the network who knows the token can run simulations on this
+    machine. The connection is not encrypted.
     """
     if host not in LOOPBACK and token is None:
-        raise InputError("host", f"{host}: others can reach it there; give --token TEXT, without which nobody gets in")
+        raise InputError("host", f"{host}: reachable from the network; give --token TEXT")
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise InputError("token", f"shorter than {SHORTEST_TOKEN} characters can be guessed")
 
@@ -65,7 +65,7 @@ def studio(
     address = serving.address if scenario is None else f"{serving.address}&scenario={_quoted(loaded and loaded.name)}"
     print(f"The studio is at {address}\nCtrl-C ends it.", file=sys.stderr)
     if host not in LOOPBACK:
-        print("Whoever has this address can run simulations here; the connection is not encrypted.", file=sys.stderr)
+        print("Anyone who has this address can run simulations here; the connection is not encrypted.", file=sys.stderr)
     if browser:
         _open(address)
     serving.run()

@@ -14,7 +14,7 @@ def kernels() -> Iterator[Finding]:
     try:
         image = images.newest()
     except InputError:
-        yield Finding("Kernel", False, "none is built", BUILD, is_needed=False)
+        yield Finding("Kernel", False, "not built", BUILD, is_needed=False)
         return
     lacks = image.lacks()
     name = f"Linux {image.version} ({image.digest[: images.SHOWN]}), built {image.built}"

@@ -1,4 +1,4 @@
-"""The state of this machine: packages, speed, kernel, live runs, and the line that mends what is missing."""
+"""The state of this machine: packages, speed, kernel, live runs, and the command that installs missing parts."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ from aqmlab.runs.live import EmulatedLine, live
 from aqmlab.runs.namespaces import refusal, setting
 
 REFERENCE = 6.7e6
-"""Packets a second of PI in li2014/table-1 on the machine of docs/benchmarks.md, one core of an AMD EPYC."""
+"""Packets per second of PI in li2014/table-1 on the machine of docs/benchmarks.md, one core of an AMD EPYC."""
 
 
 def findings() -> list[Finding]:
@@ -35,7 +35,9 @@ def _speed() -> Finding:
     speed = max(run.links["bottleneck"].departed / run.engine.wall for run in runs)
     times = f"{speed / REFERENCE:.2g} times that of docs/benchmarks.md"
     found = f"{speed / 1e6:.2g} million packets/s on one core, {times}"
-    return Finding("Speed", speed > REFERENCE / 4, found, "is another program busy, or the build a debug one?", False)
+    return Finding(
+        "Speed", speed > REFERENCE / 4, found, "another program may be busy, or this is a debug build", False
+    )
 
 
 def _live() -> Iterator[Finding]:
@@ -46,7 +48,7 @@ def _live() -> Iterator[Finding]:
     yield _device()
     yield _run()
     yield _priority()
-    yield _laws()
+    yield _controllers()
     yield _programs()
 
 
@@ -64,9 +66,9 @@ def _device() -> Finding:
     path, name = Path("/dev/net/tun"), "/dev/net/tun"
     if not path.exists():
         mend = "sudo modprobe tun; in a container: docker run --device /dev/net/tun ..."
-        return Finding(name, False, "is not there", mend)
+        return Finding(name, False, "does not exist", mend)
     if not os.access(path, os.R_OK | os.W_OK):
-        return Finding(name, False, "may not be opened", "sudo chmod 666 /dev/net/tun")
+        return Finding(name, False, "cannot be opened: permission denied", "sudo chmod 666 /dev/net/tun")
     return Finding(name, True, "can be opened")
 
 
@@ -83,18 +85,18 @@ def _priority() -> Finding:
     import resource
 
     allowed = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0
-    found = "the threads that carry packets come before all others" if allowed else "packets wait for busy programs"
+    found = "available to the threads that carry packets" if allowed else "not available: busy programs delay packets"
     mend = "echo '@users - rtprio 1' | sudo tee /etc/security/limits.d/aqmlab.conf, and log in again"
     return Finding("Real-time priority", allowed, found, "" if allowed else mend, is_needed=False)
 
 
-def _laws() -> Finding:
+def _controllers() -> Finding:
     available = (setting("net/ipv4/tcp_available_congestion_control") or "").split()
     allowed = (setting("net/ipv4/tcp_allowed_congestion_control") or "").split()
-    missing = [law for law in available if law not in allowed]
+    missing = [name for name in available if name not in allowed]
     mend = f'sudo sysctl -w net.ipv4.tcp_allowed_congestion_control="{" ".join(available)}"'
-    found = f"--tcp may be {', '.join(allowed)}" + (f"; not {', '.join(missing)}" if missing else "")
-    return Finding("TCP's laws", not missing, found, mend if missing else "", is_needed=False)
+    found = f"--tcp accepts {', '.join(allowed)}" + (f", not {', '.join(missing)}" if missing else "")
+    return Finding("TCP controllers", not missing, found, mend if missing else "", is_needed=False)
 
 
 def _programs() -> Finding:
@@ -102,4 +104,4 @@ def _programs() -> Finding:
     missing = [package for program, package in wanted.items() if not shutil.which(program)]
     found = f"{', '.join(wanted)} are installed" if not missing else f"not installed: {', '.join(missing)}"
     mend = f"sudo apt install {' '.join(missing)}" if missing else ""
-    return Finding("Programs that help", not missing, found, mend, is_needed=False)
+    return Finding("Optional programs", not missing, found, mend, is_needed=False)

@@ -151,7 +151,7 @@ def live(
     check_seed(seed)
     whole("mtu", mtu, 68, 65535)
     if not command:
-        raise InputError("command", "missing; write it behind --")
+        raise InputError("command", "missing; write it after --")
     if not hasattr(_core, "live"):
         raise OSError("live runs need Linux")
     scheme = None if aqm is None else own.spec(aqm)
@@ -179,7 +179,7 @@ def live(
         refused = refusal()
         if refused is None:
             raise
-        raise OSError("{}; user namespaces: {}; to mend it: {}".format(in_words(error), *refused)) from error
+        raise OSError("{}; user namespaces: {}; to fix it: {}".format(in_words(error), *refused)) from error
     return LiveRun(found.document(), found.code, found.warnings, found.series(), found.flows())
 
 

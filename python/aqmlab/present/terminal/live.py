@@ -1,4 +1,4 @@
-"""A live run, alone or beside its simulation: links, directions, and whether the machine kept up."""
+"""A live run, alone or with its simulation: links, directions, and whether the machine kept up."""
 
 from collections.abc import Mapping
 from typing import IO, Any
@@ -22,7 +22,7 @@ def live(document: Mapping[str, Any], simulated: RunResult | None) -> None:
     out = console()
     out.print(title(f"Live: {document['scenario']}\n{catalogue.title(document['aqm'])}, seed {document['seed']}"))
     links = table("", "Link", numbers=[*LINK.values(), *DELAYS.values()])
-    flows = table("", "From", numbers=["Flows", "Goodput (Mbit/s)", "Jain", "Packet delay (ms)", "Resent"])
+    flows = table("", "From", numbers=["Flows", "Goodput (Mbit/s)", "Jain", "Packet delay (ms)", "Retransmits"])
     for name, link in document["links"].items():
         _add_link(links, name, link)
         if simulated is not None:
@@ -40,18 +40,16 @@ def live(document: Mapping[str, Any], simulated: RunResult | None) -> None:
         _add_call(calls, stream)
     out.print(links, flows, *([calls] if of["streams"] else []), aside(f"{late}; {of['duration']:.1f} s."))
     if simulated is not None:
-        out.print(
-            aside("Simulated flows send from the first instant; --set warmup=3s leaves out how a command begins.")
-        )
+        out.print(aside("Simulated flows send at once; --set warmup=3s excludes the start of the command."))
     for why in of["why"]:
         out.print(note(f"Not valid: {why}"))
 
 
 class Dial:
-    """Shows each direction on one line of a terminal while a command runs: queue, rate, p, drops and marks a second."""
+    """One row of a terminal while a command runs: queue, rate, p, drops and marks per second of each direction."""
 
     def __init__(self, out: IO[str], schemes: Mapping[str, str]) -> None:
-        """`schemes` are those of the directions, "up" and "down"."""
+        """`schemes` are the schemes of the directions, "up" and "down"."""
         self.out = out
         self.places = {name: _place_of_p(scheme) for name, scheme in schemes.items()}
         self.before: tuple[float, dict[str, View]] = (0.0, {})

@@ -38,13 +38,13 @@ measures! {
         jain: Option<f64>, "Jain" in INDEX, more = group.jain;
         /// Packets received, retransmissions included.
         ///
-        /// Whatever their order; ACKs are not counted.
+        /// In any order; ACKs are not counted.
         received: u64, "Received" in PACKETS = group.meter.packet_delay.count();
         /// Packets received with a congestion mark.
         marked: u64, "Marked" in PACKETS = group.meter.marked;
         /// Packets dropped by the queues on their way.
         ///
-        /// For whatever reason; ACKs are not counted.
+        /// For any reason; ACKs are not counted.
         dropped: u64, "Dropped" in PACKETS, less = group.dropped;
         /// Packets dropped over packets dropped or received.
         ///

@@ -32,10 +32,10 @@ measures! {
         /// The sender drops packets that have waited for 1 s; the receiver waits for 500 ms after the time of a frame
         /// while later ones are there.
         lost_ratio: Option<f64>, "Lost frames" in SHARE, less = media.stats.of_settled(media.stats.lost);
-        /// Times the picture stood still.
+        /// Number of freezes (W3C `freezeCount`).
         ///
-        /// A gap between two frames on display that is at least three times the average of the last 30, and 150 ms longer (freezeCount
-        /// of W3C's statistics of WebRTC). One under way at the end counts up to then.
+        /// A freeze is a gap between two frames on display of at least three times the average of the last 30, and 150
+        /// ms longer. One under way at the end counts up to then.
         freezes: u64, "Freezes" in COUNT, less = media.stats.freezes;
         /// Share of the time in which the picture was frozen.
         freeze_ratio: Option<f64>, "Frozen" in SHARE, less = media.stats.freeze_ratio();
@@ -62,7 +62,7 @@ measures! {
     pub struct RtpResult from rtp: RtpFacts {
         /// Packets that have reached the emulated link.
         sent: u64, "Sent" in PACKETS = rtp.sent;
-        /// Packets that have not come through the line, over those expected.
+        /// Packets that have not passed the emulated link, over those expected.
         ///
         /// Expected are all sequence numbers from the lowest to the highest that came through (RFC 3550, section
         /// 6.4.1); packets lost before the link are among them.

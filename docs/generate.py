@@ -174,10 +174,11 @@ def tcp() -> str:
         'tcp = { congestion_control = "cubic", profile = "rfc" }\n'
         'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
         "## Slow starts",
-        "The parameter `slow_start` sets the exit of the first slow start for Reno, CUBIC, DCTCP, Westwood+ and ABE:\n"
-        '`tcp = "cubic:slow_start=search"`. The default is `hystart` for CUBIC in profile `linux`, and `classic` otherwise.\n'
-        "LEDBAT++, Prague, Vegas and BBR use their own slow start. All values except `classic` need the round-trip time\n"
-        "of every ACK, which only `rack` measures; in other variants `hystart` is `classic`.",
+        "The parameter `slow_start` sets the exit of the first slow start for Reno, CUBIC, DCTCP, Westwood+ and\n"
+        'ABE: `tcp = "cubic:slow_start=search"`. The default is `hystart` for CUBIC in profile `linux`, and\n'
+        "`classic` otherwise. LEDBAT++, Prague, Vegas and BBR use their own slow start. All values except\n"
+        "`classic` need the round-trip time of every ACK, which only `rack` measures; in other variants `hystart`\n"
+        "is `classic`.",
         table(
             ("slow_start", "source", "algorithm"),
             (
@@ -218,9 +219,9 @@ def tcp() -> str:
         "implementations: SEARCH compares with sent data, the threshold is 0.26 (was 0.35), and the drain is\n"
         "gradual. A sender without feedback for a whole window restarts its measurement.",
         "The table shows the segments that one Reno flow loses in its first 5 s, on 20 Mbit/s and 50 ms in profile\n"
-        "`linux`, by the buffer in bandwidth-delay products. SEARCH detects the missing quarter when some 4.3 products\n"
-        "are in the queue. Rapid Start reaches the link's rate in two thirds of the round trips, and loses more. Its\n"
-        "pacing over the round trip and its larger initial window are not modelled.",
+        "`linux`, by the buffer in bandwidth-delay products. SEARCH detects the missing quarter when some 4.3\n"
+        "products are in the queue. Rapid Start reaches the link's rate in two thirds of the round trips, and\n"
+        "loses more. Its pacing over the round trip and its larger initial window are not modelled.",
         table(
             ("slow_start", "1", "2", "3", "4", "5", "6"),
             (
@@ -250,42 +251,46 @@ def tcp() -> str:
         "that the bundle names gives bit-identical numbers.",
         "## In detail",
         "**ECN feedback.** A receiver reports CE marks as the controller requires: one echo until the sender has\n"
-        "responded (RFC 3168), an echo per packet (RFC 8257, section 3.2), or a count of marked segments on every ACK\n"
-        "(AccECN). The count is 24 bits long and takes the room of one SACK block. RFC 3168 is the default unless the\n"
-        "controller's page states otherwise. `ecn = true` uses the codepoint of the controller: ECT(1) for Prague, for\n"
-        "which ECN is on unless `ecn = false`, and ECT(0) for the others. `ecn = \"ect1\"` requires a controller that\n"
-        "receives every mark. AccECN negotiation is not modelled: both ends always support it. ECN++ (generalized ECN)\n"
-        "is available as `ect_on_syn` and `ect_on_retransmit`, both off by default. Pure ACKs are never ECN-capable.",
-        "**Spurious reductions.** `rack` undoes a spurious reduction, as Linux does, if the original arrives after all\n"
-        "(RFC 3522, RFC 5682), or if all retransmissions arrive twice (RFC 3708).",
+        "responded (RFC 3168), an echo per packet (RFC 8257, section 3.2), or a count of marked segments on every\n"
+        "ACK (AccECN). The count is 24 bits long and takes the room of one SACK block. RFC 3168 is the default\n"
+        "unless the controller's page states otherwise. `ecn = true` uses the codepoint of the controller: ECT(1)\n"
+        'for Prague, for which ECN is on unless `ecn = false`, and ECT(0) for the others. `ecn = "ect1"` requires\n'
+        "a controller that receives every mark. AccECN negotiation is not modelled: both ends always support it.\n"
+        "ECN++ (generalized ECN) is available as `ect_on_syn` and `ect_on_retransmit`, both off by default. Pure\n"
+        "ACKs are never ECN-capable.",
+        "**Spurious reductions.** `rack` undoes a spurious reduction, as Linux does, if the original arrives after\n"
+        "all (RFC 3522, RFC 5682), or if all retransmissions arrive twice (RFC 3708).",
         "**Window growth.** The window grows only while it is fully used. `after_idle` sets the window after an idle\n"
         "period. `window` is the receiver's and is constant.",
-        '**`after_idle = "new-cwv"`** is RFC 7661, in every variant. pipeACK is the maximum acknowledged in a round trip\n'
-        "of the last second (or three round trips). If pipeACK is less than half of the window, the window is not\n"
-        "validated. It then does not grow, unless it is fully used, and does not fall, even in an idle period. After five\n"
-        "minutes it is halved, and the threshold is set to three quarters of it. A loss or mark leaves half of the used\n"
-        "window (pipeACK or the flight), and the end of recovery subtracts half of the retransmissions. Section 4.4.2,\n"
-        "which limits bursts, is not implemented. `rate_limited_increase` can be combined with any `after_idle`.",
+        '**`after_idle = "new-cwv"`** is RFC 7661, in every variant. pipeACK is the maximum acknowledged in a\n'
+        "round trip of the last second (or three round trips). If pipeACK is less than half of the window, the\n"
+        "window is not validated. It then does not grow, unless it is fully used, and does not fall, even in an\n"
+        "idle period. After five minutes it is halved, and the threshold is set to three quarters of it. A loss or\n"
+        "mark leaves half of the used window (pipeACK or the flight), and the end of recovery subtracts half of\n"
+        "the retransmissions. Section 4.4.2, which limits bursts, is not implemented. `rate_limited_increase` can\n"
+        "be combined with any `after_idle`.",
         "**Phases.** `phases = true` records when a sender enters slow start, or BBR's drain\n"
         "([sender phases](phases.md)).",
-        '**`bursts = "gso"`** applies to controllers without pacing: new segments wait until about a millisecond of them\n'
-        "can leave at once, as in Linux with segmentation offload. Controllers with pacing then use their own bursts.",
-        "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB, 45 segments; slow start\n"
-        "needs 10, 20, 40. After round trips with 10 and 20 read segments, `tcp_rcv_space_adjust` sets it to 2*20 + 16,\n"
-        "plus twice as much for the growth by half. The result is 168 segments, twice the next need. `tcp_grow_window`\n"
-        "opens it by two segments per arriving segment. So it stays ahead, up to 2172 segments. While a segment is\n"
-        "missing nothing is read, and the window may limit the sender. If ACKs queue (`ack_path`), it does not limit the\n"
-        "sender, because no receiver can then measure the round trip.",
+        '**`bursts = "gso"`** applies to controllers without pacing: new segments wait until about a millisecond\n'
+        "of them can leave at once, as in Linux with segmentation offload. Controllers with pacing then use their\n"
+        "own bursts.",
+        "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB, 45 segments; slow\n"
+        "start needs 10, 20, 40. After round trips with 10 and 20 read segments, `tcp_rcv_space_adjust` sets it to\n"
+        "2*20 + 16, plus twice as much for the growth by half. The result is 168 segments, twice the next need.\n"
+        "`tcp_grow_window` opens it by two segments per arriving segment. So it stays ahead, up to 2172 segments.\n"
+        "While a segment is missing nothing is read, and the window may limit the sender. If ACKs queue\n"
+        "(`ack_path`), it does not limit the sender, because no receiver can then measure the round trip.",
         '`window = "2172 packets"` sets that maximum. It is not the default: it would limit senders\n'
         "in `l4s/*` from 120 Mbit/s and 100 ms on. Those scenarios study controllers and queues, not hosts.",
-        "**PAWS.** A receiver of profile `linux` rejects segments that are older than the last timestamp by more than a\n"
-        "tick (RFC 7323, section 5). An original that arrives between its own retransmission and a later\n"
-        "retransmission is acknowledged and discarded. The simulator numbers segments, so sequence numbers do not wrap.",
+        "**PAWS.** A receiver of profile `linux` rejects segments that are older than the last timestamp by more\n"
+        "than a tick (RFC 7323, section 5). An original that arrives between its own retransmission and a later\n"
+        "retransmission is acknowledged and discarded. The simulator numbers segments, so sequence numbers do not\n"
+        "wrap.",
         "**The sending host's queue (TSQ)**, which Linux keeps short (`small_queues`), is a first link with\n"
         "`host = true` ([The sending host](scenarios.md#the-sending-host)). Other first links are in the network.",
-        "**Connection setup.** An unanswered SYN is retransmitted `syn_retries` times; then the connection is given up. A\n"
-        "bulk flow is then closed. A client's transfer does not count as completed: a session continues without the\n"
-        "object, and a video player requests the segment again.",
+        "**Connection setup.** An unanswered SYN is retransmitted `syn_retries` times; then the connection is\n"
+        "given up. A bulk flow is then closed. A client's transfer does not count as completed: a session\n"
+        "continues without the object, and a video player requests the segment again.",
         "## Constants",
         "`aqmlab show tcp` prints this table.",
         table(("name", "`rfc`", "`ns2`", "`linux`", "range", "meaning", "source"), rows),
@@ -298,8 +303,8 @@ def course() -> str:
     return text(
         "# Lessons",
         LESSON,
-        "Twelve short lessons on queues. Each contains a scenario, three experiments with their results, and a question.\n"
-        "`aqmlab studio` runs them interactively; these pages contain the same texts, with commands.",
+        "Twelve short lessons on queues. Each contains a scenario, three experiments with their results, and a\n"
+        "question. `aqmlab studio` runs them interactively; these pages contain the same texts, with commands.",
         table(("lesson", "in short"), rows),
         "Save the scenario of a lesson under the name in its first line, and run the commands. Each measures the\n"
         "last period that the text describes, over three seeds. In Python you can step and change a lesson\n"
@@ -319,8 +324,8 @@ def course() -> str:
 
 def queue(scenario: str, aqms: Iterable[str], speed: float) -> str:
     """A queue that runs in the page (docs/web.md)."""
-    told, schemes = "It needs the studio next to these pages: `make site`.", " ".join(aqms)
-    return f'<aqmlab-queue scenario="{scenario}" aqm="{schemes}" speed="{speed:g}">{told}</aqmlab-queue>'
+    note, schemes = "It needs the studio next to these pages: `make site`.", " ".join(aqms)
+    return f'<aqmlab-queue scenario="{scenario}" aqm="{schemes}" speed="{speed:g}">{note}</aqmlab-queue>'
 
 
 def lesson_page(lesson: Lesson) -> str:

@@ -34,7 +34,7 @@ def kd_lower(n: float, r: float, c: float, b: float, **_: float) -> float:
 def kp_range(n: float, r: float, c: float, b: float, kd: float) -> tuple[float, float] | None:
     """Return the ends between which K_p is stable for a given K_d, by eq. (19); None where no positive K_p is.
 
-    The paper has eq. (33), K_p > 0, for the lower end. Close to K_d's lower bound it lies above 0.
+    The paper has eq. (33), K_p > 0, for the lower end. Close to K_d's lower bound it is above 0.
     """
     terms = coefficients(Polynomial([0, 1]), kd, n, r, c, b)
     a0, a1, a2, a3, a4 = terms

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: whether it is as it should be, what was found, and what mends it."""
+    """One thing that was looked at: whether it is as it should be, what was found, and a fix."""
 
     name: str
     is_good: bool

@@ -1,4 +1,4 @@
-"""The state of this machine: packages, speed, kernel, live runs, and the line that mends what is missing."""
+"""The state of this machine: packages, speed, kernel, live runs, and the command that installs missing parts."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ from aqmlab.runs.live import EmulatedLine, live
 from aqmlab.runs.namespaces import refusal, setting
 
 REFERENCE = 6.7e6
-"""Packets a second of PI in li2014/table-1 on the machine of docs/benchmarks.md, one core of an AMD EPYC."""
+"""Packets per second of PI in li2014/table-1 on the machine of docs/benchmarks.md, one core of an AMD EPYC."""
 
 
 def findings() -> list[Finding]:

@@ -57,6 +57,6 @@ class AqmEnv(Env[NDArray[np.float32], Any]):
         return {name: float(column[0]) for name, column in self.vector.readings().items()}
 
     def render(self) -> Any:
-        """Return a picture or a line of text."""
+        """Return a picture or one row of text."""
         frames = self.vector.render()
         return None if frames is None else frames[0]

@@ -1,6 +1,6 @@
 """The vector environment as Stable-Baselines3 wants it, and its policies as `aqmlab export-policy` reads them.
 
-Needs stable-baselines3 and torch, which `requirements-train.txt` has.
+Needs stable-baselines3 and torch; `requirements-train.txt` has.
 """
 
 import json

@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 
 class EngineRow(NamedTuple):
-    """A row of a view: what an engine measured under a scheme, or the difference of two engines.
+    """A row of a view: the measurements of an engine under a scheme, or the difference of two engines.
 
     `ends` says that it is the last one of its scheme.
     """
@@ -55,7 +55,7 @@ class EngineRow(NamedTuple):
 class EngineComparison(Result):
     """Schemes in one scenario, as several engines run them; the first engine is the one that others are held to.
 
-    `by_engine` has the comparison of each.
+    `by_engine` contains the comparison of each.
     """
 
     by_engine: Mapping[str, Comparison]

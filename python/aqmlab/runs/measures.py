@@ -1,4 +1,4 @@
-"""The measures of a scenario: their names, with globs, and those that are shown if nobody asks for others."""
+"""The measures of a scenario: their names, with globs, and the measures that are shown by default."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -28,10 +28,10 @@ USUAL = {
     "short": ("fct_p50", "fct_p95"),
     "video": ("video.bitrate_mean", "video.stall_time"),
 }
-"""What is shown of a group, by its kind of traffic."""
+"""The measures shown of a group, by its kind of traffic."""
 
 SPEECH = (0.010, 0.060)
-"""Seconds between its packets, and at most 128 kbit/s: what is taken for a call, whose quality is shown."""
+"""Seconds between its packets, and at most 128 kbit/s: traffic that is treated as a call, whose quality is shown."""
 
 
 def every(scenario: Scenario) -> list[str]:

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 PLACES = ("links.", "flows.", "stations.", "total.")
-"""What the full names of measures begin with."""
+"""The prefixes of the full names of measures."""
 
 PERCENT = Shown(100, "%", 2)
 COUNT = Shown(1, "1", 0)
@@ -50,7 +50,7 @@ def _within(result: str, before: str) -> list[Metric]:
 
 
 FIRST_LINK = "link."
-"""What stands for `links.NAME.` of a scenario's first link."""
+"""The short form of `links.NAME.` of a scenario's first link."""
 
 DROPS = "drops."
 """The prefix of the reason of a drop; a scheme may have its own reasons; a run without such drops does not list it."""
@@ -131,5 +131,5 @@ def at(measure: str, link: str) -> str:
 
 
 def definitions(metrics: Iterable[Metric]) -> str:
-    """Return the line of definitions that belongs under a table of these metrics."""
+    """Return the text of definitions that belongs under a table of these metrics."""
     return "; ".join(f"{metric.title}: {metric.definition}" for metric in metrics) + "."

@@ -114,7 +114,7 @@ def compare(
 
     `aqms` are by default the deployed schemes, in a paper's scenario those of the papers (`catalogue.usual`).
     `set` replaces values of the scenario; `law` as of `run`; `measures` are shown instead of the usual ones: names,
-    with globs ("flows.*.goodput"); `jobs` runs go on at the same time, by default one per core; `engine` as of `run`.
+    with globs ("flows.*.goodput"); `jobs` runs execute at the same time, by default one per core; `engine` as of `run`.
     `engines` (["sim", "linux"]) has it done by each of them, and gives their results side by side. A run that fails is
     listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """

@@ -51,7 +51,7 @@ def precision(text: str, most: int = 100) -> Precision:
 
 @dataclass(frozen=True, repr=False)
 class Sweep(Result, Findings):
-    """A finished sweep: what its folder holds, what it was to run, and how many runs were done now."""
+    """A finished sweep: its folder, its plan, and the number of runs done now."""
 
     plan: Plan
     done_now: int
@@ -229,7 +229,7 @@ def sweep(
 
 
 def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the measures that are asked for; those of each scenario's first link are called "link.METRIC" too."""
+    """Return the requested measures; measures of each scenario's first link are also called "link.METRIC"."""
     known: dict[str, None] = {}
     for scenario in {condition.case.scenario: condition.scenario for condition in asked.conditions}.values():
         names = every(scenario)

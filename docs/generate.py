@@ -124,7 +124,7 @@ def tcp() -> str:
     return text(
         "# TCP",
         NOTE,
-        "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss recovery:",
+        "Receivers acknowledge every segment, or every second one with `delayed_ack`. `variant` is the loss recovery:",
         table(
             ("variant", "source", "loss recovery"),
             (
@@ -190,8 +190,8 @@ def tcp() -> str:
                 (
                     "`hystart`",
                     "Ha & Rhee, Computer Networks 55(9), 2011; Linux",
-                    "Slow start ends when the ACKs of a round arrive for longer than half of the minimum round trip, or "
-                    "when round trips are longer by an eighth of it, 4 to 16 ms.",
+                    "Slow start ends when the ACKs of a round arrive for longer than half of the minimum round trip, "
+                    "or when round trips are longer by an eighth of it, 4 to 16 ms.",
                 ),
                 (
                     "`hystart++`",
@@ -203,8 +203,8 @@ def tcp() -> str:
                     "`search`",
                     "draft-chung-ccwg-search-09",
                     "Slow start ends when a share of 0.26 of the data sent a round trip earlier does not arrive, over "
-                    "3.5 times the first round trip. The window then falls to the data that arrive per round trip, by a "
-                    "segment for every three acknowledged.",
+                    "3.5 times the first round trip. The window then falls to the data that arrive per round trip, by "
+                    "a segment for every three acknowledged.",
                 ),
                 (
                     "`rapid`",

@@ -40,7 +40,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TcpConstant(Parameter):
-    """A constant of TCP: `default` is that of the profile rfc, `ns2` and `linux` those of the profiles of that name."""
+    """A constant of TCP: `default` belongs to the profile rfc, `ns2` and `linux` to the profiles of that name."""
 
     ns2: str
     linux: str
@@ -67,7 +67,7 @@ class Exempt:
 class Standing:
     """The source of a scheme's algorithm; `why` says which part is not as its source prints it.
 
-    `kind` is "published", or "fitted" if a constant or a reading was fitted to results that a paper prints, or
+    `kind` is "published"; it is "fitted" if a constant or a reading was fitted to printed results. It is
     "reconstructed" if the source of a part is silent or was not available, and nothing was fitted.
     """
 
@@ -357,7 +357,7 @@ def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
 def usual(scenario: str) -> tuple[str, ...]:
     """Return the schemes that are compared in a scenario unless others are named.
 
-    They are those of "seed-papers" in the scenario of a paper, such as li2014/table-1, and else the deployed ones.
+    In the scenario of a paper, such as li2014/table-1, they are the "seed-papers", and else the deployed ones.
     """
     studies = {paper for scheme in schemes() for paper in scheme.papers}
     folder, is_built_in, _ = scenario.partition("/")

@@ -1,4 +1,4 @@
-"""The extras: packages that `pip install aqmlab` leaves out, such as those of the extra `reports`.
+"""The extras: packages that `pip install aqmlab` leaves out, such as the extra `reports`.
 
 The package's own metadata has the list, so it is written in pyproject.toml only.
 """

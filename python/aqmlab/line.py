@@ -180,7 +180,7 @@ class Path(Generic[Payload]):
 
     `scenario` is the TOML of one with a link `up` and a link `down`, or with one that leads up: what comes back then
     meets no queue. The flows' round-trip time is shared out to both. `aqm` is a scheme for both or for each
-    ("cake@up+fq-codel@down"); the scenario's own if None. InputError if a line cannot do what the scenario asks for.
+    ("cake@up+fq-codel@down"); the scenario's own if None. InputError if a link does not support the scenario.
     """
 
     def __init__(self, scenario: str, aqm: str | None = None, seed: int = 1) -> None:
@@ -221,8 +221,8 @@ class SharedPath(Generic[Payload]):
     r"""Both directions of a scenario in one time, with traffic of others: the flows of the scenario send.
 
     They are as in any simulation: long transfers under every congestion controller, the web, video, datagrams.
-    `scenario`, `aqm` and `seed` are those of `Path`; the flows go on after the scenario's duration. InputError if a
-    line cannot do what the scenario asks for.
+    `scenario`, `aqm` and `seed` are as of `Path`; the flows continue after the scenario's duration. InputError if a
+    link does not support the scenario.
 
     >>> path = SharedPath(
     ...     "schema = 1\nduration = '60 s'\n[[links]]\nname = 'up'\nrate = '20 Mbit/s'\nbuffer = '200 packets'\n"
@@ -250,7 +250,7 @@ class SharedPath(Generic[Payload]):
         host: int | None = None,
         dscp: int = 0,
     ) -> str:
-        """Let a packet enter a direction, as `Line.push`, behind all that others have sent until then."""
+        """Let a packet enter a direction, as `Line.push`, after all packets that others have sent until then."""
         host = flow if host is None else host
         try:
             return self._core.push(side, now, length, payload, ecn, flow, host, dscp)
@@ -282,7 +282,7 @@ class SharedPath(Generic[Payload]):
         return None if found is None else Dropped(*found)
 
     def counters(self, side: Side) -> LineCounters:
-        """Return the counts of the caller's packets in a direction; `marked` and `waiting` are those of all."""
+        """Return the counts of the caller's packets in a direction; `marked` and `waiting` count all packets."""
         return LineCounters(*self._core.counters(side))
 
     @property

@@ -12,7 +12,7 @@ V = TypeVar("V")
 LONGEST = 200
 """Characters of a name that is not known, as an error has it."""
 KEPT = "\n\t\N{NO-BREAK SPACE}"
-"""What `plain` keeps, though it is not printable."""
+"""Characters that `plain` keeps, though they are not printable."""
 
 
 def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputError:

@@ -290,7 +290,7 @@ def dashed(name: str) -> str:
 
 
 LISTED = {"aqm": "aqms", "law": "ccs"}
-"""What `aqmlab list` calls the names that a field takes."""
+"""The topic of `aqmlab list` with the names that a field takes."""
 
 
 def in_file(field: str, file: str, rest: str, base: type[Declared], what: str) -> str:

@@ -43,8 +43,8 @@ class Problem(NamedTuple):
 class InputError(ValueError):
     """An input that cannot be used: a scenario, a scheme, a parameter, an option.
 
-    `InputError("seed", "-1: expected a number from 0 on")` has one problem, `InputError(*problems)` those; its text
-    lists one per row.
+    `InputError("seed", "-1: expected a number from 0 on")` contains one problem, `InputError(*problems)` several; its
+    text lists one per row.
     """
 
     problems: tuple[Problem, ...]

@@ -120,8 +120,8 @@ def with_traces(
 ) -> str:
     """Return a scenario with the traces that it or values to be set name: as its table [traces], so that they travel.
 
-    They are files relative to `folder`. Those of the text must be in `folder` or below the folder `more`, those of the
-    values only unless `values_are_free`. A text that has the table, as stored ones do, is returned as it is.
+    They are files relative to `folder`. Files named in the text must be in `folder` or below the folder `more`, files
+    named in values only unless `values_are_free`. A text that has the table, as stored ones do, is returned as it is.
     """
     data = _toml(text)
     if "traces" in data:

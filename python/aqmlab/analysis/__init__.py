@@ -48,9 +48,9 @@ def analyse(
 ) -> "Analysis":
     """Analyse the control loop of a scheme in a scenario, or on one link with long-lived flows.
 
-    `aqm` is "pi", "pi:a=1e-5,b=9e-6" or similar; a scheme in Python has no linear model. The network is that of
+    `aqm` is "pi", "pi:a=1e-5,b=9e-6" or similar; a scheme in Python has no linear model. The network is from
     `scenario`, with the values of `set`, or is given by `rate`, `rtt` and `flows` (texts with units; buffer two
-    bandwidth-delay products). `design` replaces the scheme's gains by those of its design rule, for which `rtt` and
+    bandwidth-delay products). `design` replaces the scheme's gains by its design rule's, for which `rtt` and
     `flows` are the longest and the fewest. `map` names two parameters. `beside` runs the fluid model and the packets
     too, by default for a scenario.
 

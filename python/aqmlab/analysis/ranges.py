@@ -6,7 +6,7 @@ scheme. The poles of the loop are the zeros of s times eq. (11),
 
     s (s R/N + 2/(R C)) (s + 1/R) + R C^2/(2 N^2 B) e^{-Rs} (K_p + K_d (1 - e^{-s}))
 
-For the Routh array both exponentials are cut after the square, which `routh` has. That leaves a fourth power of s with
+For the Routh array both exponentials are cut after the square, as in `routh`. That leaves a fourth power of s with
 the coefficient -R^3 C^2 K_d/(8 N^2 B): only for its sake must K_d be negative, eq. (20). `exact` cuts nothing.
 """
 

@@ -244,7 +244,7 @@ def _one(values: Sequence[Any]) -> Any:
 
 
 def _documents(found: Artefact, again: Mapping[str, Any], *, runs_are_same: bool) -> Iterator[Number]:
-    """Yield the published numbers beside ours; all of results.json where the runs behind it are the same."""
+    """Yield the published and the measured numbers; all of results.json if its runs are the same."""
     try:
         stored = untrusted.parse_json(found.files[RESULTS])
         leaves = flat("", _by_index(stored))

@@ -14,7 +14,7 @@ with required():
 
 
 class AqmEnv(Env[NDArray[np.float32], Any]):
-    """A link under an agent; arguments are those of `AqmVectorEnv`, without `num_envs`, `threads`, `autoreset_mode`."""
+    """A link under an agent; arguments are as of `AqmVectorEnv`, without `num_envs`, `threads`, `autoreset_mode`."""
 
     metadata: dict[str, Any] = dict(AqmVectorEnv.metadata)  # noqa: RUF012
 

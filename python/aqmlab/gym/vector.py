@@ -135,7 +135,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
     def reset(
         self, *, seed: Seed = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin an episode in every environment, or in those of `options["reset_mask"]`.
+        """Begin an episode in every environment, or in the selected ones of `options["reset_mask"]`.
 
         A whole number as seed gives the environment i the seed + i. `options["held_out"]` = k begins the episodes k + i
         of the evaluation set instead of drawn ones.

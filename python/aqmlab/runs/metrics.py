@@ -124,7 +124,7 @@ def split(measure: str) -> tuple[str, str]:
 
 
 def at(measure: str, link: str) -> str:
-    """Return a measure in full: that of `link` where "link.queue_mean" or "queue_mean" leaves the link open."""
+    """Return a measure in full: "link.queue_mean" and "queue_mean" refer to `link`."""
     if measure.startswith(PLACES):
         return measure
     return f"links.{link}.{measure.removeprefix(FIRST_LINK)}"

@@ -173,12 +173,12 @@ def sweep(
 ) -> Sweep:
     """Do the runs of an experiment that `out` does not hold yet, and store them there as they are done.
 
-    `jobs` and `executor` say where (see `workers.workers`), `engine` ("sim" or "linux") does the runs and `law` (as of
-    `run`) controls all TCP flows instead of those that the file names, `resume` goes on in a folder that holds a sweep,
-    `measures` (names, with globs) are summarised instead of the usual ones, `precise` adds seeds, `series` ("first" or
-    "all") records time series (see `SERIES`), `shard` does its part of the runs only (see `shards.merge`). Raises
-    InputError for bad input before anything runs, StoreError if the results cannot be stored, RunError if the executor
-    is lost; whatever stops it, what is stored is intact.
+    `jobs` and `executor` set the place of the runs (see `workers.workers`). `engine` ("sim" or "linux") does the runs,
+    and `law` (as of `run`) controls all TCP flows instead of the file's controllers. `resume` continues in a folder
+    that holds a sweep. `measures` (names, with globs) are summarised instead of the usual ones. `precise` adds seeds,
+    `series` ("first" or "all") records time series (see `SERIES`), and `shard` does only its part of the runs (see
+    `shards.merge`). Raises InputError for bad input before anything runs, StoreError if the results cannot be stored,
+    RunError if the executor is lost; whatever stops it, what is stored is intact.
     """
     if series not in (None, *SERIES):
         raise unknown("series", "unknown choice", str(series), SERIES)

@@ -131,7 +131,7 @@ def _check_above(found: Hierarchy) -> None:
 
 
 def _root(of_htb: Sequence[Command]) -> str:
-    """Return the number of the discipline: that of its handle, or else of its classes."""
+    """Return the number of the discipline: its handle's, or else its classes'."""
     handles = [each.place["handle"] for each in of_htb if each.what == "qdisc" and "handle" in each.place]
     names = [each.place.get("classid", "") for each in of_htb if each.what == "class"]
     majors = [name.partition(":")[0] + ":" for name in names if not name.startswith(":")]

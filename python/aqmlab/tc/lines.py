@@ -30,7 +30,7 @@ AGAIN = "\n"
 WHOLE = {"red", "choke", "sfb", "htb"}
 """Kinds of which tc sends every option each time, so that nothing is kept of those before."""
 SIZES = ("linklayer", "overhead", "mpu", "mtu", "tsize")
-"""What a table of sizes (`stab`) may contain; the last two are of the table itself."""
+"""Options of a table of sizes (`stab`); the last two are of the table itself."""
 FRAMINGS = {"ethernet": "none", "adsl": "atm", "atm": "atm"}
 STATISTICS = {
     *("sent", "backlog", "rate", "lended", "tokens", "count", "maxpacket", "new_flows_len", "prob", "pkts_in"),

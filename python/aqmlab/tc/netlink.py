@@ -1,6 +1,6 @@
 """A queueing discipline as the kernel takes it: tc's encoding of its words, by netlink.
 
-Layouts and numbers are those of `include/uapi/linux/pkt_sched.h`; tc's computation from RED's words is in its
+Layouts and numbers come from `include/uapi/linux/pkt_sched.h`; tc's computation from RED's words is in its
 `tc_red.c`.
 """
 

@@ -45,7 +45,7 @@ RANGES = {"overhead": (-64, 256), "mpu": (0, 256)}
 
 
 def read(text: str, kind: str, word: str, *, shown: bool = False) -> float:
-    """Return tc's meaning of `text` behind `word`, or means by it where it has `shown` it, in our base unit."""
+    """Return tc's meaning of `text` after `word`, typed or `shown`, in aqmlab's base unit."""
     suffixes = SUFFIXES[kind] | (SHOWN.get(kind, {}) if shown else {})
     digits = "[0-9]+" if kind in WHOLE and not shown else r"(?:[0-9]*\.)?[0-9]+(?:e-?[0-9]{1,2})?"
     number = re.fullmatch(rf"(-?{digits})([a-z%]*)", text.lower())

@@ -31,7 +31,7 @@ class Qdisc:
 
     `limit` is the option that bounds its queue, with its unit ("memory": bytes that packets take in the kernel), and
     `without` is the bound in its absence. `marks` says how ECN is set: "on" and "off" are defaults. `keywords` set a
-    parameter to a value. `fixed` is what Linux has where it has no option, "full" a full packet of the device;
+    parameter to a value. `fixed` holds Linux's values without an option, "full" a full packet of the device;
     `defaults` what it does where an option is not given, if that differs from aqmlab's default. `unsaid` are parameters
     that mean nothing to it, refused where there is a reason. `lacking` are options that we refuse, `idle` those that
     change nothing here; `VALUED` says which have a value. `memory` is the option that limits the memory of waiting

@@ -1,7 +1,8 @@
 """Twelve short lessons: a scenario, a text, three experiments with their results, and a question.
 
-`NAME.toml` is the scenario of a lesson. `NAME.md` has all else: data between two lines of `+++` in TOML, then Markdown
-with a section "Try" for each of the data's `tries`, "Question" and "Answer". tests/test_lessons.py plays every try.
+`NAME.toml` is the scenario of a lesson. `NAME.md` contains the rest: data between two lines of `+++` in TOML, then
+Markdown with a section "Try" for each of the data's `tries`, "Question" and "Answer". tests/test_lessons.py plays every
+try.
 """
 
 import re
@@ -78,7 +79,7 @@ class Overlay:
 class Lesson:
     """A lesson; `text`, `question` and `answer` are Markdown, `scenario` is TOML.
 
-    Curves are "links.LINK.COLUMN" and "flows.GROUP.COLUMN". `speed` is that of the clock in simulated seconds a second.
+    Curves are "links.LINK.COLUMN" and "flows.GROUP.COLUMN". `speed` is the clock's, in simulated seconds per second.
     The picture in the documentation is of the try `pictured`.
     """
 

@@ -267,8 +267,8 @@ class SharedPath(Generic[Payload]):
     def pop(self, now: int) -> tuple[Side, Delivery[Payload]] | None:
         """Take the next packet of the caller's that comes out at `now` or before, ns, and its direction.
 
-        Time passes until `now`, or until that packet comes out (`Delivery.at`): what is pushed then may be. InputError
-        if time goes backwards, or a scheme has broken down.
+        Time passes until `now`, or until that packet comes out (`Delivery.at`): a packet may be pushed at that time.
+        InputError if time goes backwards, or a scheme has broken down.
         """
         try:
             found = self._core.pop(now)

@@ -45,7 +45,7 @@ class Sheet:
 
 
 class Result:
-    """A result: `headline` says in a line what it is, `sheets` what it found."""
+    """A result: `headline` describes it in one row of text, `sheets` are its tables."""
 
     @property
     @abstractmethod

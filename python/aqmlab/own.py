@@ -206,7 +206,7 @@ def spec(aqm: Scheme) -> str:
 
 
 def select(aqms: Scheme | Sequence[Scheme]) -> tuple[str, ...]:
-    """Return the schemes meant by `aqms` as texts; see `catalogue.select` for what a text may say."""
+    """Return the schemes meant by `aqms` as texts; see `catalogue.select` for the format."""
     if isinstance(aqms, Aqm | type):
         return (spec(aqms),)
     if not isinstance(aqms, Iterable) or not (given := catalogue.select(aqms) if isinstance(aqms, str) else [*aqms]):

@@ -66,7 +66,7 @@ class LiveRun(Result):
 
 @dataclass(frozen=True)
 class EmulatedLine:
-    """A line: a rate or a file with a trace for each direction, None for one that holds nothing up.
+    """An emulated link: a rate or a file with a trace per direction, None for a direction without delay.
 
     `values` replace others of its scenario: {"links.up.loss": "1%"}. The flows count in simulations only, so many of
     `law` in each direction.
@@ -143,9 +143,9 @@ def live(
     """Run a command in a separate network namespace on the scenario's link, and return the measurements.
 
     `serve` are lines for a shell that run at the far end, which the command finds as the host "server". `sysctls` are
-    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. With a
-    `folder` each packet is written down there. Raises InputError for wrong input, OSError if the machine does not allow
-    it, CommandError if the command cannot be started, and SchemeError if a scheme fails.
+    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. If
+    `folder` is given, each packet is recorded there. Raises InputError for wrong input, OSError if the machine does not
+    allow it, CommandError if the command cannot be started, and SchemeError if a scheme fails.
     """
     check_seed(seed)
     whole("mtu", mtu, 68, 65535)

@@ -76,10 +76,10 @@ def is_call(group: Group) -> bool:
 
 
 def expand(patterns: Iterable[str], names: Sequence[str], link: str | None = None) -> list[str]:
-    """Return the measures that are asked for, in order, each once.
+    """Return the requested measures, in order, each once.
 
-    A pattern is a name or has `*`, `?` or `[...]` in it; with a `link`, "link.queue_mean" and "queue_mean" are those of
-    that link. Raises InputError, with the nearest name, for a pattern that fits none of `names`.
+    A pattern is a name or has `*`, `?` or `[...]` in it; if `link` is given, "link.queue_mean" and "queue_mean" refer
+    to that link. Raises InputError, with the nearest name, for a pattern that fits none of `names`.
     """
     found: dict[str, None] = {}
     for pattern in patterns:

@@ -28,7 +28,7 @@ class SampleColumn(NamedTuple):
     """A column of `Simulation.sample_until`.
 
     `of` is "time", "link", "scheme" (for the observables of a link's scheme), "group" or "flow", `place` the name of
-    the link or group, `number` that of the flow.
+    the link or group, `number` the flow's number.
     """
 
     of: str

@@ -373,10 +373,9 @@ def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
 def load_series(folder: str | os.PathLike[str], link: str | None = None) -> "pd.DataFrame":
     """Return the time series that a sweep has recorded (`series="first"` or `"all"`), of all links or one.
 
-    Columns: key (as in `load_experiment`), link, time (s), queue (packets waiting), utilisation (share of what
-    it could have carried since the last point) and what the schemes show, NaN where one does not show it; runs in their
-    order, no row without series. Raises InputError for a folder without a sweep and an unknown link, StoreError for a
-    file that is damaged.
+    Columns: key (as in `load_experiment`), link, time (s), queue (packets waiting), utilisation since the last point,
+    and the schemes' observables (NaN if missing). Runs are in their order; runs without series have no row. Raises
+    InputError for a folder without a sweep and an unknown link, StoreError for a file that is damaged.
     """
     return _load(folder, SERIES, link)
 

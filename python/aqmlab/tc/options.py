@@ -60,7 +60,7 @@ FLAGS: Mapping[str, set[str]] = {
 
 
 def say(qdisc: Qdisc, values: Values, link: Link) -> list[list[str]]:
-    """Return the options of each command that sets these parameters, after `resolved` has completed them."""
+    """Return the options of each command that sets these parameters, as `resolved` completed them."""
     if qdisc.kind == "gred":
         return gred.say(values, link)
     options = {name: (word, kind) for word, (name, kind) in qdisc.options.items()}

@@ -144,7 +144,7 @@ def calls(scenario: Scenario) -> list[str]:
 
 
 def digest(law: Law) -> str | None:
-    """Return the SHA-256 of the code of a user's controller, a file or the source of a class; None if it is built in."""
+    """Return the SHA-256 of the code of a user's controller, a file or a class's source; None if it is built in."""
     if not isinstance(law, str):
         return sha256(inspect.getsource(law if isinstance(law, type) else type(law)).encode()).hexdigest()
     return sha256(Path(file).read_bytes()).hexdigest() if (file := _file(law)) else None

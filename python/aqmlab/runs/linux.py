@@ -46,7 +46,7 @@ START, PER_SECOND, PER_BIT = 0.2, 0.012, 1.9e-9
 UNKNOWN = ("ecn_reductions",)
 """Measures of flows that Linux does not count."""
 UNKNOWN_OF_LINKS = ("loss_synchronisation", "update_rate")
-"""Settings of links."""
+"""Measures of links that Linux does not count."""
 CAPTURE = "capture.pcapng"
 """The guest's name of its capture."""
 

@@ -49,18 +49,18 @@ def index(schemes: Sequence[Scheme]) -> str:
     """The catalogue."""
     rows = [(f"[`{s.name}`]({s.name}.md)", label(s.name), s.family, str(s.year), s.summary) for s in schemes]
     return text(
-        "# Schemes",
+        "# AQM schemes",
         NOTE,
         "`aqmlab list aqms` prints this list, `aqmlab show NAME` a page.",
         table(("name", "title", "family", "year", "in short"), rows),
-        "A mark stands behind the name of a scheme whose law is not all as published, in every table and legend:",
+        "In every table and legend, a mark follows the name of a scheme whose algorithm is not entirely as published:",
         "\n".join(f"- {mark.sign} {mark.meaning}." for mark in MARKS.values()),
-        "The page of a scheme says which part it is. Files for programs (JSON, CSV, Parquet) have names without marks.",
+        "The page of a scheme names that part. Files for programs (JSON, CSV, Parquet) contain names without marks.",
     )
 
 
 def scheme_page(scheme: Scheme) -> str:
-    """One scheme: what `aqmlab show` prints."""
+    """One scheme, as `aqmlab show` prints it."""
     shown = [(f"`{item.name}`", item.unit, item.doc) for item in scheme.observables]
     return text(
         f"# {label(scheme.name)} (`{scheme.name}`)",
@@ -69,10 +69,10 @@ def scheme_page(scheme: Scheme) -> str:
         f"Family: {scheme.family}. Year: {scheme.year}. Source: {scheme.source}.  \n"
         f"Confidence: {scheme.confidence}.  \n{standing(scheme)}.",
         f"![Queue and state of {scheme.title} while the load quadruples and falls again](pictures/{scheme.name}.png)",
-        "*30 flows, 120 from 20 s to 40 s, then 30 again, through 30 Mbit/s; the dashed line is the target:*\n"
+        "*30 flows share 30 Mbit/s. From 20 s to 40 s there are 120. The dashed line is the target:*\n"
         f"`aqmlab run catalogue/load-step --aqm {scheme.name} --out DIR`.",
         scheme.page,
-        "## Touch it",
+        "## Try it",
         queue("catalogue/load-step", [scheme.name], 5),
         *beside_linux(DOCS / "schemes" / "linux" / f"{scheme.name}.png", scheme.title, f" --aqms {as_linux(scheme)}"),
         "## Parameters",
@@ -85,12 +85,12 @@ def scheme_page(scheme: Scheme) -> str:
 
 
 def law_page(law: Law) -> str:
-    """One congestion-control law: what `aqmlab show` prints."""
+    """One congestion controller, as `aqmlab show` prints it."""
     return text(
         f"# {law.title} (`{law.name}`)",
         NOTE,
         law.summary,
-        f"Year: {law.year}. Source: {law.source}. All of TCP: [tcp.md](../tcp.md).",
+        f"Year: {law.year}. Source: {law.source}. See also [TCP](../tcp.md).",
         law.page,
         *beside_linux(DOCS / "tcp" / "linux" / f"{law.name}.png", law.title, f" --set flows.bulk.tcp={law.name}"),
         "## Parameters",
@@ -100,13 +100,13 @@ def law_page(law: Law) -> str:
 
 
 def beside_linux(picture: Path, title: str, options: str) -> Iterator[str]:
-    """Yield what a page shows of Linux, if Linux has it (docs/beside_linux.py draws it)."""
+    """Yield the comparison with Linux, if there is a picture (docs/beside_linux.py draws it)."""
     if picture.exists():
-        yield "## Beside Linux"
+        yield "## Comparison with Linux"
         yield f"![Queue of four flows with {title}, in the simulator and in Linux](linux/{picture.name})"
         yield (
-            "*Four flows through 20 Mbit/s, 40 ms, by the simulator and by [Linux in virtual time](../kernel.md):*\n"
-            f"`aqmlab compare catalogue/beside-linux --engines sim,linux{options}`. More of it, over ten seeds:\n"
+            "*Four flows over 20 Mbit/s and 40 ms, in the simulator and in [Linux in virtual time](../kernel.md):*\n"
+            f"`aqmlab compare catalogue/beside-linux --engines sim,linux{options}`. Ten seeds:\n"
             "[Validation against Linux in virtual time](../validation-kernel.md)."
         )
 
@@ -118,82 +118,110 @@ def parameters(declared: Iterable[Parameter]) -> str:
 
 
 def tcp() -> str:
-    """TCP's laws, and its constants in its profiles."""
+    """TCP's congestion controllers, and its constants in its profiles."""
     rows = [(f"`{c.name}`", c.default, c.ns2, c.linux, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()]
     laws = [(f"[`{law.name}`](tcp/{law.name}.md)", law.title, str(law.year), law.summary) for law in catalogue.laws()]
     return text(
         "# TCP",
         NOTE,
-        "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss\n"
-        "recovery: `reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on\n"
-        "through partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be\n"
-        "missing) and `rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments,\n"
-        "and the window shrinks as segments arrive).",
-        "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery,\n"
-        "but for BBR's, which sets the window in recovery too and needs `rack`.\n"
+        "Receivers acknowledge every segment, or every second one with `delayed_ack`. `variant` is the loss recovery:",
+        table(
+            ("variant", "source", "loss recovery"),
+            (
+                ("`reno`", "RFC 5681", "Recovery ends at the first ACK of new data."),
+                ("`newreno`", "RFC 6582", "Recovery continues through partial ACKs."),
+                ("`sack`", "RFC 6675", "Segments that selective acknowledgements show as missing are retransmitted."),
+                (
+                    "`rack`",
+                    "RFC 8985, RFC 9937",
+                    "Losses are detected by time, a probe covers the last segments, and the window shrinks as segments "
+                    "arrive.",
+                ),
+            ),
+        ),
+        "`congestion_control` is the congestion controller. Any controller works with any loss recovery, except BBR:\n"
+        "BBR also sets the window in recovery and needs `rack`.\n"
         "`aqmlab list ccs` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
-        "Three profiles fill in the constants, and any constant can be set over its profile. `linux` is the default\n"
-        "and does what Linux 6.1 does: CUBIC with its own rounding and HyStart, `rack`, delayed ACKs after a first\n"
-        "few at once, and segments of 1448 B unless `packet` says otherwise: full ones with timestamps on Ethernet.\n"
-        "`rfc` follows the RFCs, with NewReno, and SACK under a law other than Reno's. `ns2` does what ns-2.35 does,\n"
-        "to the clock tick, with Reno: papers that used ns-2 need it ([validation](validation.md)). It has Reno's law\n"
-        "only. Segments of both have 1000 B unless `packet` says otherwise.",
-        "Linux has no loss recovery but `rack`. So a group of flows that names `reno`, `newreno` or `sack` as its\n"
-        "`variant`, and no profile, has profile `rfc`. A law may set constants of TCP over the profile, as LEDBAT\n"
-        "does with `initial_window`; its page says which. Parameters of a law are written with its name, as a\n"
-        "scheme's are:",
-        '```toml\ntcp = "cubic"                # CUBIC as Linux ships it; so is a group that says nothing of TCP\n'
+        "Three profiles set the constants. Any constant can be set over its profile.",
+        table(
+            ("profile", "reproduces", "controller", "segment unless `packet` is given"),
+            (
+                (
+                    "`linux` (default)",
+                    "Linux 6.1: `rack`, and delayed ACKs after a few immediate ones",
+                    "CUBIC with Linux's rounding and HyStart",
+                    "1448 B: full segments with timestamps on Ethernet",
+                ),
+                ("`rfc`", "the RFCs", "NewReno; other controllers use SACK", "1000 B"),
+                (
+                    "`ns2`",
+                    "ns-2.35 to the clock tick, for papers that used ns-2 ([validation](validation.md))",
+                    "Reno only",
+                    "1000 B",
+                ),
+            ),
+        ),
+        "`rack` is Linux's only loss recovery. A group of flows with `reno`, `newreno` or `sack` as its `variant` and\n"
+        "without a profile therefore uses profile `rfc`. A controller may set constants over the profile, as LEDBAT\n"
+        "sets `initial_window`; its page lists them. Parameters of a controller follow its name, as for schemes:",
+        '```toml\ntcp = "cubic"                # CUBIC as Linux ships it; also the default\n'
         'tcp = "cubic:beta=0.8"\n'
-        'tcp = "reno"                 # Reno\'s law in Linux\n'
+        'tcp = "reno"                 # Reno in Linux\n'
         'tcp = { congestion_control = "ledbat:target=5 ms,gain=10", quick_acks = 0 }\n'
         'tcp = "rfc"                  # NewReno by the RFCs\n'
-        'tcp = "sack"                 # Reno\'s law with SACK, by the RFCs\n'
+        'tcp = "sack"                 # Reno with SACK, by the RFCs\n'
         'tcp = { congestion_control = "cubic", profile = "rfc" }\n'
         'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
         "## Slow starts",
-        "Reno, CUBIC, DCTCP, Westwood+ and ABE can leave the first slow start in more than one way, by the parameter\n"
-        '`slow_start`: `tcp = "cubic:slow_start=search"`. CUBIC in profile `linux` has `hystart`, all else `classic`.\n'
-        "The others, LEDBAT++, Prague, Vegas and BBR, have a start of their own. All but `classic` look at the\n"
-        "round-trip times of every ACK, which `rack` alone measures; `hystart` is `classic` in other variants.",
+        "The parameter `slow_start` sets the exit of the first slow start for Reno, CUBIC, DCTCP, Westwood+ and\n"
+        'ABE: `tcp = "cubic:slow_start=search"`. The default is `hystart` for CUBIC in profile `linux`, and\n'
+        "`classic` otherwise. LEDBAT++, Prague, Vegas and BBR use their own slow start. All values except\n"
+        "`classic` need the round-trip time of every ACK, which only `rack` measures; in other variants `hystart`\n"
+        "is `classic`.",
         table(
-            ("slow_start", "source", "what it does"),
+            ("slow_start", "source", "algorithm"),
             (
-                ("`classic`", "RFC 5681, section 3.1", "The window doubles in a round trip, until a loss or mark."),
+                (
+                    "`classic`",
+                    "RFC 5681, section 3.1",
+                    "The window doubles per round trip, until a loss or mark.",
+                ),
                 (
                     "`hystart`",
                     "Ha & Rhee, Computer Networks 55(9), 2011; Linux",
-                    "It ends when the ACKs of a round come for longer than half of the least round trip, or when "
-                    "round trips are longer by an eighth of it, 4 to 16 ms.",
+                    "Slow start ends when the ACKs of a round arrive for longer than half of the minimum round trip, "
+                    "or when round trips are longer by an eighth of it, 4 to 16 ms.",
                 ),
                 (
                     "`hystart++`",
                     "RFC 9406",
-                    "Where round trips are longer by as much, it goes on at a quarter of its pace, and ends after five "
-                    "rounds of that; if they are short again, it goes on as before.",
+                    "When round trips are longer by as much, growth continues at a quarter of its rate, and ends after "
+                    "five rounds. If round trips become short again, growth continues as before.",
                 ),
                 (
                     "`search`",
                     "draft-chung-ccwg-search-09",
-                    "It ends when a share of 0.26 of what was sent a round trip before does not arrive, in a window of "
-                    "3.5 times the first round trip; then the window falls to what arrives in one, by a segment for "
-                    "every three acknowledged.",
+                    "Slow start ends when a share of 0.26 of the data sent a round trip earlier does not arrive, over "
+                    "3.5 times the first round trip. The window then falls to the data that arrive per round trip, by "
+                    "a segment for every three acknowledged.",
                 ),
                 (
                     "`rapid`",
                     "draft-kazuho-ccwg-rapid-start, editor's copy at 00e5ea1",
-                    "The window triples in a round trip while its least round-trip time is within a tenth and 4 ms of "
-                    "the least ever, else it doubles. The recovery that ends it leaves beta times what has arrived.",
+                    "The window triples per round trip while its minimum round-trip time is within a tenth and 4 ms of "
+                    "the overall minimum; otherwise it doubles. The recovery that ends it leaves beta times the data "
+                    "that have arrived.",
                 ),
             ),
         ),
-        "Of SEARCH, the text at hand is that of revision 00. What 09 has changed is taken from what its\n"
-        "implementations say: it compares with what was sent, the threshold is 0.26 (was 0.35), and the drain is\n"
-        "gradual. A sender of which nothing is heard for a whole window measures again from its start.",
-        "Segments lost by one flow of Reno in its first 5 s, on 20 Mbit/s over 50 ms with a buffer of so many\n"
-        "bandwidth-delay products, in profile `linux`. SEARCH sees the missing quarter once some 4.3 products are in\n"
-        "the queue. Rapid Start is at the rate of the link in two thirds of the round trips, and loses more; its\n"
-        "pacing over the round trip and its larger initial window are left out.",
+        "The text of SEARCH that was available is revision 00. The changes of revision 09 are taken from its\n"
+        "implementations: SEARCH compares with sent data, the threshold is 0.26 (was 0.35), and the drain is\n"
+        "gradual. A sender without feedback for a whole window restarts its measurement.",
+        "The table shows the segments that one Reno flow loses in its first 5 s, on 20 Mbit/s and 50 ms in profile\n"
+        "`linux`, by the buffer in bandwidth-delay products. SEARCH detects the missing quarter when some 4.3\n"
+        "products are in the queue. Rapid Start reaches the link's rate in two thirds of the round trips, and\n"
+        "loses more. Its pacing over the round trip and its larger initial window are not modelled.",
         table(
             ("slow_start", "1", "2", "3", "4", "5", "6"),
             (
@@ -206,8 +234,8 @@ def tcp() -> str:
         ),
         "## Files of 0.1",
         "Until version 0.1 the default profile was `rfc`. A group of flows that names neither a profile nor one of\n"
-        "the loss recoveries above has other results since 0.2. If it sets constants of TCP, aqmlab says so\n"
-        "in one line. Name a profile and the line goes away. These give the numbers of 0.1:",
+        "the loss recoveries above gives other results since 0.2. If it sets constants of TCP, aqmlab prints a note;\n"
+        "name a profile to silence it. These settings give the numbers of 0.1:",
         table(
             ("0.1", "since 0.2"),
             (
@@ -219,45 +247,51 @@ def tcp() -> str:
                 ('`tcp = "linux"` without `packet`', '`tcp = "linux"` with `packet = "1000 B"`'),
             ),
         ),
-        "A bundle of 0.1 holds its numbers, and `aqmlab verify` shows those of this version beside them. The same\n"
-        "file gives the same numbers to the bit in the version that the bundle names.",
+        "`aqmlab verify` compares the stored numbers of a bundle of 0.1 with the numbers of your version. The version\n"
+        "that the bundle names gives bit-identical numbers.",
         "## In detail",
-        "A receiver reports CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
-        "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
-        "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"
-        "otherwise. `ecn = true` sends with the codepoint of the law: ECT(1) with Prague, for which ECN is on unless\n"
-        '`ecn = false`, ECT(0) with the others. Only laws that learn of each mark may send `ecn = "ect1"`.\n'
-        "What AccECN negotiates with its SYN is given: both ends always agree. Of ECN++ (generalized ECN) there are\n"
-        "`ect_on_syn` and `ect_on_retransmit`, both off; pure ACKs are never ECN-capable.",
-        "With `rack`, a reduction that was needless is undone, as in Linux: the original arrives after all (RFC 3522,\n"
-        "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while used up, and\n"
-        "`after_idle` says what a pause leaves of it. `window` is the receiver's, and does not grow.",
-        '`after_idle = "new-cwv"` is RFC 7661, in every variant. The most that has been acknowledged in a round trip\n'
-        "of the last second (or three round trips) is pipeACK. A window of which that is less than half is not\n"
-        "validated: it does not grow, unless it is used up, and does not fall, in a pause either, until after five\n"
-        "minutes it is halved and the threshold is three quarters of it. A loss or mark leaves half of what was used,\n"
-        "pipeACK or the flight, and the end of recovery takes off half of what was sent again. Section 4.4.2, that\n"
-        "bursts be held back, is left out. `rate_limited_increase` goes with any `after_idle`.",
-        "`phases = true` records when a sender enters slow start, or BBR's drain ([phases of a law](phases.md)).",
-        'With `bursts = "gso"` new segments of a law without a pace wait until about a millisecond of them can leave\n'
-        "at once, as in Linux with segmentation offload; laws with a pace have bursts of their own then.",
-        "The receiver's window of profile `linux` grows as Linux's does. It begins with\n"
-        "64 KiB, 45 segments; slow start needs 10, 20, 40. When 20 have been read in a round trip after 10,\n"
-        "`tcp_rcv_space_adjust` makes it 2*20 + 16, and twice as much more for the growth by half: 168 segments,\n"
-        "twice what comes next. `tcp_grow_window` lets it out by two segments for each that arrives. So it keeps\n"
-        "ahead, up to 2172 segments. While a segment is missing nothing is read, and the window may limit the sender.\n"
-        "Where ACKs queue (`ack_path`) it does not limit the sender: no receiver can measure the round trip there.\n"
-        '`window = "2172 packets"` sets that bound. It is not the default: it would bind\n'
-        "in `l4s/*` from 120 Mbit/s and 100 ms on, which are about laws and queues, not about hosts.",
-        "A receiver of profile `linux` takes no segment that is older than the last timestamp by more than a tick\n"
-        "(RFC 7323, section 5, PAWS): an original that comes after what was sent again in its place, and before a\n"
-        "segment that was sent again after it, is answered and not kept. Segments are numbered singly here, so\n"
-        "numbers do not wrap.",
-        "The queue in the sending host, which Linux keeps short (`small_queues`), is a first link with `host = true`\n"
-        "([The sending host](scenarios.md#the-sending-host)). Other first links lie behind the host.",
-        "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
-        "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
-        "object, and a video player asks for the segment again.",
+        "**ECN feedback.** A receiver reports CE marks as the controller requires: one echo until the sender has\n"
+        "responded (RFC 3168), an echo per packet (RFC 8257, section 3.2), or a count of marked segments on every\n"
+        "ACK (AccECN). The count is 24 bits long and takes the room of one SACK block. RFC 3168 is the default\n"
+        "unless the controller's page states otherwise. `ecn = true` uses the codepoint of the controller: ECT(1)\n"
+        'for Prague, for which ECN is on unless `ecn = false`, and ECT(0) for the others. `ecn = "ect1"` requires\n'
+        "a controller that receives every mark. AccECN negotiation is not modelled: both ends always support it.\n"
+        "ECN++ (generalized ECN) is available as `ect_on_syn` and `ect_on_retransmit`, both off by default. Pure\n"
+        "ACKs are never ECN-capable.",
+        "**Spurious reductions.** `rack` undoes a spurious reduction, as Linux does, if the original arrives after\n"
+        "all (RFC 3522, RFC 5682), or if all retransmissions arrive twice (RFC 3708).",
+        "**Window growth.** The window grows only while it is fully used. `after_idle` sets the window after an idle\n"
+        "period. `window` is the receiver's and is constant.",
+        '**`after_idle = "new-cwv"`** is RFC 7661, in every variant. pipeACK is the maximum acknowledged in a\n'
+        "round trip of the last second (or three round trips). If pipeACK is less than half of the window, the\n"
+        "window is not validated. It then does not grow, unless it is fully used, and does not fall, even in an\n"
+        "idle period. After five minutes it is halved, and the threshold is set to three quarters of it. A loss or\n"
+        "mark leaves half of the used window (pipeACK or the flight), and the end of recovery subtracts half of\n"
+        "the retransmissions. Section 4.4.2, which limits bursts, is not implemented. `rate_limited_increase` can\n"
+        "be combined with any `after_idle`.",
+        "**Phases.** `phases = true` records when a sender enters slow start, or BBR's drain\n"
+        "([sender phases](phases.md)).",
+        '**`bursts = "gso"`** applies to controllers without pacing: new segments wait until about a millisecond\n'
+        "of them can leave at once, as in Linux with segmentation offload. Controllers with pacing then use their\n"
+        "own bursts.",
+        "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB, 45 segments; slow\n"
+        "start needs 10, 20, 40. After round trips with 10 and 20 read segments, `tcp_rcv_space_adjust` sets it to\n"
+        "2*20 + 16, plus twice as much for the growth by half. The result is 168 segments, twice the next need.\n"
+        "`tcp_grow_window` opens it by two segments per arriving segment. So it stays ahead, up to 2172 segments.\n"
+        "While a segment is missing nothing is read, and the window may limit the sender. If ACKs queue\n"
+        "(`ack_path`), it does not limit the sender, because no receiver can then measure the round trip.",
+        '`window = "2172 packets"` sets that maximum. It is not the default: it would limit senders\n'
+        "in `l4s/*` from 120 Mbit/s and 100 ms on. Those scenarios study controllers and queues, not hosts.",
+        "**PAWS.** A receiver of profile `linux` rejects segments that are older than the last timestamp by more\n"
+        "than a tick (RFC 7323, section 5). An original that arrives between its own retransmission and a later\n"
+        "retransmission is acknowledged and discarded. The simulator numbers segments, so sequence numbers do not\n"
+        "wrap.",
+        "**The sending host's queue (TSQ)**, which Linux keeps short (`small_queues`), is a first link with\n"
+        "`host = true` ([The sending host](scenarios.md#the-sending-host)). Other first links are in the network.",
+        "**Connection setup.** An unanswered SYN is retransmitted `syn_retries` times; then the connection is\n"
+        "given up. A bulk flow is then closed. A client's transfer does not count as completed: a session\n"
+        "continues without the object, and a video player requests the segment again.",
+        "## Constants",
         "`aqmlab show tcp` prints this table.",
         table(("name", "`rfc`", "`ns2`", "`linux`", "range", "meaning", "source"), rows),
     )
@@ -269,12 +303,12 @@ def course() -> str:
     return text(
         "# Lessons",
         LESSON,
-        "Twelve short lessons on queues: a scenario, three things to try with what will be seen, and a question.\n"
-        "`aqmlab studio` has them to play with; these pages have the same texts, with commands.",
+        "Twelve short lessons on queues. Each contains a scenario, three experiments with their results, and a\n"
+        "question. `aqmlab studio` runs them interactively; these pages contain the same texts, with commands.",
         table(("lesson", "in short"), rows),
-        "Save the scenario of a lesson under the name in its first line, and type the commands. Each measures the\n"
-        "last stretch of time of which the text speaks, over three seeds. In Python a lesson can be stepped and\n"
-        "changed by hand ([step a simulation](../simulation.md)):",
+        "Save the scenario of a lesson under the name in its first line, and run the commands. Each measures the\n"
+        "last period that the text describes, over three seeds. In Python you can step and change a lesson\n"
+        "([step a simulation](../simulation.md)):",
         "```python\nimport aqmlab\nfrom aqmlab.studio.lessons import lesson\n\n"
         'simulation = aqmlab.Simulation(lesson("01-bufferbloat").load(), "droptail")\n'
         "while simulation.now < 60:\n"
@@ -283,15 +317,15 @@ def course() -> str:
         "    simulation.step_until(simulation.now + 5)\n"
         '    call = simulation.probe().flows["call"]\n'
         "    print(f\"{simulation.now:.0f} s: {1e3 * call['packet_delay_mean']:.0f} ms\")\n```",
-        "The numbers are means of the seeds 1 to 5. `tests/test_lessons.py` plays every try and holds them.\n"
+        "The numbers are means of seeds 1 to 5. `tests/test_lessons.py` runs every experiment and checks them.\n"
         "Each lesson has [exercises](../exercises.md) whose answers are checked.",
     )
 
 
 def queue(scenario: str, aqms: Iterable[str], speed: float) -> str:
     """A queue that runs in the page (docs/studio.md)."""
-    told, schemes = "It runs where the studio is beside these pages: `make site`.", " ".join(aqms)
-    return f'<aqmlab-queue scenario="{scenario}" aqm="{schemes}" speed="{speed:g}">{told}</aqmlab-queue>'
+    note, schemes = "It needs the studio next to these pages: `make site`.", " ".join(aqms)
+    return f'<aqmlab-queue scenario="{scenario}" aqm="{schemes}" speed="{speed:g}">{note}</aqmlab-queue>'
 
 
 def lesson_page(lesson: Lesson) -> str:
@@ -320,7 +354,7 @@ def picture(lesson: Lesson) -> str:
     """The picture of a lesson, with what it shows."""
     shown = lesson.pictured
     caption = f"{shown.title}, seed 1." + (f" Dotted: {told(shown)}." if shown.steps else "")
-    return f"![{shown.title}: what is to be watched, against time](pictures/{lesson.id}.png)\n\n*{caption}*"
+    return f"![{shown.title} over time](pictures/{lesson.id}.png)\n\n*{caption}*"
 
 
 def neighbours(number: int) -> str:
@@ -332,13 +366,13 @@ def neighbours(number: int) -> str:
 
 def try_parts(lesson: Lesson, number: int, each: Try) -> Iterator[str]:
     """A thing to try: what to do; the commands; and folded, until the reader has predicted it, what will be seen."""
-    yield f"## Try {number}: {each.title}"
+    yield f"## Experiment {number}: {each.title}"
     schemes = ", ".join(f"`{aqm}`" for aqm in each.aqms)
     yield f"Under {schemes}. {told(each)[0].upper()}{told(each)[1:]}."
-    yield "What will happen? Predict it before you look."
+    yield "Predict the result before you look."
     yield "```console\n" + "\n".join(f"$ {line}" for line in commands(lesson, each)) + "\n```"
     seen = [each.text, *([picture(lesson)] if each == lesson.pictured else [])]
-    yield folded("What is seen", "\n\n".join(seen))
+    yield folded("Result", "\n\n".join(seen))
 
 
 def told(each: Try) -> str:
@@ -351,7 +385,7 @@ def told(each: Try) -> str:
             for step in same
         )
         steps.append(f"at {at:g} s {changes}")
-    return "; ".join(steps) or f"nothing is changed until {each.until:g} s"
+    return "; ".join(steps) or f"nothing changes until {each.until:g} s"
 
 
 def commands(lesson: Lesson, each: Try) -> Iterator[str]:

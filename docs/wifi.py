@@ -1,4 +1,4 @@
-"""Measure the tables of docs/wifi.md again and draw its picture (a minute).
+"""Measure the tables of docs/wifi-evidence.md again and draw its picture (a minute).
 
 `python docs/wifi.py` rewrites the blocks between `<!-- NAME -->` and `<!-- end -->`, and docs/wifi.png.
 """
@@ -14,7 +14,7 @@ import aqmlab
 from aqmlab.present.plots import style
 from aqmlab.runs.results import RunResult
 
-PAGE = Path(__file__).with_suffix(".md")
+PAGE = Path(__file__).with_name("wifi-evidence.md")
 PICTURE = Path(__file__).with_suffix(".png")
 STATES: dict[str, dict[str, str | float]] = {
     "FIFO": {"wifi.queues": "shared"},
@@ -22,7 +22,7 @@ STATES: dict[str, dict[str, str | float]] = {
     "mac80211, turns": {"wifi.airtime_fairness": False},
     "mac80211, airtime": {},
 }
-"""What the access point has been, in the order of the years."""
+"""The queues of the access point, oldest first."""
 SEEDS = (1, 2, 3)
 CONSTANTS = {"5/100": (5, 100), "8/80": (8, 80), "20/100": (20, 100), "50/300": (50, 300)}
 """CoDel's target and interval, ms: RFC 8289; proposed with the revert; mac80211; its slow stations before."""

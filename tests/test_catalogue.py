@@ -74,5 +74,5 @@ def test_a_scheme_tells_what_linux_has_of_it_and_what_the_models_make_of_it() ->
         "fq-codel": "fq_codel", "fq-pie": "fq_pie",
     }.items()  # fmt: skip
     assert (found["pi2"].signal, found["droptail"].signal, found["pi2"].has_law) == ("head", "never", True)
-    assert dict(found["codel"].facts())["Fluid model"].startswith("no place in it: it decides at departures")
+    assert dict(found["codel"].facts())["Fluid model"].startswith("not supported: the scheme decides at departures")
     assert dict(found["pie"].facts())["Linux"] == "pie (ecn_prob is an option of fq_pie alone)"

@@ -41,7 +41,7 @@ def test_the_text_of_a_try_has_the_numbers_that_are_held(lesson: Lesson, each: T
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.id)
 def test_a_page_folds_results_until_the_reader_has_predicted(lesson: Lesson) -> None:
     page = (PAGES / f"{lesson.id}.md").read_text(encoding="utf-8")
-    folded = re.findall(r"<details[^>]*>\n<summary>What is seen</summary>\n(.*?)</details>", page, re.DOTALL)
+    folded = re.findall(r"<details[^>]*>\n<summary>Result</summary>\n(.*?)</details>", page, re.DOTALL)
     assert len(folded) == len(lesson.tries)
     for each, result in zip(lesson.tries, folded, strict=True):
         assert each.text in result

@@ -60,7 +60,7 @@ ecn = {ecn}
 
 @pytest.mark.parametrize(("ecn", "published"), [("true", 38.5e6), ("false", 44.0e6)])
 def test_scream_stays_as_close_to_published_logs_as_it_came(ecn: str, published: float, tmp_path: Path) -> None:
-    # EricssonResearch/scream, examples/trace-dualpi-50Mbps-25ms-*.txt, means from 10 to 20 s; docs/media.md has all.
+    # EricssonResearch/scream, examples/trace-dualpi-50Mbps-25ms-*.txt, means from 10 to 20 s (docs/media-evidence.md).
     # The logs do not tell the frame rate: 60 Hz came closest, so what is held here is that it stays as close.
     path = tmp_path / "fifty.toml"
     path.write_text(FIFTY.format(ecn=ecn), encoding="utf-8")

@@ -88,10 +88,10 @@ def test_laws_are_listed_and_shown() -> None:
     assert listed[0]["name"] == "reno"
     assert parameters["cubic"] == {"c", "beta", "fast_convergence", "slow_start", "flavour"}
     facts = {law.name: dict(law.facts()) for law in catalogue.laws()}
-    assert facts["reno"] == {"Asks for": "nothing special", "Sets": "nothing"}
-    assert facts["ledbat"] == {"Asks for": "one-way delays", "Sets": "initial_window = 2 packets"}
+    assert facts["reno"] == {"Requires": "nothing special", "Sets": "nothing"}
+    assert facts["ledbat"] == {"Requires": "one-way delays", "Sets": "initial_window = 2 packets"}
     asked = "a count of ECN marks, every ACK, pacing, its own answer to ECN marks, ECT(1)"
-    assert facts["prague"] == {"Asks for": asked, "Sets": "ect_on_retransmit = true"}
+    assert facts["prague"] == {"Requires": asked, "Sets": "ect_on_retransmit = true"}
     assert "initial_window = 2 packets" in command("show", "ledbat").stdout
     assert "RFC 6817" in command("list", "tcps").stdout
     shown = command("show", "cubic").stdout

@@ -1,4 +1,4 @@
-"""Schemes, congestion-control laws and TCP constants: what Rust declares, and how a list of schemes is written."""
+"""Schemes, congestion controllers and TCP constants: the declarations of Rust, and the format of a list of schemes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TcpConstant(Parameter):
-    """A constant of TCP: `default` is that of the profile rfc, `ns2` and `linux` those of the profiles of that name."""
+    """A constant of TCP: `default` belongs to the profile rfc, `ns2` and `linux` to the profiles of that name."""
 
     ns2: str
     linux: str
@@ -65,10 +65,10 @@ class Exempt:
 
 @dataclass(frozen=True)
 class Standing:
-    """The source of a scheme's law; `why` says which part is not as its source prints it.
+    """The source of a scheme's algorithm; `why` says which part is not as its source prints it.
 
-    `kind` is "published"; "fitted" if a constant or a reading was fitted to results that a paper prints;
-    "reconstructed" if the source of a part is silent or was not at hand, and nothing was fitted.
+    `kind` is "published"; it is "fitted" if a constant or a reading was fitted to printed results. It is
+    "reconstructed" if the source of a part is silent or was not available, and nothing was fitted.
     """
 
     kind: str
@@ -94,7 +94,7 @@ SIGNALS = {
     "tail": "it signals arriving packets",
     "head": "it signals departing packets",
 }
-"""Where the signals of a scheme fall."""
+"""The place at which a scheme signals."""
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,10 @@ class Scheme:
         return self.family == OWN
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what is known of the scheme besides its law, in words: fluid model, linear law, contract, Linux."""
-        fluid = SIGNALS[self.signal] if self.signal else f"no place in it: it {self.no_signal}"
+        """Return further facts about the scheme in words: fluid model, linear control law, contract, Linux."""
+        fluid = SIGNALS[self.signal] if self.signal else f"not supported: the scheme {self.no_signal}"
         law = f"aqmlab analyse {self.name}" if self.has_law else "none"
-        known = [("Fluid model", fluid), ("Linear law", law), ("Linux", str(self.tc) if self.tc else "none")]
+        known = [("Fluid model", fluid), ("Linear control law", law), ("Linux", str(self.tc) if self.tc else "none")]
         told = [f"{tc_name(each)} ({each.tc[1]})" for each in self.parameters if each.tc]
         known += [("Options of tc", ", ".join(told))] if self.tc and told else []
         return known + [("Contract", f"not kept: {each.clause}; {each.why}") for each in self.exceptions]
@@ -159,9 +159,9 @@ def tc_name(parameter: Parameter) -> str:
 class Cost:
     """The cost of a scheme with its default parameters; times in s, as measured on this machine.
 
-    `memory` is what its parameters and its state take, bytes: in flow queueing those of each queue; None of a scheme
-    written in Python. `packet` is the time to take in a packet and let it go, the discipline included; `update` that of
-    a periodic update, None if there is none; `second` is the time for a second of the link. The queue is that of Li et
+    `memory` is what its parameters and its state take, bytes: per queue in flow queueing; None for a scheme written in
+    Python. `packet` is the time to enqueue and dequeue a packet, the discipline included. `update` is the time of a
+    periodic update, None if there is none. `second` is the time for a second of the link. The queue is from Li et
     al. (2014), Table 1, which sends 5,625 packets/s.
     """
 
@@ -175,9 +175,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class Law:
-    """One congestion-control law as it declares itself; `page` is Markdown.
+    """One congestion controller as it declares itself; `page` is Markdown.
 
-    `asks` is what it asks for beyond what every sender knows, `settings` the constants of TCP that it sets.
+    `asks` is what it requires beyond the state of every sender, `settings` the constants of TCP that it sets.
     """
 
     name: str
@@ -191,9 +191,9 @@ class Law:
     settings: tuple[tuple[str, str], ...]
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what is known of the law besides its equations, in words."""
+        """Return further facts about the controller in words."""
         settings = ", ".join(f"{name} = {value}" for name, value in self.settings)
-        return [("Asks for", ", ".join(self.asks) or "nothing special"), ("Sets", settings or "nothing")]
+        return [("Requires", ", ".join(self.asks) or "nothing special"), ("Sets", settings or "nothing")]
 
 
 @cache
@@ -203,13 +203,13 @@ def schemes() -> tuple[Scheme, ...]:
 
 
 def with_law() -> tuple[str, ...]:
-    """Return the names of the schemes that have a linear law, in alphabetical order."""
+    """Return the names of the schemes with a linear control law, in alphabetical order."""
     return tuple(sorted(scheme.name for scheme in schemes() if scheme.has_law))
 
 
 @cache
 def laws() -> tuple[Law, ...]:
-    """Return every congestion-control law that a scenario can name, under `tcp` of its flows."""
+    """Return every congestion controller that a scenario can name, under `tcp` of its flows."""
     return tuple(
         Law(
             **entry
@@ -305,7 +305,7 @@ def used_at(link: Mapping[str, Any], spec: str | None) -> str:
 
 
 class Noted(NamedTuple):
-    """A user's scheme as results describe it, its code not loaded: its title, and whether it has a target."""
+    """A user's scheme as results describe it, its code not loaded: its title, and whether it uses a target."""
 
     title: str
     target: bool
@@ -357,7 +357,7 @@ def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
 def usual(scenario: str) -> tuple[str, ...]:
     """Return the schemes that are compared in a scenario unless others are named.
 
-    They are those of "seed-papers" in the scenario of a paper, such as li2014/table-1, and else the deployed ones.
+    In the scenario of a paper, such as li2014/table-1, they are the "seed-papers", and else the deployed ones.
     """
     studies = {paper for scheme in schemes() for paper in scheme.papers}
     folder, is_built_in, _ = scenario.partition("/")

@@ -13,7 +13,7 @@ NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNOR
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Return rows as CSV, one a line unless a cell has lines.
+    """Return rows as CSV, one per line of text unless a cell contains several.
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front; numbers do not. Control characters
     are written out.

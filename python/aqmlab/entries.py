@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def read_file(package: str, *path: str) -> dict[str, Any]:
-    """Return what a file beside the code of a package says."""
+    """Return the contents of a file in a package."""
     return loads(files(package).joinpath(*path).read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""The extras: packages that `pip install aqmlab` leaves out, such as those of the extra `reports`.
+"""The extras: packages that `pip install aqmlab` leaves out, such as the extra `reports`.
 
 The package's own metadata has the list, so it is written in pyproject.toml only.
 """
@@ -17,7 +17,7 @@ _REQUIREMENT = re.compile(r"""(([\w.-]+)[^;]*);.*\bextra == ["']([\w-]+)["']""")
 
 
 class MissingExtraError(ModuleNotFoundError):
-    """An extra is not installed; the message has the line that installs it."""
+    """An extra is not installed; the message contains the command that installs it."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def required() -> Iterator[None]:
 def check(*packages: str) -> None:
     """Raise MissingExtraError unless these packages, which extras bring, are installed. Imports nothing.
 
-    Whoever will need one asks before the work that would be lost.
+    Callers check before they start work that would be lost.
     """
     with required():
         for name in packages:
@@ -49,7 +49,7 @@ def extras() -> dict[str, list[str]]:
 
 
 def _requirements() -> dict[str, dict[str, str]]:
-    """Return of each extra its packages with what pip is told of them, such as "jinja2>=3.1"."""
+    """Return the packages of each extra with their requirements for pip, such as "jinja2>=3.1"."""
     from importlib.metadata import requires
 
     found: dict[str, dict[str, str]] = {}
@@ -61,13 +61,13 @@ def _requirements() -> dict[str, dict[str, str]]:
 
 
 def absent() -> dict[str, list[str]]:
-    """Return the extras of which something is not installed, with what that is."""
+    """Return the extras with missing packages, and these packages."""
     lacks = {extra: [name for name in names if find_spec(name) is None] for extra, names in extras().items()}
     return {extra: names for extra, names in lacks.items() if names}
 
 
 def install(*names: str) -> str:
-    """Return the line that installs the packages of extras where this Python looks for them.
+    """Return the command that installs the packages of extras for this Python.
 
     It names the packages, as an index need not have aqmlab, and a wheel may be gone from where it was installed from.
     """
@@ -76,6 +76,6 @@ def install(*names: str) -> str:
 
 
 def advice(error: ModuleNotFoundError) -> str | None:
-    """Return the line that installs what an import lacks; None if no extra brings it."""
+    """Return the command that installs a missing import; None if no extra contains it."""
     package = (error.name or "").partition(".")[0]
     return next((install(extra) for extra, names in extras().items() if package in names), None)

@@ -89,7 +89,7 @@ def _part(path: Path) -> Path:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside `path` to write to, which becomes `path` at the end if nothing is raised."""
+    """Give a temporary name next to `path` to write to, which becomes `path` at the end if nothing is raised."""
     part = _part(path)
     try:
         if os.path.lexists(part):  # in a folder from somebody else it may be a link to another file

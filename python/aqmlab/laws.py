@@ -1,4 +1,4 @@
-"""A user's congestion-control law: a class in Python, or a shared library, used wherever the name of a law can be."""
+"""A user's congestion controller: a Python class or a shared library, accepted wherever a controller's name is."""
 
 import inspect
 import os
@@ -22,31 +22,31 @@ LARGEST_LIBRARY = 1024 * untrusted.MIB
 """Bytes of a shared library."""
 
 ADAPTIVE = tuple(name for name in _core.media_laws() if name != "constant")
-"""Laws of calls that adapt."""
+"""Rate controls of adaptive video calls."""
 
 OF_CALLS = (*ADAPTIVE, "constant")
-"""Laws that a call may have."""
+"""Rate controls of a call."""
 
 
 class CongestionControl(own.Declared):
-    """A user's congestion-control law. Declare parameters (`Param`) and override hooks; each sender has an instance.
+    """A user's congestion controller. Declare parameters (`Param`) and override hooks; each sender has an instance.
 
-    A class has a `name` (by default its own, in small letters: MyLaw is "my-law") and a `title` for tables. A hook that
-    is not overridden does as Reno's sender does. Each call of a hook takes the interpreter, so a law in Python is far
-    slower than one in Rust or C. InputError if the class cannot be used.
+    A class has a `name` (by default the class's in lower case: MyReno is "my-reno") and a `title` for tables. A hook
+    that is not overridden does as Reno's sender does. Each call of a hook takes the interpreter, so a controller in
+    Python is far slower than one in Rust or C. InputError if the class cannot be used.
     """
 
     title: ClassVar[str]
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Add the class to the catalogue of laws, where it replaces an earlier class of the same name."""
+        """Add the class to the catalogue of controllers; it replaces an earlier class of the same name."""
         super().__init_subclass__(**kwargs)
         cls.name = str(cls.__dict__.get("name", own.dashed(cls.__name__)))
         cls.title = str(cls.__dict__.get("title", cls.__name__))
         cls._parameters = _declare(cls)
 
     def on_ack(self, window: Window, facts: AckFacts) -> None:
-        """Open the window: an ACK of new data has come, outside fast recovery, that tells of no new mark."""
+        """Open the window: an ACK of new data has arrived, outside fast recovery and without a new mark."""
 
     def kept(self, event: Event) -> float:  # noqa: ARG002
         """Return the share of the window (RFC 5681: of the data in flight) that an event leaves, 0 to 1."""
@@ -68,13 +68,13 @@ class CongestionControl(own.Declared):
 
 
 Law = str | CongestionControl | type[CongestionControl]
-"""A law as `run`, `compare` and the like take it: text as of `--cc`, or a class, or an instance with parameters."""
+"""A controller as `run`, `compare` and the like take it: text as of `--cc`, a class, or an instance with parameters."""
 
 
 def law_spec(law: Law) -> str:
-    """Return a law as text: "cubic:beta=0.8" unchanged, a class or an instance by its name, a file's by the name in it.
+    """Return a controller as text: "cubic:beta=0.8" unchanged, a class, an instance or a file by its name.
 
-    A file is a shared library ("./libmine.so", see examples/c/reno.c) or Python ("mine.py", "mine.py:MyLaw:gain=2").
+    A file is a shared library ("./libmine.so", see examples/c/reno.c) or Python ("mine.py", "mine.py:MyReno:gain=2").
     Both may do whatever a program may, so a file is loaded only where a command line or a program names it.
     """
     if not isinstance(law, str):
@@ -93,7 +93,7 @@ def law_spec(law: Law) -> str:
 
 
 def defines(text: str) -> bool:
-    """Return whether a text names a file with a law: a shared library, or Python that has no scheme in it but a law."""
+    """Return whether a text names a file with a controller: a shared library, or Python without a scheme."""
     file = _file(text)
     if file is None or file.endswith(LIBRARIES):
         return file is not None
@@ -108,9 +108,9 @@ def load_with(
     law: Law | None,
     traces: str | os.PathLike[str] | None = None,
 ) -> Scenario:
-    """Return a scenario as `load` does, whose TCP flows have a law if one is given (see `law_spec`).
+    """Return a scenario as `load` does, whose TCP flows use a controller if one is given (see `law_spec`).
 
-    InputError if there is no such law, or no flow has TCP.
+    InputError if there is no such controller, or no flow uses TCP.
     """
     if law is None:
         return load(source, set, traces=traces)
@@ -121,7 +121,7 @@ def load_with(
 
 
 def of_law(scenario: Scenario, name: str) -> dict[str, str]:
-    """Return what is set of a scenario so that its TCP flows have the law of that name; InputError if none has TCP."""
+    """Return the settings that give a scenario's TCP flows that controller; InputError if no flow uses TCP."""
     groups = [group for group in scenario.flows if scenario.group(group).is_tcp]
     if not groups:
         raise InputError("law", f"{name}: no flow of {scenario.name} has TCP")
@@ -129,9 +129,9 @@ def of_law(scenario: Scenario, name: str) -> dict[str, str]:
 
 
 def of_call(scenario: Scenario, name: str) -> dict[str, str]:
-    """Return what is set of a scenario so that its calls have the law of that name; nothing if it has no call.
+    """Return the settings that give a scenario's calls that rate control; nothing without calls.
 
-    InputError if calls have no such law.
+    InputError for an unknown rate control.
     """
     if name not in OF_CALLS:
         raise unknown("call", "no law of calls", name, OF_CALLS)
@@ -139,12 +139,12 @@ def of_call(scenario: Scenario, name: str) -> dict[str, str]:
 
 
 def calls(scenario: Scenario) -> list[str]:
-    """Return the groups of flows that are calls with a picture."""
+    """Return the groups of flows that are adaptive video calls."""
     return [group for group in scenario.flows if scenario.group(group).kind == "media"]
 
 
 def digest(law: Law) -> str | None:
-    """Return the SHA-256 of the code of a user's law, a file or the source of a class; None for a law of ours."""
+    """Return the SHA-256 of the code of a user's controller, a file or a class's source; None if it is built in."""
     if not isinstance(law, str):
         return sha256(inspect.getsource(law if isinstance(law, type) else type(law)).encode()).hexdigest()
     return sha256(Path(file).read_bytes()).hexdigest() if (file := _file(law)) else None

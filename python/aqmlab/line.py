@@ -1,4 +1,4 @@
-"""A line with its queue and scheme, in the time of whoever calls it: for the tests of transport stacks."""
+"""A link with its queue and scheme, in virtual time that the caller owns: for the tests of transport stacks."""
 
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
@@ -11,15 +11,15 @@ Payload = TypeVar("Payload")
 Ecn = Literal["not-ect", "ect0", "ect1", "ce"]
 Side = Literal["up", "down"]
 LARGEST = {"seed": 2**64 - 1, "now": 2**64 - 1, "length": 2**32 - 1, "flow": 2**32 - 1, "host": 2**32 - 1, "dscp": 63}
-"""The largest of each number that a line takes; the least is 0."""
+"""The maximum of each number that a link accepts; the minimum is 0."""
 
 
 @dataclass(frozen=True)
 class Delivery(Generic[Payload]):
-    """A packet that comes out of a line."""
+    """A packet that leaves a link."""
 
     payload: Payload
-    """What was pushed."""
+    """The pushed payload."""
     ecn: Ecn
     """ECN field, perhaps with a mark."""
     waited: int
@@ -30,10 +30,10 @@ class Delivery(Generic[Payload]):
 
 @dataclass(frozen=True)
 class Dropped(Generic[Payload]):
-    """A packet that does not come out of a line."""
+    """A packet that is dropped or lost in a link."""
 
     payload: Payload
-    """What was pushed."""
+    """The pushed payload."""
     ecn: Ecn
     """ECN field at the end."""
     reason: str
@@ -44,7 +44,7 @@ class Dropped(Generic[Payload]):
 
 @dataclass(frozen=True)
 class LineCounters:
-    """Packets since the start of a line: `pushed` is the sum of `delivered`, the four kinds of drops, and `held`."""
+    """Packets since the start of a link: `pushed` is the sum of `delivered`, the four kinds of drops, and `held`."""
 
     pushed: int
     delivered: int
@@ -62,7 +62,7 @@ class LineCounters:
     held: int
     """Within: waiting, being sent, on the wire, or due and not taken yet."""
     waiting: int
-    """Those of them that wait in the queue."""
+    """Held packets in the queue."""
 
 
 class Line(Generic[Payload]):
@@ -70,8 +70,8 @@ class Line(Generic[Payload]):
 
     `description` is TOML with the keys of a link in a scenario: `rate` and `buffer`, and perhaps `delay`, `aqm`, `ecn`,
     `target`, `overhead`, `loss` and the other impairments, `packet` (the size by which buffer and target are converted;
-    1500 B). Times are whole nanoseconds from a start of the caller's. What a line does depends on description, seed and
-    calls alone. A payload is any object; the line keeps it until the packet comes out or is handed back as dropped.
+    1500 B). Times are whole nanoseconds from a start of the caller's. The behaviour depends on description, seed and
+    calls alone. A payload is any object; the link keeps it until the packet leaves or is returned as dropped.
     InputError if the description is wrong.
 
     >>> line = Line("rate = '8 Mbit/s'\ndelay = '10 ms'\nbuffer = '100 packets'\naqm = 'fq-codel'")
@@ -117,14 +117,14 @@ class Line(Generic[Payload]):
             raise _named(error, now=now, length=length, flow=flow, host=host, dscp=dscp) from None
 
     def next_event(self) -> int | None:
-        """Return the time at which to call `pop` next, ns; None if the line is empty."""
+        """Return the time at which to call `pop` next, ns; None if the link is empty."""
         return self._core.next_event()
 
     def pop(self, now: int) -> Delivery[Payload] | None:
         """Take the next packet that comes out at `now` or before, ns.
 
-        Returns None if what was due was none: it has been dropped, or is held up on the wire. InputError if time goes
-        backwards or nothing is due; SchemeError if a scheme written in Python has broken down.
+        Returns None if what was due was none: the packet was dropped, or is delayed on the wire. InputError if time
+        goes backwards or nothing is due; SchemeError if a scheme written in Python has broken down.
         """
         try:
             found = self._core.pop(now)
@@ -138,7 +138,7 @@ class Line(Generic[Payload]):
         return None if found is None else Dropped(*found)
 
     def advance(self, now: int) -> None:
-        """Do all that happens until `now`, ns, so that counts, drops and observables are those of then.
+        """Do all that happens until `now`, ns, so that counts, drops and observables are up to date.
 
         InputError if time goes backwards; SchemeError if a scheme written in Python has broken down.
         """
@@ -180,7 +180,7 @@ class Path(Generic[Payload]):
 
     `scenario` is the TOML of one with a link `up` and a link `down`, or with one that leads up: what comes back then
     meets no queue. The flows' round-trip time is shared out to both. `aqm` is a scheme for both or for each
-    ("cake@up+fq-codel@down"); the scenario's own if None. InputError if a line cannot do what the scenario asks for.
+    ("cake@up+fq-codel@down"); the scenario's own if None. InputError if a link does not support the scenario.
     """
 
     def __init__(self, scenario: str, aqm: str | None = None, seed: int = 1) -> None:
@@ -220,9 +220,9 @@ class Path(Generic[Payload]):
 class SharedPath(Generic[Payload]):
     r"""Both directions of a scenario in one time, with traffic of others: the flows of the scenario send.
 
-    They are those of any simulation: long transfers under every law of congestion control, the web, video, datagrams.
-    `scenario`, `aqm` and `seed` are those of `Path`; the flows go on after the scenario's duration. InputError if a
-    line cannot do what the scenario asks for.
+    They are as in any simulation: long transfers under every congestion controller, the web, video, datagrams.
+    `scenario`, `aqm` and `seed` are as of `Path`; the flows continue after the scenario's duration. InputError if a
+    link does not support the scenario.
 
     >>> path = SharedPath(
     ...     "schema = 1\nduration = '60 s'\n[[links]]\nname = 'up'\nrate = '20 Mbit/s'\nbuffer = '200 packets'\n"
@@ -250,7 +250,7 @@ class SharedPath(Generic[Payload]):
         host: int | None = None,
         dscp: int = 0,
     ) -> str:
-        """Let a packet enter a direction, as `Line.push`, behind all that others have sent until then."""
+        """Let a packet enter a direction, as `Line.push`, after all packets that others have sent until then."""
         host = flow if host is None else host
         try:
             return self._core.push(side, now, length, payload, ecn, flow, host, dscp)
@@ -267,8 +267,8 @@ class SharedPath(Generic[Payload]):
     def pop(self, now: int) -> tuple[Side, Delivery[Payload]] | None:
         """Take the next packet of the caller's that comes out at `now` or before, ns, and its direction.
 
-        Time passes until `now`, or until that packet comes out (`Delivery.at`): what is pushed then may be. InputError
-        if time goes backwards, or a scheme has broken down.
+        Time passes until `now`, or until that packet comes out (`Delivery.at`): a packet may be pushed at that time.
+        InputError if time goes backwards, or a scheme has broken down.
         """
         try:
             found = self._core.pop(now)
@@ -282,7 +282,7 @@ class SharedPath(Generic[Payload]):
         return None if found is None else Dropped(*found)
 
     def counters(self, side: Side) -> LineCounters:
-        """Return the counts of the caller's packets in a direction; `marked` and `waiting` are those of all."""
+        """Return the counts of the caller's packets in a direction; `marked` and `waiting` count all packets."""
         return LineCounters(*self._core.counters(side))
 
     @property

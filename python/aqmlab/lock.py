@@ -1,6 +1,6 @@
 """A folder that one process at a time may write to.
 
-The package `filelock` empties the file before it has the lock, and so loses what the holder wrote there.
+The package `filelock` empties the file before it holds the lock, and so loses what the holder wrote there.
 """
 
 import errno
@@ -20,7 +20,7 @@ from aqmlab.problems import InputError
 
 LOCK = ".lock"
 LARGEST = 10_000
-"""Bytes that are read of what the holder wrote."""
+"""Bytes that are read of the holder's text."""
 BEYOND = 1 << 30
 """The byte that is locked on Windows, where a lock is on bytes."""
 
@@ -32,7 +32,7 @@ def held(folder: Path, field: str, others: str) -> Iterator[None]:
     `others` are those who may hold it, such as "another sweep or tune".
 
     The lock is the system's on the file .lock, so it ends with its process, however the process ends; what the
-    file says is only for people. OSError where the file cannot be made, or the file system knows no locks.
+    file says is only for people. OSError if the file cannot be made, or the file system does not support locks.
     """
     with open(folder / LOCK, "a+", encoding="utf-8", opener=_opener) as file:
         try:
@@ -90,5 +90,5 @@ def _holder(folder: Path) -> str:
 
 
 def time_now() -> str:
-    """Return the time as it stands in files, in UTC."""
+    """Return the time in the format of files, in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")

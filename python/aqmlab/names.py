@@ -12,7 +12,7 @@ V = TypeVar("V")
 LONGEST = 200
 """Characters of a name that is not known, as an error has it."""
 KEPT = "\n\t\N{NO-BREAK SPACE}"
-"""What `plain` keeps, though it does not print."""
+"""Characters that `plain` keeps, though they are not printable."""
 
 
 def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputError:
@@ -71,7 +71,7 @@ def plain(text: str) -> str:
 
 
 class _Shown:
-    """The table of `plain`: what stands for a character, by its code."""
+    """The table of `plain`: the replacement of a character, by its code."""
 
     def __getitem__(self, code: int) -> int | str:
         letter = chr(code)

@@ -1,4 +1,4 @@
-"""The display of results: a line at the prompt, tables in a notebook; and a bar for what takes long there."""
+"""The display of results: one row of text at the prompt, tables in a notebook, and a progress bar there."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +10,7 @@ from aqmlab.names import plain
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of texts; what stands in the first `names` columns says what a row is about."""
+    """A table of texts; the first `names` columns says what a row is about."""
 
     title: str
     heads: Sequence[str]
@@ -45,12 +45,12 @@ class Sheet:
 
 
 class Result:
-    """A result: `headline` says in a line what it is, `sheets` what it found."""
+    """A result: `headline` describes it in one row of text, `sheets` are its tables."""
 
     @property
     @abstractmethod
     def headline(self) -> str:
-        """A line that says what it is."""
+        """One row of text that describes it."""
 
     @abstractmethod
     def sheets(self) -> Iterable[Sheet]:

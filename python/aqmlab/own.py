@@ -29,13 +29,13 @@ DROP = Verdict.Drop
 """Drop the packet."""
 
 Answer = Verdict | bool | None
-"""What a hook may return: a verdict, True for SIGNAL, False or None for PASS."""
+"""Values that a hook may return: a verdict, True for SIGNAL, False or None for PASS."""
 
 HOOKS = ("on_enqueue", "on_dequeue", "on_tick", "on_empty", "on_overflow")
 LARGEST_CODE = 16 * untrusted.MIB
 """Bytes of a Python file."""
 RESERVED = {"__init__", "now", "p", "random"}
-"""What a class must not define."""
+"""Names that a class must not define."""
 TAKEN = {"reset", "name", "title", "tick", "observables", *HOOKS}
 """Names that parameters must not have either."""
 
@@ -68,7 +68,7 @@ class Param:
 
 
 class Declared:
-    """A class of a user's: it has a name in a catalogue, and its parameters are declared (`Param`)."""
+    """A class of a user's: it is named in a catalogue, and its parameters are declared (`Param`)."""
 
     name: ClassVar[str]
     _parameters: ClassVar[Parameters]
@@ -134,7 +134,7 @@ class Aqm(Declared, _core.Scheme):
 
 
 _CLASSES: dict[str, type[Aqm]] = {}
-"""The class that each name stands for."""
+"""The class of each name."""
 
 Scheme = str | Aqm | type[Aqm]
 """A scheme as `run` and `compare` take it."""
@@ -142,7 +142,7 @@ Scheme = str | Aqm | type[Aqm]
 
 @dataclass(frozen=True)
 class Clause:
-    """A clause of the contract: what it asks for, and what was found instead if it is broken.
+    """A clause of the contract: its requirement, and the value that was found if it is broken.
 
     `excepted` is the reason why it is not asked of this scheme, as the scheme declares it.
     """
@@ -188,7 +188,7 @@ def spec(aqm: Scheme) -> str:
     """Return a scheme as text: "pi:w=85Hz" unchanged, a class or an instance by name and parameters.
 
     A file, as in "my_scheme.py", "my_scheme.py:MyAqm" or "my_scheme.py:MyAqm:gain=2", is read first.
-    Links may have a scheme each, "cake@up+codel:target=8ms@down"; the others keep that of the scenario.
+    Links may have a scheme each, "cake@up+codel:target=8ms@down"; the others keep the scenario's.
     """
     if isinstance(aqm, str):
         if at := catalogue.by_link(aqm):
@@ -206,7 +206,7 @@ def spec(aqm: Scheme) -> str:
 
 
 def select(aqms: Scheme | Sequence[Scheme]) -> tuple[str, ...]:
-    """Return the schemes meant by `aqms` as texts; see `catalogue.select` for what a text may say."""
+    """Return the schemes meant by `aqms` as texts; see `catalogue.select` for the format."""
     if isinstance(aqms, Aqm | type):
         return (spec(aqms),)
     if not isinstance(aqms, Iterable) or not (given := catalogue.select(aqms) if isinstance(aqms, str) else [*aqms]):
@@ -248,7 +248,7 @@ def _reads_target(cls: type[Aqm]) -> bool:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a function's code and that of the functions within it."""
+    """Yield the code of a function and of the functions within it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -263,7 +263,7 @@ def _observables(cls: type[Aqm]) -> Mapping[str, str]:
 
 
 def params_of(cls: type) -> Mapping[str, Param]:
-    """Return the parameters of a class and its bases by name, those of bases first."""
+    """Return the parameters of a class and its bases by name, bases first."""
     named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
     return {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
 
@@ -275,7 +275,7 @@ def declared(name: str, param: Param) -> tuple[str, str, tuple[str, str] | None,
 
 
 def spelled(name: str, given: Mapping[str, str]) -> str:
-    """Return a scheme or a law with parameters as it is written on the command line."""
+    """Return a scheme or a controller with parameters as it is written on the command line."""
     return f"{name}:{','.join(f'{key}={text}' for key, text in given.items())}" if given else name
 
 
@@ -290,7 +290,7 @@ def dashed(name: str) -> str:
 
 
 LISTED = {"aqm": "aqms", "law": "ccs"}
-"""What `aqmlab list` calls the names that a field takes."""
+"""The topic of `aqmlab list` with the names that a field takes."""
 
 
 def in_file(field: str, file: str, rest: str, base: type[Declared], what: str) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, overload
 from aqmlab import _core
 
 Kind = Literal["value", "unknown", "key", "missing", "syntax"]
-"""What is wrong: the value; the value, which names what is not there; the field, which does not exist; that the field
+"""A problem: the value; the value, which names what is not there; the field, which does not exist; that the field
 is not there; the text around it, which does not follow its format."""
 
 
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
     """The value, what was expected, and the nearest valid choice."""
     kind: Kind = "value"
     location: Location | None = None
-    """Where it is written, if it is in a file."""
+    """Its place, if it is in a file."""
 
     def __str__(self) -> str:
         at = self.location
@@ -43,8 +43,8 @@ class Problem(NamedTuple):
 class InputError(ValueError):
     """An input that cannot be used: a scenario, a scheme, a parameter, an option.
 
-    `InputError("seed", "-1: expected a number from 0 on")` has one problem, `InputError(*problems)` those; its text has
-    one a line.
+    `InputError("seed", "-1: expected a number from 0 on")` contains one problem, `InputError(*problems)` several; its
+    text lists one per row.
     """
 
     problems: tuple[Problem, ...]
@@ -63,7 +63,7 @@ class InputError(ValueError):
 
 @contextmanager
 def blamed_on(path: str) -> Iterator[None]:
-    """Give the problems that are raised within this path: that of the field in which the user wrote what is wrong."""
+    """Give the problems that are raised within this path: the field in which the user wrote the wrong value."""
     try:
         yield
     except InputError as error:

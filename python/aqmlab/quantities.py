@@ -11,7 +11,7 @@ UNITS = {"time": (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)), "bit/s": (("Gbit/s", 
 
 
 def number(text: str) -> float | str:
-    """Return a quantity in its base unit; any other text (a law, "auto") unchanged."""
+    """Return a quantity in its base unit; any other text (a controller, "auto") unchanged."""
     found = _core.quantity(text)
     return found[0] if found else text
 

@@ -1,7 +1,7 @@
 """Scenarios by name or by file.
 
 A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package and is called
-`<study>/<name>`; that of a lesson is `lessons/<name>`; any other TOML file is called by its stem.
+`<study>/<name>`; the scenario of a lesson is `lessons/<name>`; any other TOML file is called by its stem.
 """
 
 import json
@@ -31,11 +31,11 @@ LARGEST_FILE = 16_000_000
 
 
 class ScenarioNotice(UserWarning):
-    """A scenario may have another meaning than whoever wrote it believes."""
+    """A scenario may have another meaning than its author believes."""
 
 
 class OldFileNotice(ScenarioNotice):
-    """A scenario has another meaning than it had in version 0.1."""
+    """A scenario has another meaning than in version 0.1."""
 
 
 Values = Mapping[str, str | float]
@@ -77,7 +77,7 @@ def parse(text: str, name: str, values: Iterable[tuple[str, str]], file: str | N
 
 
 def told(scenario: Scenario) -> Scenario:
-    """Return the scenario; what whoever wrote it may not have meant is told as a ScenarioNotice."""
+    """Return the scenario; a ScenarioNotice reports settings that the author may not have intended."""
     if scenario.notice:
         warnings.warn(scenario.notice, ScenarioNotice, stacklevel=3)
     if scenario.profile_notice:
@@ -86,7 +86,7 @@ def told(scenario: Scenario) -> Scenario:
 
 
 def written(values: Values) -> dict[str, str]:
-    """Return values to be set as TOML; InputError for what can be none."""
+    """Return values to be set as TOML; InputError for an impossible value."""
     if not isinstance(values, Mapping):
         raise InputError("set", f'{values!r}: expected values by path, such as {{"duration": "5 s"}}')
     return {path: _written(path, value) for path, value in values.items()}
@@ -120,8 +120,8 @@ def with_traces(
 ) -> str:
     """Return a scenario with the traces that it or values to be set name: as its table [traces], so that they travel.
 
-    They are files relative to `folder`. Those of the text must be in `folder` or below the folder `more`, those of the
-    values only unless `values_are_free`. A text that has the table, as stored ones do, is returned as it is.
+    They are files relative to `folder`. Files named in the text must be in `folder` or below the folder `more`, files
+    named in values only unless `values_are_free`. A text that has the table, as stored ones do, is returned as it is.
     """
     data = _toml(text)
     if "traces" in data:
@@ -162,7 +162,7 @@ def set_values(texts: Iterable[str]) -> list[object]:
 
 
 def _toml(text: str) -> dict[str, Any]:
-    """Read TOML that may name a trace; nothing of any other, nor of what is no TOML, which the engine refuses."""
+    """Read TOML that may name a trace; nothing of any other, nor of invalid TOML, which the engine rejects."""
     try:
         return read_toml(text, "scenario") if "trace" in text else {}
     except InputError:
@@ -189,7 +189,7 @@ def assignments(settings: Iterable[str]) -> dict[str, str]:
 def read(source: str | os.PathLike[str]) -> tuple[str, str]:
     """Return the name and the text of a built-in scenario or a file, unparsed.
 
-    The text of a built-in scenario that is only another name is that of its original.
+    A built-in scenario that is only another name has the text of its original.
     """
     if isinstance(source, str) and source in scenarios():
         return source, _text(original(source))
@@ -214,7 +214,7 @@ def original(name: str) -> str:
 
 
 def chosen(name: str) -> list[str]:
-    """Return the built-in scenarios of a folder, such as "home"; any other name stands for itself."""
+    """Return the built-in scenarios of a folder, such as "home"; any other name means itself."""
     return [each for each in scenarios() if each.startswith(f"{name}/")] or [name]
 
 
@@ -230,7 +230,7 @@ def _text(name: str) -> str:
 
 @cache
 def _built_in() -> "Mapping[str, Traversable]":
-    """The files of the built-in scenarios, by name: those of each study, and those of the studio's lessons."""
+    """The files of the built-in scenarios, by name: the studies' and the lessons' scenarios."""
     package = files("aqmlab")
     folders = [each for each in (package / "scenarios").iterdir() if each.is_dir()]
     return {

@@ -40,7 +40,7 @@ class Files:
     def link(self, scenario: Scenario, name: str | None, *, hidden: bool = False) -> str | None:
         """Return the link to trace, the first by default; None if no file is asked for.
 
-        Raises InputError, for a table too where Linux has `hidden` what it would tell.
+        Raises InputError, also for a table whose values are `hidden` on Linux.
         """
         if self.trace and hidden:
             raise InputError("trace", f"{self.trace}: {HIDDEN}; --pcap has those that left")

@@ -27,7 +27,7 @@ LARGEST_JSON = 24 * MIB
 MOST_DEPTH = 100
 """Levels of lists and objects in a JSON document."""
 MOST_DIGITS = 20
-"""Digits of an integer in a JSON document: those of the largest seed."""
+"""Digits of an integer in a JSON document: the digits of the largest seed."""
 LARGEST_DIRECTORY = 4 * MIB
 """Bytes of the directory of a zip file, which takes some 100 for each file."""
 ZIP_END, ZIP_COMMENT = 22, 2**16
@@ -98,7 +98,7 @@ def read_stream(file: BinaryIO, most: int, name: str, field: str = "file") -> by
 
 
 def read_json(path: Path, *, within: Path | None = None, field: str = "file") -> Any:
-    """Return the document in a JSON file; arguments and errors as for `opened`, and InputError for what is no JSON."""
+    """Return the document in a JSON file; arguments and errors as for `opened`, and InputError for invalid JSON."""
     data = read(path, LARGEST_JSON, within=within, field=field)
     try:
         return parse_json(data)

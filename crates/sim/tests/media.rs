@@ -120,7 +120,7 @@ fn the_rates_of_each_second_are_told_if_they_are_asked_for() {
 }
 
 /// Ericsson's simulator (commit c8f84c3) with the draft's rules for marks and for the share of media has 19.2 Mbit/s here, and two marks
-/// a round trip would be 43.5; docs/media.md has all.
+/// a round trip would be 43.5; docs/media-evidence.md has all.
 #[test]
 fn at_a_constant_share_of_marks_scream_has_the_rate_of_ericsson_s_code_with_the_draft_s_rules() {
     let text = CALL.replace("2 Mbit/s", "1 Gbit/s").replace("delay = \"25 ms\"\n", "").replace("50 ms", "25 ms");
@@ -131,7 +131,7 @@ fn at_a_constant_share_of_marks_scream_has_the_rate_of_ericsson_s_code_with_the_
 }
 
 /// RFC 8867's case 5.1 with the Mbit of ns3-rmcat, 2^20. Its controller has 1.001 Mbit/s from 25 to 40 s, and loses nothing from 65 s on,
-/// when the capacity has fallen to 0.6; docs/media.md has all.
+/// when the capacity has fallen to 0.6; docs/media-evidence.md has all.
 #[test]
 fn nada_comes_to_the_rate_of_ns3_rmcat_s_and_does_not_fill_the_queue_after_a_fall() {
     let steps = "[[\"0 s\", \"1048576 bit/s\"], [\"40 s\", \"2621440 bit/s\"], [\"60 s\", \"629145.6 bit/s\"]]";

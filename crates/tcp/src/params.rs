@@ -10,9 +10,9 @@ choice! {
         Reno = "reno",
         /// Recovery goes on through partial ACKs (RFC 6582).
         NewReno = "newreno",
-        /// The receiver names what has arrived; recovery resends what is lost (RFC 6675).
+        /// The receiver reports arrived segments (SACK); recovery retransmits lost ones (RFC 6675).
         Sack = "sack",
-        /// Losses are told by time, too, and a probe asks about the last segments (RACK-TLP, RFC 8985); the window
+        /// Losses are also detected by time, and a probe covers the last segments (RACK-TLP, RFC 8985); the window
         /// shrinks as segments arrive (PRR, RFC 9937).
         Rack = "rack",
     }
@@ -85,8 +85,8 @@ choice! {
     pub enum BurstLimit {
         /// As many as the window allows at each ACK.
         Packet = "packet",
-        /// As Linux with segmentation offload: new segments of a law that does not pace wait until a burst is whole, about a
-        /// millisecond at the sender's rate (variant `rack`).
+        /// As Linux with segmentation offload: new segments of a controller that does not pace wait until a burst is
+        /// complete, about a millisecond at the sender's rate (variant `rack`).
         Gso = "gso",
     }
 }
@@ -94,8 +94,9 @@ choice! {
 params! {
     /// TCP's constants. The values declared are those of the profile `rfc`; the others set theirs over them.
     pub struct TcpParams {
-        /// Receiver's window and the initial ssthresh. It is constant; a receiver of variant `rack` with `quick_acks` begins with 45
-        /// packets and grows to it, as Linux's does, at 1448 B a segment to 2172 packets by default (`tcp_rmem`: half of 6 MiB).
+        /// Receiver's window and the initial ssthresh. It is constant; a receiver of variant `rack` with `quick_acks`
+        /// begins with 45 packets and grows to it, as Linux's does, at 1448 B per segment to 2172 packets by default
+        /// (`tcp_rmem`: half of 6 MiB).
         window: Packets = "1000000 packets" in "1 packet" ..= "1000000000 packets", from "RFC 5681: arbitrarily high";
         /// Initial window.
         initial_window: Packets = "10 packets" in "1 packet" ..= "10000 packets", from "RFC 6928";
@@ -111,11 +112,13 @@ params! {
         open_on_exit: bool = "false", from "RFC 5681, section 3.2, step 6";
         /// The sender's response to the echo of a congestion mark.
         ecn_response: EcnResponse = "rfc3168", from "RFC 3168, section 6.1.2";
-        /// Segments sent again carry ECT, and CWR where it is due, as new ones do.
+        /// Retransmitted segments carry ECT, and CWR if it is due, as new ones do.
         ect_on_retransmit: bool = "false", from "RFC 3168, section 6.1.5; true: draft-ietf-tcpm-generalized-ecn";
-        /// The SYN, too, carries ECT where the law learns of each mark; if it is marked, the initial window is one segment.
+        /// The SYN also carries ECT if the controller receives every mark; if the SYN is marked, the initial window is
+        /// one segment.
         ect_on_syn: bool = "false", from "draft-ietf-tcpm-generalized-ecn, section 3.2.1; RFC 8257, section 3.6";
-        /// A SYN that is sent again, with AccECN the second time, no longer asks for ECN. If it arrives first, the connection has none.
+        /// A retransmitted SYN (with AccECN the second one) no longer requests ECN. If it arrives first, the connection
+        /// uses no ECN.
         ecn_fallback: bool = "false", from "RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4; true: Linux, tcp_ecn_fallback";
         /// The receiver acknowledges every second segment, or when `ack_delay` is over; out of order or SYN: at once.
         delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";

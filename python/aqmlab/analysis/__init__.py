@@ -1,4 +1,4 @@
-"""The control loop behind the queue: operating point, linear models, margins, design, maps, and packets to compare.
+"""The control loop of the queue: operating point, linear models, margins, design, maps, and packets to compare.
 
 ```text
   network   a link and its classes of flows, from a scenario
@@ -48,14 +48,14 @@ def analyse(
 ) -> "Analysis":
     """Analyse the control loop of a scheme in a scenario, or on one link with long-lived flows.
 
-    `aqm` is "pi", "pi:a=1e-5,b=9e-6" or similar; a scheme in Python has no linear model. The network is that of
+    `aqm` is "pi", "pi:a=1e-5,b=9e-6" or similar; a scheme in Python has no linear model. The network is from
     `scenario`, with the values of `set`, or is given by `rate`, `rtt` and `flows` (texts with units; buffer two
-    bandwidth-delay products). `design` replaces the scheme's gains by those of its design rule, for which `rtt` and
+    bandwidth-delay products). `design` replaces the scheme's gains by its design rule's, for which `rtt` and
     `flows` are the longest and the fewest. `map` names two parameters. `beside` runs the fluid model and the packets
     too, by default for a scenario.
 
-    Raises InputError for bad input, a scheme without linear model, and where there is no operating point. Where the
-    model does not hold, the result's `doubts` say why.
+    Raises InputError for bad input, a scheme without linear model, and where there is no operating point. If the model
+    does not hold, the result's `doubts` say why.
     """
     extras.check("control")
     from aqmlab.analysis.design import design as designed
@@ -97,13 +97,13 @@ def gain_ranges(
 ) -> "GainRanges":
     """Return the gains that keep NPD-RED stable, after Xiong et al. 2010: by their Routh array and with exact delays.
 
-    They are those of `npd-red:base=integral` around a link with long-lived flows, given by texts with units. `rtt` is
+    They are taken from `npd-red:base=integral` around a link with long-lived flows, given by texts with units. `rtt` is
     the round trip R with the queue at its target, by default a third of the buffer. `unit` is what capacity and buffer
     are counted in: "packets", or "bits" as in the paper's section 4.1. A pair of gains in `aqm`
     ("npd-red:k_p=1,k_d=-0.1") is judged as well. `simulate` runs the link for 300 s, the last 100 measured, with
     gains inside and outside.
 
-    Raises InputError for bad input. Where the model does not hold, the result's `doubts` say why.
+    Raises InputError for bad input. If the model does not hold, the result's `doubts` say why.
     """
     extras.check("control")
     from aqmlab.analysis.gains import UNITS, around

@@ -1,4 +1,4 @@
-"""The models beside the packets: operating point, fluid trajectory and simulation of one scenario, in numbers."""
+"""Models and packet simulation compared: operating point, fluid trajectory and simulation of one scenario."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ class Motion:
 class Beside:
     """Packets and fluid of a scenario under a scheme, from `since` (s) on, and the predicted operating point.
 
-    `fluid` has refined windows, `classic` the published ones.
+    `fluid` uses refined windows, `classic` the published ones.
     """
 
     scheme: str

@@ -13,7 +13,7 @@ from aqmlab.analysis.network import Network
 from aqmlab.problems import InputError
 
 GAIN_MARGIN = 3.0
-"""Of PID and RQ-AQM; the corresponding phase margin is 90 degrees (1 - 1/3) = 60 degrees."""
+"""Of PID and RQ-AQM; the corresponding phase margin is 60 degrees: 90 degrees times 2/3."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def design(law: Law, network: Network) -> Design:
 
 
 def tustin(integral: float, zero: float, frequency: float) -> tuple[float, float]:
-    """Return a and b of PI's law for K (s/zero + 1)/s, K being `integral`, at a sampling frequency (Hz)."""
+    """Return a and b of PI's equation for K (s/zero + 1)/s, K being `integral`, at a sampling frequency (Hz)."""
     proportional, half = integral / zero, integral / (2 * frequency)
     return proportional + half, proportional - half
 

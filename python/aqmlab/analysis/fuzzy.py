@@ -1,7 +1,7 @@
 """The fuzzy controllers of FuzzyRTT as functions: Figures 1 to 4 of Boudi & Loudini, and the control surface.
 
-The figures themselves were not at hand. Drawn are the terms that `fuzzy-rtt` has by the text: evenly spaced, and of the
-output's only the peaks count for the centre of gravity.
+The figures themselves were not available. Drawn are the terms of `fuzzy-rtt` by the text: evenly spaced, and of
+the output's only the peaks count for the centre of gravity.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from aqmlab.runs.metrics import LinkResult
 
 SCHEME = "npd-red:base=integral"
-"""The law that the ranges are for."""
+"""The equation to which the ranges apply."""
 
 UNITS = ("packets", "bits")
-"""What the capacity and the buffer may be counted in."""
+"""The units of the capacity and the buffer."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Gains:
 class GainRanges(Result):
     """The ranges of NPD-RED's gains around a link.
 
-    `k_d` has the ends of K_d: "printed" is eq. (23), "routh" and "exact" are those between which some K_p is stable.
-    `k_p` has the stable K_p for some K_d, `gains` pairs inside and outside. `network` is what was simulated: its round
-    trip is R less the wait in a queue at its target.
+    `k_d` contains the ends of K_d: "printed" is eq. (23), "routh" and "exact" are those between which some K_p is
+    stable. `k_p` contains the stable K_p for some K_d, `gains` pairs inside and outside. `network` is what was
+    simulated: its round trip is R less the wait in a queue at its target.
     """
 
     loop: LoopConstants
@@ -79,7 +79,7 @@ class GainRanges(Result):
 
     @property
     def coefficients(self) -> dict[str, tuple[float, float, float]]:
-        """a4 to a0, eqs. (13) to (17): what does not depend on the gains, what K_p and what K_d is multiplied by."""
+        """a4 to a0, eqs. (13) to (17): the part that does not depend on the gains, and the factors of K_p and K_d."""
         none, one = (coefficients(Polynomial([0, 1]), k_d, **self.loop._asdict()) for k_d in (0.0, 1.0))
         return {
             f"a{i}": (float(none[i](0)), float(none[i](1) - none[i](0)), float(one[i](0) - none[i](0)))
@@ -166,7 +166,7 @@ def _pair(gains: Gains) -> list[str]:
 def find(
     loop: LoopConstants, given: tuple[float, float] | None
 ) -> tuple[dict[str, Interval], list[GainRow], list[Gains]]:
-    """Return the ranges of K_d, those of K_p for some K_d, and pairs of gains.
+    """Return the ranges of K_d, the ranges of K_p for some K_d, and pairs of gains.
 
     The pairs are inside both ranges, inside the exact one only, outside both, and the given one.
     """
@@ -222,7 +222,7 @@ def around(link: Scenario, given: tuple[float, float] | None, unit: str, *, simu
 
 
 def _measured(gains: Gains, scenario: Scenario) -> Gains:
-    """Return gains with what the link does under them; none that the scheme does not take are simulated."""
+    """Return gains with the behaviour of the link; gains that the scheme does not accept are not simulated."""
     try:
         scenario.parameters(gains.spec)
     except InputError:

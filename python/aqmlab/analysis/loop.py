@@ -10,7 +10,7 @@ with a_i = 1/(W R_i), b_i = 1/(R_i^2 C), k_i = W^2/(2 R_i), E_i = e^{-s R_i} and
     (s + a_i (1 + E_i)) w_i = -b_i (1 - E_i) q - k_i E_i p
     (s + kept sum N_i W/(R_i^2 C)) q = kept sum (N_i/R_i) w_i - d (C/kept) p
 
-With b_i = d = 0 and 2 a_i for a_i (1 + E_i) it is Hollot's P(s), for any number of classes. In
+For b_i = d = 0 and 2 a_i for a_i (1 + E_i) it is Hollot's P(s), for any number of classes. In
 general, with growth g(W) and cut c(W) (see `op`), a_i (1 + E_i) is (c' p W - g' + c p E_i)/R_i, b_i = g/(R_i^2 C) and
 k_i = c W/R_i. Delays are exact.
 """
@@ -58,8 +58,9 @@ class LoopVerdict:
 class Margins:
     """The margins of a loop: gain (ratio), phase (degrees), delay (s), with the crossovers (rad/s); None if unlimited.
 
-    Of a stable loop the gain margin is the least factor above 1 that makes it unstable. Of an unstable one it is the
-    factor below 1 that takes every crossing of the negative axis below 1; phase and delay margins it has none.
+    The gain margin of a stable loop is the smallest factor above 1 that makes it unstable. The gain margin of an
+    unstable loop is the factor below 1 that takes every crossing of the negative axis below 1. An unstable loop is
+    without phase and delay margins.
     """
 
     gain: float | None
@@ -129,11 +130,12 @@ class Loop:
         return np.concatenate([slow, middle, fast])
 
     def judge(self) -> "LoopVerdict":
-        """Return how many poles of the closed loop lie in the right half-plane, and the gain margin.
+        """Return the number of poles of the closed loop in the right half-plane, and the gain margin.
 
         Poles by the argument principle: F = (1 - inner)(1 + again/own) + signal feed/own is built of stable parts and
-        the law's k integrators only, so Z = k/2 - (change of arg F from 0 to infinity)/pi. A loop whose gain is not yet
-        below 1/2 where the grid no longer resolves its delay has gone around -1 many times before: at least one.
+        the controller's k integrators only, so Z = k/2 - (change of arg F from 0 to infinity)/pi. A loop whose gain is
+        not yet below 1/2 where the grid no longer resolves its delay has gone around -1 many times before: at least
+        one.
         """
         w = self.frequencies
         own, again, signal = self._parts(1j * w)

@@ -1,4 +1,4 @@
-"""Stability over two parameters: which loops of a grid are stable, and by what factor on the gain."""
+"""Stability over two parameters: which loops of a grid are stable, and their factor on the gain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ SPAN = 8.0
 
 @dataclass(frozen=True)
 class Axis:
-    """Values of a parameter in base units, evenly spaced in the logarithm; `present` is what it has now.
+    """Values of a parameter in base units, evenly spaced in the logarithm; `present` is its present value.
 
     Besides the scheme's parameters "rate", "rtt", "flows", and "gain", a factor on the scheme's answer, may vary.
     """

@@ -84,7 +84,8 @@ def network(source: str | Scenario) -> Network:
     """Return the network of a scenario's first link.
 
     InputError where the model has no place for something: several queues in a path, traffic other than long-lived TCP,
-    flows that stop, a rate that changes, impairments, round-trip times of other laws than constant and uniform.
+    flows that stop, a rate that changes, impairments, round-trip times of other distributions than constant and
+    uniform.
     """
     loaded = load(source)
     groups = [loaded.group(name) for name in loaded.flows]

@@ -1,6 +1,6 @@
 """The operating point: the queue, the windows and the share of signalled packets in equilibrium.
 
-Misra, Gong & Towsley (SIGCOMM 2000): with share p of the packets signalled and each signal halving a window,
+Misra, Gong & Towsley (SIGCOMM 2000): if a share p of the packets is signalled and each signal halves a window,
 
     0 = 1/R_i - W_i^2/(2 R_i) p          W_i = sqrt(2/p), in each class i
     0 = (1 - d p) sum_i N_i W_i/R_i - C  R_i = T_i + q/C
@@ -9,8 +9,8 @@ d is 1 where signals are drops, whose packets do not join the queue, and 0 where
 "classic".
 
 Windows of different flows differ, though, and a large one meets more signals than a small one; none grows in the round
-trip of its recovery; and a sender sends whole segments. "refined" windows grow by W/(W + 1/2) a round trip and lose
-SPREAD/2 (W + 1/2) + 1 at a signal, as those of the fluid model do; the equations are the model's own.
+trip of its recovery; and a sender sends whole segments. "refined" windows follow the fluid model: they grow by
+`W/(W + 1/2)` per round trip and lose `SPREAD/2 (W + 1/2) + 1` at a signal.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,12 @@
 """The ranges of NPD-RED's gains (Xiong et al. 2010, section 3.2): by the paper's Routh array, and with exact delays.
 
-The paper closes TCP's linear model (Hollot et al. 2002) by eq. (6), which is not the transform of its law, eq. (3), but
-of dp/dt = (K_p (q - q_ref) + K_d (q(t) - q(t - 1)))/B with times in seconds: `base = "integral"` of the scheme. The
-poles of the loop are the zeros of s times eq. (11),
+The paper closes TCP's linear model (Hollot et al. 2002) by eq. (6), which is not the transform of its equation of p,
+eq. (3), but of dp/dt = (K_p (q - q_ref) + K_d (q(t) - q(t - 1)))/B with times in seconds: `base = "integral"` of the
+scheme. The poles of the loop are the zeros of s times eq. (11),
 
     s (s R/N + 2/(R C)) (s + 1/R) + R C^2/(2 N^2 B) e^{-Rs} (K_p + K_d (1 - e^{-s}))
 
-For the Routh array both exponentials are cut after the square, which `routh` has. That leaves a fourth power of s with
+For the Routh array both exponentials are cut after the square, as in `routh`. That leaves a fourth power of s with
 the coefficient -R^3 C^2 K_d/(8 N^2 B): only for its sake must K_d be negative, eq. (20). `exact` cuts nothing.
 """
 
@@ -35,7 +35,7 @@ class LoopConstants(NamedTuple):
     b: float
 
     def roots_at(self, w: "Real") -> "Complex":
-        """Return the K_p + K_d (1 - e^{-jw}) for which a pole lies at jw."""
+        """Return the K_p + K_d (1 - e^{-jw}) for which a pole is at jw."""
         n, r, c, b = self
         s = 1j * w
         gains: Complex = -s * (s * r / n + 2 / (r * c)) * (s + 1 / r) * np.exp(s * r) * 2 * n**2 * b / (r * c**2)
@@ -51,7 +51,7 @@ def routh(loop: LoopConstants, k_d: float) -> tuple[Interval, ...]:
 def exact(loop: LoopConstants, k_d: float) -> tuple[Interval, ...]:
     """Return the intervals of the K_p > 0 that are stable with a K_d; mostly one, or none.
 
-    By D-decomposition: poles move to the other side where some lie on the imaginary axis, by two, to the right if the
+    By D-decomposition: poles move to the other side where some are on the imaginary axis, by two, to the right if the
     imaginary part of `roots_at` rises there with the frequency. They are counted from K_d = 0 and a small K_p on,
     where the loop is stable, first along K_d, then along K_p.
     """

@@ -2,7 +2,7 @@
 
 The paper linearises the fluid model of N TCP flows over a link of capacity C with round trip R and buffer B, closes the
 loop with its eq. (3) and takes e^-x as 1 - x + x^2/2, for the round trip and for the controller's step "t - 1", which
-it counts as one unit of time. What remains is a polynomial of fourth order, eqs. (12) to (18), stable where all
+it counts as one unit of time. The rest is a polynomial of fourth order, eqs. (12) to (18), stable where all
 elements of the Routh array's first column are positive, eq. (19). C and B may be in any unit, packets or bits, as long
 as it is the same; the gains are then in that unit too.
 """
@@ -34,7 +34,7 @@ def kd_lower(n: float, r: float, c: float, b: float, **_: float) -> float:
 def kp_range(n: float, r: float, c: float, b: float, kd: float) -> tuple[float, float] | None:
     """Return the ends between which K_p is stable for a given K_d, by eq. (19); None where no positive K_p is.
 
-    The paper has eq. (33), K_p > 0, for the lower end. Close to K_d's lower bound it lies above 0.
+    The paper has eq. (33), K_p > 0, for the lower end. Close to K_d's lower bound it is above 0.
     """
     terms = coefficients(Polynomial([0, 1]), kd, n, r, c, b)
     a0, a1, a2, a3, a4 = terms

@@ -26,7 +26,7 @@ MOST_FILES = 10_000
 LARGEST_FILE = 256 * 2**20
 MOST_BYTES = 512 * 2**20
 MOST_RATIO = 300
-"""Most bytes that one packed byte may become; text such as ours becomes 5 to 50."""
+"""Maximum bytes that one packed byte may become; text of bundles becomes 5 to 50."""
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every file, so that the same files give the same bytes."""
@@ -56,7 +56,7 @@ def pack(files: Files) -> bytes:
 
 
 def manifest(files: Files) -> bytes:
-    """Return a line for each file: its SHA-256 and its name."""
+    """Return one row of text per file: its SHA-256 and its name."""
     lines = [f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files)]
     return "".join(lines).encode()
 

@@ -1,4 +1,4 @@
-"""The content of a bundle: its runs with what they measured, and the scenarios and schemes that they need."""
+"""The content of a bundle: its runs with their measurements, and the scenarios and schemes that they need."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ LARGEST = 1e100
 """No measure is larger, and a mean over larger ones could not be taken."""
 
 Key = tuple[str, Pairs, str]
-"""What the seeds repeat: the name of a scenario, what is set of it, and a scheme."""
+"""The seeds repeat this: the name of a scenario, what is set of it, and a scheme."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class BundledRun:
         return {name: value for part, inner in self.result.items() for name, value in flat(part, inner).items()}
 
     def line(self) -> str:
-        """Return the run as a line of the file of runs."""
+        """Return the run as one row of the file of runs."""
         return json.dumps({**vars_of(self), "set": [*map(list, self.set)]}, ensure_ascii=False)
 
     @classmethod
@@ -99,7 +99,7 @@ def about(title: str, made_by: Mapping[str, Any], **more: Any) -> bytes:
 
 
 def lines(runs: Iterable[BundledRun]) -> bytes:
-    """Return the file of runs: a line of JSON for each, numbers with all their digits."""
+    """Return the file of runs: one JSON object per run, numbers with all their digits."""
     return "".join(f"{run.line()}\n" for run in runs).encode()
 
 

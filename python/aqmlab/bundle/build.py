@@ -1,4 +1,4 @@
-"""Make a bundle of a study, an experiment, or the folder that either has left."""
+"""Make a bundle of a study, an experiment, or the folder that either wrote."""
 
 import json
 import os
@@ -46,10 +46,10 @@ def bundle(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Bundle:
-    """Return the bundle of a study's name, an experiment file, or a folder that `reproduce` or `sweep` has left.
+    """Return the bundle of a study's name, an experiment file, or a folder that `reproduce` or `sweep` wrote.
 
-    `tables`, `figures` and `seeds` are those of a study. A sweep's folder is packed as it is; for any other source the
-    runs are done here. Raises InputError for a folder whose results this version does not give.
+    `tables`, `figures` and `seeds` select parts of a study. A sweep's folder is packed as it is; for any other source
+    the runs are done here. Raises InputError for a folder whose results this version does not give.
     """
     extras.check("jinja2", "plotly")
     path = Path(source)

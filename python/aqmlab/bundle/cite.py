@@ -1,4 +1,4 @@
-"""Whom to cite: the tool, and what the sources of schemes, laws and studies stand for, as BibTeX."""
+"""Whom to cite: the tool, and the sources of schemes, congestion controllers and studies, as BibTeX."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _KEPT_APART = ("is", "study", "type")
 
 
 def references(names: Iterable[str]) -> list[str]:
-    """Return the BibTeX entries of the tool and of what schemes, laws and studies rest on, each entry once.
+    """Return the BibTeX entries of the tool and of the sources of schemes, controllers and studies, each once.
 
     A scheme may have parameters ("pi:w=85Hz"). InputError with the nearest name for any other name.
     """
@@ -30,7 +30,7 @@ def references(names: Iterable[str]) -> list[str]:
 
 
 def _of(name: str) -> dict[str, Entry]:
-    """Return the entries of a scheme, a law or a study by their keys."""
+    """Return the entries of a scheme, a controller or a study by their keys."""
     if at := catalogue.by_link(name):
         return {key: entry for spec in at.values() for key, entry in _of(spec).items()}
     bare = catalogue.halves(name)[0].strip()
@@ -40,7 +40,7 @@ def _of(name: str) -> dict[str, Entry]:
 
 
 def _sources(name: str) -> list[str]:
-    """Return what a scheme, a law or a study says that it rests on; several things may have one name."""
+    """Return the sources that a scheme, a controller or a study names; several things may have one name."""
     found = [law.source for law in catalogue.laws() if law.name == name]
     if name in studies():
         found.append(load_study(name).source)

@@ -23,7 +23,7 @@ from aqmlab.runs.task import Failure, Task
 from aqmlab.scenario import told
 
 SAME, WITHIN, NEITHER = "same", "within", "neither"
-"""What a number can be: the same to the bit under every seed; its mean within the stored interval; or neither."""
+"""Results of a comparison: bit-identical under every seed; its mean within the stored interval; or neither."""
 
 MOST = 20
 """Numbers of a state that people still read; a document has all."""
@@ -31,7 +31,7 @@ MOST = 20
 
 @dataclass(frozen=True)
 class Number:
-    """A number that is not the same to the bit: what the bundle has, and what was measured again."""
+    """A number that is not the same to the bit: the bundle's value, and the new measurement."""
 
     name: str
     state: str
@@ -53,7 +53,7 @@ class Verified(Result):
 
     @property
     def within(self) -> list[Number]:
-        """The numbers whose mean lies within the interval."""
+        """The numbers whose mean is within the interval."""
         return [number for number in self.others if number.state == WITHIN]
 
     @property
@@ -89,7 +89,7 @@ class Verified(Result):
 
 
 def read(path: str | os.PathLike[str]) -> Artefact:
-    """Return what a bundle says, its files held against the manifest and its summary against its runs."""
+    """Return a bundle's contents, after checking its files against the manifest and its summary against its runs."""
     found = artefact.read(archive.unpack(Path(path)))
     if found.files.get(SUMMARY) != artefact.summary(found.runs):
         raise InputError("bundle", f"{SUMMARY}: is not what {RUNS} gives")
@@ -151,7 +151,7 @@ def _scenario(found: Artefact, run: BundledRun) -> Scenario:
 def _runs(
     found: Artefact, scenarios: Mapping[Key, Scenario], jobs: int | None, progress: Progress | None
 ) -> dict[tuple[Key, int], BundledRun]:
-    """Do the runs again, the code of the bundle in a folder of its own."""
+    """Repeat the runs, with the bundle's code in a separate folder."""
     with TemporaryDirectory() as folder:
         for name in found.code:
             path = Path(folder, name)
@@ -223,7 +223,7 @@ def _numbers(runs: Iterable[BundledRun], again: Mapping[tuple[Key, int], Bundled
 
 
 def _state(stored: Sequence[Any], again: Sequence[Any]) -> str:
-    """Return how values by seed are beside those measured again."""
+    """Return how values by seed compare with the new measurements."""
     if _text(stored) == _text(again):
         return SAME
     both = [[value for value in values if is_number(value)] for values in (stored, again)]
@@ -244,7 +244,7 @@ def _one(values: Sequence[Any]) -> Any:
 
 
 def _documents(found: Artefact, again: Mapping[str, Any], *, runs_are_same: bool) -> Iterator[Number]:
-    """Yield the published numbers beside ours; all of results.json where the runs behind it are the same."""
+    """Yield the published and the measured numbers; all of results.json if its runs are the same."""
     try:
         stored = untrusted.parse_json(found.files[RESULTS])
         leaves = flat("", _by_index(stored))
@@ -274,5 +274,5 @@ def _by_index(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Text that tells two values apart to the last bit."""
+    """Text that distinguishes two values to the last bit."""
     return json.dumps(value, sort_keys=True)

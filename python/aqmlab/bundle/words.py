@@ -1,4 +1,4 @@
-"""The files of a bundle for people: what it is, how to run it again, how to cite it."""
+"""The files of a bundle for people: its contents, how to repeat its runs, and how to cite it."""
 
 from collections.abc import Iterator
 
@@ -99,7 +99,7 @@ def _readme(found: Artefact) -> Iterator[str]:
 
 
 def _contents(found: Artefact) -> Iterator[str]:
-    """A line for each kind of file."""
+    """One row of text per kind of file."""
     yield f"- `{ABOUT}`: versions, machine, and which file is which scenario and scheme"
     yield "- `scenarios/`: every scenario, with the traces that its links follow"
     if found.code:

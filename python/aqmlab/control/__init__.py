@@ -1,4 +1,4 @@
-"""Controllers of shapers: who sets the rate of a link from what pings and loads tell, built in or a user's own."""
+"""Controllers of shapers: they set the rate of a link from pings and loads; built in, or written by the user."""
 
 from aqmlab.control import cake_autorate, delay
 from aqmlab.control.controller import Observed, RateController, Shaper, build

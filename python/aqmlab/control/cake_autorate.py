@@ -8,7 +8,7 @@ from aqmlab.control.controller import Observed, RateController, Shaper
 from aqmlab.own import Param
 
 PACKET = 8 * 1514
-"""Bits of a full packet with its Ethernet header, whose time at the rate of a shaper is no delay of the line."""
+"""Bits of a full packet with its Ethernet header, whose time at the rate of a shaper is not a delay of the link."""
 
 FIRST_BASELINE = 0.100
 """One-way delay, s, that is taken for usual before the first ping; it falls at once."""
@@ -61,7 +61,7 @@ class CakeAutorate(RateController):
         self.loaded_at = 0.0
 
     def decide(self, seen: Observed, shapers: Sequence[Shaper]) -> None:
-        """Take in loads each 200 ms, and decide for each direction when a ping has come back."""
+        """Take in loads every 200 ms, and decide for each direction when a ping has come back."""
         self._monitor_achieved_rates(seen, shapers)
         if seen.delay is None:
             return

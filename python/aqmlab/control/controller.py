@@ -26,7 +26,7 @@ class Shaper:
 
     @property
     def load(self) -> float:
-        """The share of its rate that it has carried."""
+        """The used share of its rate."""
         return self.achieved / self.rate
 
 
@@ -77,7 +77,7 @@ class RateController(Declared):
 
 
 _CLASSES: dict[str, type[RateController]] = {}
-"""The class that each name stands for."""
+"""The class of each name."""
 
 
 def build(law: str, field: str = "law") -> RateController:

@@ -8,7 +8,7 @@ from aqmlab.own import Param
 
 
 class Delay(RateController):
-    """Steers the delay of pings above the least of the last minute to a target, by a share of the rate in each step."""
+    """Steers the delay of pings above the minimum of the last minute to a target, by a share of the rate per step."""
 
     name = "delay"
     every = "100 ms"

@@ -1,4 +1,4 @@
-"""A run with controllers: the simulation goes on from one decision to the next."""
+"""A run with controllers: the simulation advances from one decision to the next."""
 
 import time
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class ControlLoop:
         return (self.steps + 1) * self.period
 
     def count(self, probe: Probe) -> None:
-        """Take in what has happened since the last probe."""
+        """Process all events since the last probe."""
         pings, counts = probe.flows[self.spec.pings], self.counts
         if (mean := pings["packet_delay_mean"]) is not None:
             counts.pings += pings["received"]
@@ -42,7 +42,7 @@ class ControlLoop:
             counts.sizes[shaper.link] = counts.sizes.get(shaper.link, 0) + probe.links[shaper.link]["bytes"]
 
     def decide(self, simulation: "_core.Simulation", now: float) -> None:
-        """Ask the controller, and set the rates that it has changed."""
+        """Ask the controller, and set the changed rates."""
         counts, span = self.counts, now - self.decided
         for shaper in self.shapers:
             shaper.achieved = 8 * counts.sizes.get(shaper.link, 0) / span
@@ -64,7 +64,7 @@ def _built(spec: ControllerSpecs) -> RateController:
 
 
 def check(scenario: Scenario) -> None:
-    """Raise InputError if a scenario has a controller whose law is none."""
+    """Raise InputError if a scenario has a controller with an unknown algorithm."""
     for spec in scenario.controllers:
         _ = _built(spec).period
 
@@ -78,7 +78,7 @@ def run(
     trace: str | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Simulate a scenario from start to end with its controllers. InputError for a law that is none."""
+    """Simulate a scenario from start to end with its controllers. InputError for an unknown algorithm."""
     started = time.perf_counter()
     loops = [ControlLoop(spec) for spec in scenario.controllers]
     simulation = _core.Simulation(scenario, aqm, seed, series=series, trace=trace, watch=watch, controlled=True)

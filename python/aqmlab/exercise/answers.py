@@ -21,7 +21,7 @@ class Answers:
     minutes: int
     given: Mapping[str, str]
     file: str = field(default="", compare=False)
-    """Where they were read from, for messages."""
+    """The file that they were read from, for messages."""
 
     @classmethod
     def read(cls, path: Path) -> "Answers":

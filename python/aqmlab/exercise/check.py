@@ -21,7 +21,7 @@ class AnswerVerdict:
 
 
 def check(sheet: ExerciseSheet, answers: Answers) -> list[AnswerVerdict]:
-    """Return a verdict for each task of the sheet; InputError for answers to another sheet, or to tasks it has not."""
+    """Return a verdict for each task of the sheet; InputError for answers to another sheet, or to unknown tasks."""
     with of_file(answers.file):
         if answers.sheet != sheet.id:
             raise InputError("sheet", f"{answers.sheet[:60]}: these answers are for another sheet than {sheet.id}")

@@ -22,7 +22,7 @@ def text(sheet: ExerciseSheet, student: str, minutes: int) -> str:
 
 
 def _scheme(task: Mapping[str, Any]) -> str:
-    """Return what the run of a task has beside the student's scenario."""
+    """Return the settings of a task's run in addition to the student's scenario."""
     if "run" not in task:
         return ""
     run = task["run"]
@@ -30,7 +30,7 @@ def _scheme(task: Mapping[str, Any]) -> str:
 
 
 def solutions(sheet: ExerciseSheet, student: str, minutes: int) -> str:
-    """Return what should stand in the student's file: measurements of the student's own run, and a good explanation."""
+    """Return the expected contents of the student's file: measurements of the student's run, and a good explanation."""
     found = sheet.ask("solve", student, minutes)["solutions"]
     lines = [f"{sheet.id}, student {student.strip()}", *(f"{each['task']}: {each['told']}" for each in found)]
     return "\n".join(lines) + "\n"

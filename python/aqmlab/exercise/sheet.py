@@ -30,7 +30,7 @@ class ExerciseTask:
 
 @dataclass(frozen=True)
 class ExerciseSheet:
-    """The exercises of a lesson, whose name it has; `text` is TOML.
+    """The exercises of a lesson, under the lesson's name; `text` is TOML.
 
     `individual` are paths of the lesson's scenario with the values that students may have.
     """
@@ -56,7 +56,7 @@ class ExerciseSheet:
         minutes: int,
         answers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Return what there is to know about the sheet of a student; the keys are those of crates/exercise."""
+        """Return what there is to know about the sheet of a student; crates/exercise defines the keys."""
         asked = {"want": want, "student": student, "minutes": minutes, "answers": {**(answers or {})}}
         found: dict[str, Any] = json.loads(_core.exercise(json.dumps(self.document() | asked)))
         return found

@@ -14,7 +14,7 @@ with required():
 
 
 class AqmEnv(Env[NDArray[np.float32], Any]):
-    """A link under an agent; arguments are those of `AqmVectorEnv`, without `num_envs`, `threads`, `autoreset_mode`."""
+    """A link under an agent; arguments are as of `AqmVectorEnv`, without `num_envs`, `threads`, `autoreset_mode`."""
 
     metadata: dict[str, Any] = dict(AqmVectorEnv.metadata)  # noqa: RUF012
 
@@ -57,6 +57,6 @@ class AqmEnv(Env[NDArray[np.float32], Any]):
         return {name: float(column[0]) for name, column in self.vector.readings().items()}
 
     def render(self) -> Any:
-        """Return a picture or a line of text."""
+        """Return a picture or one row of text."""
         frames = self.vector.render()
         return None if frames is None else frames[0]

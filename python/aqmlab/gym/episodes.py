@@ -15,7 +15,7 @@ from aqmlab.scenario import load
 
 Source = str | os.PathLike[str] | Scenario
 Range = tuple[str | int | float, str | int | float] | Sequence[str | int | float]
-"""A pair (least, most) as a tuple, drawn evenly in the logarithm if both are above zero; or a list of choices."""
+"""A pair (minimum, maximum) as a tuple, drawn evenly in the logarithm if both are above zero; or a list of choices."""
 
 HELD_OUT = 0x48454C44
 """Begins the random streams of held-out episodes, which no seed of a training run begins."""

@@ -36,7 +36,7 @@ OBSERVED = {
     "capacity": "scaled(capacity, 1000)",
     "target": "scaled(queue.target, 100)",
 }
-"""What a scheme knows of its queue, as an environment scales it. The size of packets is the mean of those that came."""
+"""A scheme's state of its queue, as an environment scales it. The size of packets is the mean of those that came."""
 
 TEMPLATE = '''"""{title}: a trained scheme; made by `aqmlab export-policy`.
 
@@ -107,7 +107,7 @@ class {name}(aqmlab.Aqm):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the entry of a model's file; InputError if it has none."""
+    """Return the entry of a model's file; InputError if there is none."""
     try:
         with untrusted.opened(path, LARGEST_MODEL, field="model") as packed:
             untrusted.check_zip(packed, str(path), "model")
@@ -132,8 +132,8 @@ def read(path: Path) -> dict[str, Any]:
 def export(model: Path, name: str) -> str:
     """Return the text of a scheme called `name` that does what a model does, within 1e-5; InputError if it cannot.
 
-    A model may come from a stranger: into the text go its numbers, names of ours that it chooses, and one line of its
-    own in a docstring.
+    A model may come from a stranger: the text contains its numbers, names of aqmlab's that it chooses, and one line of
+    text in a docstring.
     """
     document = read(model)
     try:
@@ -193,7 +193,7 @@ def _plain(text: str) -> str:
 
 
 def _move(scale: str, step: float | None) -> str:
-    """The line that sets p."""
+    """The statement that sets p."""
     back = {
         "linear": "share",
         "square": "share**0.5",

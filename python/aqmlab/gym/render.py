@@ -27,7 +27,7 @@ class History:
 
 
 def frame(history: History, mode: str) -> Any:
-    """Return a line of text or a picture."""
+    """Return one row of text or a picture."""
     return _line(history) if mode == "ansi" else _picture(history)
 
 

@@ -15,12 +15,12 @@ from aqmlab.names import unknown
 from aqmlab.problems import InputError
 
 Readings = Mapping[str, NDArray[np.float32]]
-"""What the gauges read, by name: a number for each environment, in the gauge's unit."""
+"""The values of the gauges, by name: a number for each environment, in the gauge's unit."""
 Component = Callable[[Readings], NDArray[Any]]
 
 
 def utilisation(r: Readings) -> NDArray[Any]:
-    """Share of what the link could have carried in the interval that it has."""
+    """Used share of the link's capacity in the interval."""
     return 1.0 * r["utilisation"]
 
 

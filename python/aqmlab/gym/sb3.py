@@ -1,6 +1,6 @@
 """The vector environment as Stable-Baselines3 wants it, and its policies as `aqmlab export-policy` reads them.
 
-Needs stable-baselines3 and torch, which `requirements-train.txt` has.
+Needs stable-baselines3 and torch (`requirements-train.txt`).
 """
 
 import json
@@ -23,7 +23,7 @@ ACTIVATIONS = {torch.nn.Tanh: "tanh", torch.nn.ReLU: "relu"}
 
 
 class AqmVecEnv(VecEnv):
-    """Links under agents; arguments are those of `AqmVectorEnv`."""
+    """Links under agents; arguments are as of `AqmVectorEnv`."""
 
     def __init__(self, num_envs: int = 1, scenario: Any = "li2014/table-1", **arguments: Any) -> None:
         self.vector = AqmVectorEnv(num_envs, scenario, autoreset_mode=AutoresetMode.SAME_STEP, **arguments)

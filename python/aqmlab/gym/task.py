@@ -1,4 +1,4 @@
-"""The task of an agent: what it does to a link and sees of it, read from the arguments of an environment."""
+"""The task of an agent: its actions on a link and its observations, from the arguments of an environment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from aqmlab.problems import InputError, blamed_on
 from aqmlab.quantities import real
 
 Ends = tuple[str | float, str | float] | tuple[str | float, str | float, str]
-"""Least and greatest value, with unit where there is one, and perhaps how the action moves between them."""
+"""Minimum and maximum, with a unit if there is one, and perhaps the scale of the action between them."""
 
 OBSERVE = ("error", "trend", "arrival_rate", "p")
-"""What an agent observes unless it asks for something else: what a real queue knows."""
+"""The default observations of an agent: the state that a real queue knows."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def seconds(every: str | float) -> float:
 
 
 def observed(observe: Sequence[str], act: Actuator) -> tuple[str, ...]:
-    """Return the names of what is observed; InputError for what cannot be."""
+    """Return the names of the observations; InputError for an unknown one."""
     names = (observe,) if isinstance(observe, str) else tuple(observe)
     if not names:
         raise InputError("observe", f"is empty; known: {', '.join(GAUGES)}")

@@ -30,7 +30,7 @@ MOST_ENVS = 4096
 """Environments; one of a small scenario takes 0.3 MB when it begins, and more as its queue fills."""
 MOST_THREADS = 1024
 MOST_LEVELS = 2**24
-"""What follows each other in actions of 32 bits."""
+"""Spacing of actions of 32 bits."""
 
 
 class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
@@ -41,10 +41,10 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
     - `observe`: names of `GAUGES`.
     - `act`: "p" (the drop or mark probability), "increment" or "increment:0.02" (an action moves it by at most this
       share of its range), or parameters of a scheme: "pi:a,b". Those with a value stay: "pi:w=100Hz,a,b".
-    - `ranges`: ends of what is moved, (least, most) or (least, most, scale), by default the declared ones; scales are
-      "linear", "log" and "square".
+    - `ranges`: limits of the actions, (minimum, maximum) or (minimum, maximum, scale), by default the declared ones;
+    scales are "linear", "log" and "square".
     - `levels`: makes actions discrete: so many values from -1 to 1.
-    - `reward`: a name of `rewards.PRESETS`, or weights of `rewards.COMPONENTS` and of functions of your own.
+    - `reward`: a name of `rewards.PRESETS`, or weights of `rewards.COMPONENTS` and of your functions.
     - `vector_reward`: rewards are vectors, one weighted component each.
     - `set`, `draw`: values of the scenario that are set, or drawn for each episode.
     - `threads`: by default as many as there are cores and environments.
@@ -135,7 +135,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
     def reset(
         self, *, seed: Seed = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin an episode in every environment, or in those of `options["reset_mask"]`.
+        """Begin an episode in every environment, or in the selected ones of `options["reset_mask"]`.
 
         A whole number as seed gives the environment i the seed + i. `options["held_out"]` = k begins the episodes k + i
         of the evaluation set instead of drawn ones.
@@ -250,14 +250,14 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
                 history.add({name: float(column[i]) for name, column in self._columns.items()}, self.every)
 
     def render(self) -> Any:
-        """Return a picture or a line of text for each environment; None without a render mode."""
+        """Return a picture or one row of text for each environment; None without a render mode."""
         if self.render_mode is None:
             return None
         return tuple(render.frame(history, self.render_mode) for history in self._history)
 
 
 def numbers(actions: Any) -> NDArray[Any]:
-    """Return actions as an array; InputError for what is no array of numbers."""
+    """Return actions as an array; InputError for anything but an array of numbers."""
     try:
         given = np.asarray(actions)
     except ValueError as error:  # rows of different lengths
@@ -268,7 +268,7 @@ def numbers(actions: Any) -> NDArray[Any]:
 
 
 def not_copied(env: object) -> TypeError:
-    """Return the error of copies and pickles: what the engine simulates is not in Python."""
+    """Return the error of copies and pickles: the simulation runs outside Python."""
     name = type(env).__name__
     return TypeError(
         f"{name} cannot be copied or pickled: its simulations are the engine's; make another {name} with the same "

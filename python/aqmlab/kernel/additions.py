@@ -17,7 +17,7 @@ class Addition:
 
     path: Path
     folder: str
-    """Where in the source it goes."""
+    """Its place in the source."""
     text: bytes
 
     @property
@@ -36,7 +36,7 @@ class Addition:
 
 
 def read(paths: Sequence[Path]) -> list[Addition]:
-    """Return the files to add; InputError for one that is neither a discipline nor a law, or twice there."""
+    """Return the files to add; InputError for one that is neither a discipline nor a controller, or there twice."""
     added = [_read(path) for path in paths]
     for i, each in enumerate(added):
         if each.name in [other.name for other in added[:i]]:

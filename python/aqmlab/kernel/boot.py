@@ -16,7 +16,7 @@ OPTIONS = (
 )
 
 BOOTED = "Attempted to kill init! exitcode=0x00000000"
-"""What the kernel says when that program has run, without a fault."""
+"""The kernel's message after that program has run without a fault."""
 
 WITHOUT_CORE = 'ulimit -c 0; exec "$0" "$@"'
 """Ends as the kernel does, which is a panic, leave no core file."""

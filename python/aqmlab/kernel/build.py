@@ -14,7 +14,7 @@ from aqmlab.kernel.steps import Steps
 from aqmlab.problems import InputError
 
 Progress = Callable[[float, int], None]
-"""What is called with the number of files compiled, and of all."""
+"""Callback with the number of compiled files, and of all files."""
 
 LOG = "build.log"
 """The log of the last build, in the folder of all kernels."""
@@ -34,10 +34,10 @@ EDITS = (
     ("arch/um/Kconfig", "HZ", HZ, r"\g<1>1000"),
     ("arch/um/os-Linux/util.c", "os_getrandom", RANDOM, r"\g<1>\tmemset(buf, 0, len);\n\treturn len;\n"),
 )
-"""What no configuration can set: a file, what it is about, how it is found there, what it becomes.
+"""Values that no configuration can set: a file, what it is about, how it is found there, what it becomes.
 
-The clock has 1000 Hz as in distributions; user-mode Linux has 100 Hz. The host gives no random numbers: all that is
-random in the kernel follows from its command line, which has our seed (`random_init_early`).
+The clock runs at 1000 Hz as in distributions; user-mode Linux sets 100 Hz. The host gives no random numbers: all that
+is random in the kernel follows from its command line, which has our seed (`random_init_early`).
 """
 
 NEEDED = ("UML_TIME_TRAVEL_SUPPORT", "HIGH_RES_TIMERS", "HOSTFS", "NET_NS", "VETH", "NET_SCHED")
@@ -49,7 +49,7 @@ SAME = {
     "KBUILD_BUILD_USER": "aqmlab",
     "KBUILD_BUILD_HOST": "aqmlab",
 }
-"""What would tell two builds of the same source apart."""
+"""Variables that would make two builds of the same source differ."""
 
 
 def build(
@@ -64,9 +64,9 @@ def build(
 ) -> Image:
     """Build a kernel and keep it in the cache; without a source Debian's package is fetched.
 
-    What happens next is told in a line, and files that are compiled are counted.
+    Each step is reported, and compiled files are counted.
 
-    InputError for a source or an added file that cannot be used, and for what this machine lacks, before any work.
+    InputError, before any work, for an unusable source or added file, and for missing tools.
     ChildProcessError if the source cannot be fetched or compiled.
     """
     added = additions.read(add)

@@ -1,4 +1,4 @@
-"""The kernels that were built: where they are, and what is known of each."""
+"""The kernels that were built: their places, and the facts about each."""
 
 import json
 import os
@@ -17,7 +17,7 @@ EXECUTABLE, ABOUT, CONFIG = "linux", "about.json", "config"
 """The files of an image."""
 
 SAID = ("version", "digest", "built", "source")
-"""What about.json says, besides the files that were added."""
+"""The contents of about.json without the added files."""
 
 SHOWN = 12
 """Digits of the digest in the name of an image's folder."""
@@ -30,13 +30,13 @@ class Image:
     path: Path
     """The executable."""
     version: str
-    """That of the source, such as 7.3.4."""
+    """Version of the source, such as 7.3.4."""
     digest: str
     """SHA-256 of the executable."""
     built: str
     """When, in UTC (ISO 8601)."""
     source: str
-    """Where the source came from: a folder, a file, or Debian's package with its version."""
+    """Origin of the source: a folder, a file, or Debian's package with its version."""
     added: tuple[str, ...]
     """Files that were added to the source, each in the folder it went to, such as net/sched/sch_mine.c."""
 
@@ -52,7 +52,7 @@ class Image:
 
     @property
     def config(self) -> str:
-        """Its configuration, as Linux has it."""
+        """Its configuration in Linux's format."""
         return (self.path.parent / CONFIG).read_text(encoding="utf-8")
 
     def has(self, option: str) -> bool:
@@ -60,7 +60,7 @@ class Image:
         return not lacking(self.config, [option])
 
     def lacks(self) -> list[str]:
-        """Return the options that a build asks for and its source did not have."""
+        """Return the requested options that the source lacks."""
         return lacking(self.config, built_in(wanted()))
 
 
@@ -107,12 +107,12 @@ def read(place: Path) -> Image:
 
 
 def describe(image: Image) -> str:
-    """Return what an image's about.json says; where it lies is not in it."""
+    """Return the contents of an image's about.json; its place is not part of it."""
     return json.dumps({name: getattr(image, name) for name in (*SAID, "added")}, indent=1) + "\n"
 
 
 def wanted() -> str:
-    """Return the configuration that a build asks for."""
+    """Return the requested configuration of a build."""
     return files("aqmlab.kernel").joinpath("linux.config").read_text(encoding="utf-8")
 
 

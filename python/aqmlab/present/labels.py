@@ -19,7 +19,7 @@ class Mark(NamedTuple):
 
 MARKS = {
     "fitted": Mark("†", "fitted to printed results, which it therefore does not confirm"),
-    "reconstructed": Mark("‡", "reconstructed where the source is silent or was not at hand"),
+    "reconstructed": Mark("‡", "reconstructed where the source is silent or was not available"),
 }
 """By what the law of a scheme rests on; a published one has none."""
 
@@ -66,7 +66,7 @@ def standing(scheme: Scheme) -> str:
     """Return what the law of a scheme rests on, and which part is not as its source prints it."""
     found = scheme.standing
     mark = MARKS.get(found.kind)
-    return f"{mark.sign} {found.kind}: {found.why}" if mark else f"Law: {found.kind}"
+    return f"{mark.sign} {found.kind}: {found.why}" if mark else f"Algorithm: {found.kind}"
 
 
 def footnote(labels: Iterable[str]) -> str:

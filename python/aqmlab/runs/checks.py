@@ -56,7 +56,7 @@ def _problems(scenario: Scenario, spec: str) -> Sequence[Problem]:
 
 
 def check_engine(engine: str, scenario: Scenario, specs: Sequence[str | None]) -> None:
-    """Raise InputError for an engine that there is not, and for what it cannot do of a scenario under schemes."""
+    """Raise InputError for an unknown engine, and for parts of a scenario or schemes that it does not support."""
     if engine not in ENGINES:
         raise unknown("engine", "no engine is called", engine, ENGINES)
     if engine == LINUX:

@@ -1,4 +1,4 @@
-"""Schemes side by side: what the runs of a comparison say together."""
+"""Schemes side by side: the combined result of a comparison's runs."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class Comparison(Result):
     wall: float
     """Seconds the whole batch took."""
     asked: tuple[str, ...] = ()
-    """The measures that were asked for; without any, tables have those of the links and the usual ones of the flows."""
+    """The requested measures; without any, tables show the measures of links and the usual measures of flows."""
 
     @cached_property
     def runs(self) -> Mapping[tuple[str, int], RunResult]:
@@ -69,14 +69,14 @@ class Comparison(Result):
 
     @property
     def views(self) -> list[View]:
-        """The tables that show it: what was asked for; or each link, then the flows."""
+        """The tables that show it: the requested measures; or each link, then the flows."""
         first = self.scenario.links[0]
         if self.asked:
             return [View("Measures", {measures.heading(name): name for name in self.asked}, first)]
         return [*map(self.of_link, self.scenario.links), *map(self.of_station, self.scenario.stations), self.of_flows]
 
     def of_link(self, link: str) -> View:
-        """Return the table of a link; it has the settling time if a run has one."""
+        """Return the table of a link, with the settling time if a run has one."""
         shown = columns(run.links[link] for run in self.runs.values())
         return View(f"Link {link}", {metric.heading: f"links.{link}.{metric.name}" for metric in shown}, link)
 

@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 
 class EngineRow(NamedTuple):
-    """A row of a view: what an engine measured under a scheme, or the difference of two engines.
+    """A row of a view: the measurements of an engine under a scheme, or the difference of two engines.
 
     `ends` says that it is the last one of its scheme.
     """
@@ -55,7 +55,7 @@ class EngineRow(NamedTuple):
 class EngineComparison(Result):
     """Schemes in one scenario, as several engines run them; the first engine is the one that others are held to.
 
-    `by_engine` has the comparison of each.
+    `by_engine` contains the comparison of each.
     """
 
     by_engine: Mapping[str, Comparison]
@@ -100,7 +100,7 @@ class EngineComparison(Result):
 
     @cached_property
     def views(self) -> list[View]:
-        """The tables that show it: those of a comparison, with the columns that any engine has values for."""
+        """The tables that show it: a comparison's, with the columns for which any engine has values."""
         each = zip(*(comparison.views for comparison in self.by_engine.values()), strict=True)
         return [
             View(views[0].title, {head: name for view in views for head, name in view.columns.items()}, views[0].link)
@@ -127,7 +127,7 @@ class EngineComparison(Result):
         return Difference(absolute, absolute.mean / abs(base) if base else None)
 
     def rows(self, view: View) -> Iterator[EngineRow]:
-        """Yield the rows of a view: for each scheme those of the engines, then their differences from the first."""
+        """Yield the rows of a view: for each scheme the engines' rows, then their differences from the first."""
         measures, first, last = list(view.columns.values()), self.engines[0], self.engines[-1]
         for spec in self.schemes:
             for name, each in self.by_engine.items():

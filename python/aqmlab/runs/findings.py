@@ -32,7 +32,7 @@ USUAL = (
     "total.fct_p50",
     "total.fct_p99",
 )
-"""What is shown if nobody asks for other measures; link is the first link of a scenario."""
+"""The measures that are shown by default; link is the first link of a scenario."""
 
 DETAILS = (
     "link.mark_ratio",
@@ -123,7 +123,7 @@ class Findings:
 
     @cached_property
     def known(self) -> list[str]:
-        """The measures that some run has, those of the scenarios' first links as "link.METRIC" too."""
+        """The measures of all runs; measures of the scenarios' first links also as "link.METRIC"."""
         names = dict.fromkeys(name for row in self.rows for name, value in row.items() if _is_number(name, value))
         links = dict.fromkeys(case.link for case in self.cases)
         return [*dict.fromkeys(name for link in links for name in of_first_link(names, link)), *names]
@@ -171,7 +171,7 @@ class Findings:
     def target(self, case: Case, scheme: str) -> float | None:
         """Return the queue that a scheme steers the link of a case to, packets; None if there is none.
 
-        Whether a scheme that this version does not know has the link's target cannot be told; it is taken to have it.
+        A scheme unknown to this version is assumed to use the link's target.
         """
         read = self.scenario(case)
         if read is None:
@@ -233,7 +233,7 @@ def _noted(sessions: Sequence[Mapping[str, Any]]) -> dict[str, catalogue.Noted]:
 
 
 def at_link(found: Findings, link: str) -> Findings:
-    """Return the runs of the scenarios that have this link, for which "link." then stands. InputError if none has."""
+    """Return the runs of the scenarios with this link, which "link." then means. InputError if none has."""
     rows = [{**row, "link": link} for row in found.rows if any(name.startswith(f"links.{link}.") for name in row)]
     if not rows:
         named = {name.split(".")[1] for row in found.rows for name in row if name.startswith("links.")}
@@ -296,7 +296,7 @@ def ranked(measures: Sequence[str], *, every: bool) -> dict[str, bool]:
 
 
 def rankings(found: Findings, measures: Iterable[str]) -> dict[str, Ranking]:
-    """Return the rankings by those of the measures for which there are schemes and scenarios enough."""
+    """Return the rankings by each measure for which there are enough schemes and scenarios."""
     return {measure: ranking for measure in measures if (ranking := found.ranking(measure))}
 
 

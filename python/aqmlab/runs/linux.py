@@ -1,4 +1,4 @@
-"""A run on a real Linux in virtual time: the kernel is started with our guest, and its result is that of a simulation.
+"""A run on a real Linux in virtual time: the kernel runs aqmlab's guest, and returns a simulation's result.
 
 The guest (crates/kernel) finds its order in a folder, and writes its result there.
 """
@@ -32,13 +32,13 @@ exec 3<&0
 (read _ <&3; rm -rf "$FOLDER"; kill -KILL 0) &
 exec "$0" "$@" 3<&- < /dev/null
 """
-"""Starts the kernel beside a watcher, which ends both and removes their folder when this process has ended."""
+"""Starts the kernel with a watcher, which ends both and removes their folder when this process has ended."""
 STARTED = count()
 """Kernels of this process so far."""
 LOOK = 0.02
 """Seconds between two looks at what the guest has written."""
 LONGEST = 300
-"""Seconds of silence after which a guest is taken for stuck: it tells of each second of its own time."""
+"""Seconds of silence after which a guest is taken for stuck: it reports each second of its virtual time."""
 EPOCH = 10**18
 """The kernel's wall clock as it starts, ns since 1970: initial sequence numbers depend on it."""
 START, PER_SECOND, PER_BIT = 0.2, 0.012, 1.9e-9
@@ -46,9 +46,9 @@ START, PER_SECOND, PER_BIT = 0.2, 0.012, 1.9e-9
 UNKNOWN = ("ecn_reductions",)
 """Measures of flows that Linux does not count."""
 UNKNOWN_OF_LINKS = ("loss_synchronisation", "update_rate")
-"""Those of links."""
+"""Measures of links that Linux does not count."""
 CAPTURE = "capture.pcapng"
-"""What the guest calls its capture."""
+"""The guest's name of its capture."""
 
 
 class StuckError(RuntimeError):

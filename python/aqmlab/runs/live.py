@@ -1,4 +1,4 @@
-"""Real traffic through the same schemes: a command behind an emulated line, without root."""
+"""Real traffic through the same schemes: a command on an emulated link, without root."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from aqmlab.runs.results import RunResult, of_links
 from aqmlab.scenario import set_values, traces
 
 SETUP = "live.json"
-"""File beside the logs that says which scenario, scheme and seed they are of."""
+"""File next to the logs with their scenario, scheme and seed."""
 
 LARGEST_LOG = 512 * untrusted.MIB
 """Bytes of the log of a direction."""
@@ -28,14 +28,14 @@ LARGEST_LOG = 512 * untrusted.MIB
 View = tuple[int, int, int, int, list[float]]
 """A direction: packets waiting, bytes delivered, packets dropped and marked so far, and what the scheme shows."""
 Watch = Callable[[float, View, View], None]
-"""Told ten times a second: seconds so far, and each direction's queue, bytes, drops, marks and observables."""
+"""Called ten times per second: seconds so far, and each direction's queue, bytes, drops, marks and observables."""
 
 
 LARGEST_PACKET = 1500
-"""Bytes of the largest packet of a line's flows, headers included."""
+"""Bytes of the largest packet of a link's flows, headers included."""
 
 FLOW_COLUMNS = ("direction", "flow", "sent", "resent", "received", "marked", "payload")
-"""Of `LiveRun.flows`: packets, but payload in bytes; over TCP what was sent again counts once."""
+"""Of `LiveRun.flows`: packets, but payload in bytes; over TCP a retransmission is not counted."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,13 +60,13 @@ class LiveRun(Result):
 
     @property
     def is_valid(self) -> bool:
-        """True if the machine kept up with the line, and the command outlasted the warm-up."""
+        """True if the machine kept up with the link, and the command outlasted the warm-up."""
         return bool(self.document["live"]["valid"])
 
 
 @dataclass(frozen=True)
 class EmulatedLine:
-    """A line: a rate or a file with a trace for each direction, None for one that holds nothing up.
+    """An emulated link: a rate or a file with a trace per direction, None for a direction without delay.
 
     `values` replace others of its scenario: {"links.up.loss": "1%"}. The flows count in simulations only, so many of
     `law` in each direction.
@@ -140,13 +140,12 @@ def live(
     folder: Path | None = None,
     watch: Watch | None = None,
 ) -> LiveRun:
-    """Run a command in a network namespace of its own behind the scenario's line, and return what was measured.
+    """Run a command in a separate network namespace on the scenario's link, and return the measurements.
 
     `serve` are lines for a shell that run at the far end, which the command finds as the host "server". `sysctls` are
-    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. With a
-    `folder` each packet is written down there.
-    Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError
-    where the command cannot be started and SchemeError where a scheme breaks down.
+    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. If
+    `folder` is given, each packet is recorded there. Raises InputError for wrong input, OSError if the machine does not
+    allow it, CommandError if the command cannot be started, and SchemeError if a scheme fails.
     """
     check_seed(seed)
     whole("mtu", mtu, 68, 65535)
@@ -201,8 +200,8 @@ class Replay:
 def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
     """Put the arrivals that a live run has logged in `folder` through the simulated links, by direction.
 
-    Scheme and seed are those of the live run. A Python file among the schemes is code, and the folder may be a
-    stranger's: `aqm` must then say the same. Raises InputError if it does not, and for what is no folder of a live run.
+    Scheme and seed are taken from the live run. A Python file among the schemes is code, and the folder may be a
+    stranger's: `aqm` must then say the same. Raises InputError if it does not, and for any other folder.
     """
     try:
         setup = untrusted.read_json(folder / SETUP, within=folder, field="replay")
@@ -248,7 +247,7 @@ def _why(error: Exception, folder: Path) -> str:
 def beside(run: LiveRun, of: EmulatedLine | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:
     """Simulate what has been run live, as long as that took, and return the result with its series.
 
-    On a line there are as many long flows each way as there were live. Raises InputError if there were none.
+    A link has as many long flows in each direction as the live run had. Raises InputError if there were none.
     """
     if isinstance(of, EmulatedLine):
         lasting = {name: int(run.document["flows"][name]["lasting"]) for name in ("up", "down")}

@@ -1,4 +1,4 @@
-"""The measures of a scenario: their names, with globs, and those that are shown if nobody asks for others."""
+"""The measures of a scenario: their names, with globs, and the measures that are shown by default."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -28,10 +28,10 @@ USUAL = {
     "short": ("fct_p50", "fct_p95"),
     "video": ("video.bitrate_mean", "video.stall_time"),
 }
-"""What is shown of a group, by its kind of traffic."""
+"""The measures shown of a group, by its kind of traffic."""
 
 SPEECH = (0.010, 0.060)
-"""Seconds between its packets, and at most 128 kbit/s: what is taken for a call, whose quality is shown."""
+"""Seconds between its packets, and at most 128 kbit/s: traffic that is treated as a call, whose quality is shown."""
 
 
 def every(scenario: Scenario) -> list[str]:
@@ -76,10 +76,10 @@ def is_call(group: Group) -> bool:
 
 
 def expand(patterns: Iterable[str], names: Sequence[str], link: str | None = None) -> list[str]:
-    """Return the measures that are asked for, in order, each once.
+    """Return the requested measures, in order, each once.
 
-    A pattern is a name or has `*`, `?` or `[...]` in it; with a `link`, "link.queue_mean" and "queue_mean" are those of
-    that link. Raises InputError, with the nearest name, for a pattern that fits none of `names`.
+    A pattern is a name or has `*`, `?` or `[...]` in it; if `link` is given, "link.queue_mean" and "queue_mean" refer
+    to that link. Raises InputError, with the nearest name, for a pattern that fits none of `names`.
     """
     found: dict[str, None] = {}
     for pattern in patterns:

@@ -1,4 +1,4 @@
-"""The memory that the runs of this process may take together: estimated before, and watched while they go on."""
+"""The memory that the runs of this process may take together: estimated before, and watched while they run."""
 
 import os
 import warnings
@@ -24,12 +24,12 @@ class _Set:
 
 
 def limit() -> float:
-    """Return the bytes that the runs may take together: what was set, or half of the machine's or container's."""
+    """Return the bytes that all runs may take: the set limit, or half of the machine's or container's memory."""
     return _Set.limit or _whole() / 2
 
 
 def set_limit(text: str | None) -> None:
-    """Set that limit for this process, such as "8 GB"; None is the usual one. InputError for what is no size."""
+    """Set that limit for this process, such as "8 GB"; None is the usual one. InputError for anything but a size."""
     read = None if text is None else quantity(text)
     if text is not None and (read is None or read[1] != "B" or not read[0] >= 1):
         raise InputError("memory", f'"{text}": expected a size such as "8 GB"')
@@ -50,7 +50,7 @@ def _at_start(task: Task) -> float:
 
 
 def slots(tasks: Sequence[Task], jobs: int) -> int:
-    """Return how many of some runs may go on at once, at most `jobs`. InputError if one is too large by itself."""
+    """Return how many of some runs may run at once, at most `jobs`. InputError if one is too large by itself."""
     most, need = limit(), needed(tasks)
     if need > most:
         raise InputError(

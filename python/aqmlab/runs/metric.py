@@ -33,12 +33,12 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """Title and unit if it has one, for the head of a column."""
+        """Title and unit, if there is one, for the head of a column."""
         return f"{self.title} ({self.unit_shown})" if self.unit_shown else self.title
 
     @property
     def unit_shown(self) -> str:
-        """The unit in which people read it, empty if it has none."""
+        """The unit in which people read it, empty if there is none."""
         return "" if self.shown.unit in ("1", "ratio") else self.shown.unit
 
     def show(self, value: float | None, half_width: float | None = None) -> str:

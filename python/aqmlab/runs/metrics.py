@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 PLACES = ("links.", "flows.", "stations.", "total.")
-"""What the full names of measures begin with."""
+"""The prefixes of the full names of measures."""
 
 PERCENT = Shown(100, "%", 2)
 COUNT = Shown(1, "1", 0)
@@ -50,7 +50,7 @@ def _within(result: str, before: str) -> list[Metric]:
 
 
 FIRST_LINK = "link."
-"""What stands for `links.NAME.` of a scenario's first link."""
+"""The short form of `links.NAME.` of a scenario's first link."""
 
 DROPS = "drops."
 """The prefix of the reason of a drop; a scheme may have its own reasons; a run without such drops does not list it."""
@@ -124,12 +124,12 @@ def split(measure: str) -> tuple[str, str]:
 
 
 def at(measure: str, link: str) -> str:
-    """Return a measure in full: that of `link` where "link.queue_mean" or "queue_mean" leaves the link open."""
+    """Return a measure in full: "link.queue_mean" and "queue_mean" refer to `link`."""
     if measure.startswith(PLACES):
         return measure
     return f"links.{link}.{measure.removeprefix(FIRST_LINK)}"
 
 
 def definitions(metrics: Iterable[Metric]) -> str:
-    """Return the line of definitions that belongs under a table of these metrics."""
+    """Return the text of definitions that belongs under a table of these metrics."""
     return "; ".join(f"{metric.title}: {metric.definition}" for metric in metrics) + "."

@@ -7,13 +7,13 @@ PROC = Path("/proc/sys")
 
 
 def setting(name: str) -> str | None:
-    """Return a setting of the kernel, None where it has none of that name."""
+    """Return a setting of the kernel, None if there is none of that name."""
     path = PROC / name
     return path.read_text(encoding="ascii").strip() if path.exists() else None
 
 
 def refusal() -> tuple[str, str] | None:
-    """Return why user namespaces are refused, and the line that mends it; None where nothing is known against them."""
+    """Return why user namespaces are refused, and the command that allows them; None if no obstacle is known."""
     if setting("user/max_user_namespaces") == "0":
         return "none are allowed", "sudo sysctl -w user.max_user_namespaces=10000"
     if os.getuid() != 0 and setting("kernel/unprivileged_userns_clone") == "0":

@@ -1,4 +1,4 @@
-"""The plan of a sweep: an experiment file with all its grids expanded, and the runs that it asks for.
+"""The plan of a sweep: an experiment file with all its grids expanded, and its runs.
 
 A plan is scenario files × overrides × arms × seeds. A condition is all of these but the seed.
 """
@@ -59,7 +59,7 @@ class Arm:
 
     @property
     def names(self) -> str | dict[str, str]:
-        """The scheme without its parameters, or those of single links."""
+        """The scheme without its parameters, or the schemes of single links."""
         at = catalogue.by_link(self.aqm)
         return {link: catalogue.halves(each)[0] for link, each in at.items()} or catalogue.halves(self.aqm)[0]
 
@@ -159,7 +159,7 @@ class Plan:
     warmup: "Mapping[str, str] | str"
     """Warm-up by scenario, for those that do not keep their own; or "mser", until the pilot runs are done."""
     engine: str = SIM
-    """Name of what does the runs, one of `ENGINES`."""
+    """Name of the engine, one of `ENGINES`."""
     law: ChosenLaw | None = None
     """The congestion control of all TCP flows, where the scenarios' own is not wanted."""
 
@@ -167,7 +167,7 @@ class Plan:
         return f"<Plan: {self.title}, {len(self.conditions)} conditions, {len(self.seeds)} seeds>"
 
     def first_seeds(self, n: int) -> tuple[int, ...]:
-        """Return `n` seeds: those of the plan, then the next higher numbers."""
+        """Return `n` seeds: the plan's seeds, then the next higher numbers."""
         after = max(self.seeds) + 1
         return (*self.seeds, *range(after, after + n))[:n]
 
@@ -186,7 +186,7 @@ class Plan:
         return {"experiment.toml": self._toml(), **scenarios, **schemes}
 
     def session(self) -> dict[str, Any]:
-        """Return what environment.json says of this plan: what figures say of the user's schemes; kernel and law."""
+        """Return what environment.json says of this plan: the captions of the user's schemes; kernel and controller."""
         own = {catalogue.halves(arm.aqm)[0] for arm in self.arms if arm.code}
         told = {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in own}
         kernel = {"kernel": images.newest().name} if self.engine == LINUX else {}
@@ -437,7 +437,7 @@ def _arm(name: str, parameters: Pairs, folder: Path) -> Arm:
 
 
 def _law(name: Any) -> ChosenLaw | None:
-    """Return the law that an experiment file names, which is one of the catalogue's: no file has code loaded."""
+    """Return the controller that an experiment file names, which is one of the catalogue's: no file has code loaded."""
     if name is None:
         return None
     if not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""A run with QUIC connections, which a program of its own does: aqmlab-quic (crates/quic) has the simulator and quinn.
+"""A run with QUIC connections, by a separate program: aqmlab-quic (crates/quic) has the simulator and quinn.
 
 It is no part of the wheel. It reads a scenario, and writes its result.
 """
@@ -35,7 +35,7 @@ def check(scenario: Scenario) -> None:
 def run(
     scenario: Scenario, aqm: str | None, seed: int, *, series: bool, trace: str | None, watch: Watch | None
 ) -> RunResult:
-    """Have the program run a scenario. InputError for what it refuses."""
+    """Have the program run a scenario. InputError for input that it rejects."""
     program = _program(f"flows.{groups(scenario)[0]}.kind")
     if trace is not None:
         raise InputError("trace", f'{trace}: links of a scenario with flows of kind "quic" cannot be traced')

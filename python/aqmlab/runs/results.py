@@ -62,7 +62,7 @@ def _by_link(field: str, found: "Series") -> "Series":
 
 
 OF_FLOWS = ("goodput", "jain", "packet_delay_mean", "packet_delay_p99", "retransmits", "timeouts")
-"""What a notebook shows of groups of flows."""
+"""The columns that a notebook shows of groups of flows."""
 
 
 def of_links(links: Mapping[str, LinkResult]) -> Sheet:
@@ -88,7 +88,7 @@ def _group(values: Mapping[str, Any]) -> FlowResult:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """Name of what did a run, events handled, and seconds of wall time; only these differ between repeats."""
+    """Name of the engine, events handled, and seconds of wall time; only these differ between repeats."""
 
     events: int | None
     """None on Linux, which does not count them."""
@@ -96,7 +96,7 @@ class EngineResult:
     name: str = "sim"
     """"sim", the simulator, or "linux"."""
     version: str = ""
-    """That of a Linux."""
+    """Version of the Linux kernel."""
 
     @property
     def is_real(self) -> bool:

@@ -38,13 +38,14 @@ def run(
 ) -> RunResult:
     """Simulate one scenario once, or run it on Linux.
 
-    `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces what the scenario
-    says, `set` replaces values of the scenario, `law` is the congestion control of all TCP flows ("cubic:beta=0.8", a
-    subclass of `aqmlab.CongestionControl` or an instance of one, "./libmine.so" or "mine.py"), `series` asks for time
-    series, `trace` names a link whose packets are traced, `progress` is called now and then with the part done, and 1.
-    Up to `threads` threads simulate at once, by default one per core; the result is the same, and a small run takes
-    one. `engine` "linux" is a real Linux in virtual time (`aqmlab kernel build`), whose trace is a capture only. Raises
-    InputError for bad input, SchemeError if a user's scheme breaks down, and RunError if the run fails otherwise.
+    `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces the scenario's
+    scheme. `set` replaces values of the scenario. `law` is the congestion controller of all TCP flows
+    ("cubic:beta=0.8", a subclass of `aqmlab.CongestionControl` or an instance of one, "./libmine.so" or "mine.py").
+    `series` records time series, and `trace` names a link whose packets are traced. `progress` is called periodically
+    with the part done, and 1. Up to `threads` threads simulate at once, by default one per core; the result is the
+    same, and a small run takes one. `engine` "linux" is a real Linux in virtual time (`aqmlab kernel build`), whose
+    trace is a capture only. Raises InputError for bad input, SchemeError if a user's scheme breaks down, and RunError
+    if the run fails otherwise.
     """
     if threads is not None:
         whole("threads", threads, 1, MOST_AT_ONCE)
@@ -112,9 +113,9 @@ def compare(
 ) -> Comparison | EngineComparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
-    `aqms` are by default the deployed schemes, in a paper's scenario those of the papers (`catalogue.usual`).
+    `aqms` are by default the deployed schemes, in a paper's scenario the papers' (`catalogue.usual`).
     `set` replaces values of the scenario; `law` as of `run`; `measures` are shown instead of the usual ones: names,
-    with globs ("flows.*.goodput"); `jobs` runs go on at the same time, by default one per core; `engine` as of `run`.
+    with globs ("flows.*.goodput"); `jobs` runs execute at the same time, by default one per core; `engine` as of `run`.
     `engines` (["sim", "linux"]) has it done by each of them, and gives their results side by side. A run that fails is
     listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """

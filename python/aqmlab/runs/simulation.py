@@ -27,8 +27,8 @@ LARGEST_NUMBER = 2**32 - 1
 class SampleColumn(NamedTuple):
     """A column of `Simulation.sample_until`.
 
-    `of` is "time", "link", "scheme" (for what the scheme of a link shows), "group" or "flow", `place` the name of the
-    link or group, `number` that of the flow.
+    `of` is "time", "link", "scheme" (for the observables of a link's scheme), "group" or "flow", `place` the name of
+    the link or group, `number` the flow's number.
     """
 
     of: str
@@ -41,7 +41,7 @@ class SampleColumn(NamedTuple):
 class Simulation:
     """A scenario at one instant; times are seconds.
 
-    Arguments are those of `aqmlab.run`, and so are results. Raises InputError for bad input. `causal` is deprecated: it
+    Arguments are as of `aqmlab.run`, and so are results. Raises InputError for bad input. `causal` is deprecated: it
     has no effect, since everything can be changed in every simulation.
 
     >>> simulation = Simulation("li2014/table-1", "pi")
@@ -99,7 +99,7 @@ class Simulation:
         """Step like `step_until`; return a row of numbers for each multiple of `every` on the way, and for the end.
 
         A row is what `probe` shows since the row before, and the present of these TCP flows, each a group and a number.
-        `sample_columns` says what its columns are. What has no value is NaN. This changes no result.
+        `sample_columns` says what its columns are. Missing values are NaN. This changes no result.
         """
         return self._engine.sample_until(real(time), real(every), _checked(flows))
 
@@ -134,8 +134,9 @@ class Simulation:
     def flow(self, group: str, i: int = 0) -> dict[str, Any]:
         """Return the state of the `i`-th TCP flow of a group.
 
-        `cwnd` and `in_flight` (segments), `srtt` (s), `retransmits`, `timeouts`, `pacing_rate` (segments a second, None
-        if its law has none), `phase` (docs/phases.md), and `variables`, those that its law shows by name.
+        `cwnd` and `in_flight` (segments), `srtt` (s), `retransmits`, `timeouts`, `pacing_rate` (segments per second,
+        None without pacing), `phase` (docs/phases.md), and `variables`, the variables that its controller shows by
+        name.
         """
         return self._engine.flow(group, whole("i", i, 0, LARGEST_NUMBER))
 
@@ -154,7 +155,7 @@ class Simulation:
         return self._engine.to_toml()
 
     def finish(self) -> RunResult:
-        """Go on to the end and return what was measured, as if the simulation had never been stopped."""
+        """Continue to the end and return the result, as if the simulation had never been stopped."""
         return RunResult.of(self._engine.finish())
 
 

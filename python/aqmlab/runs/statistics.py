@@ -74,12 +74,12 @@ def summarise(values: Sequence[float]) -> Summary:
 def branches(values: Sequence[float]) -> tuple[Branch, Branch] | None:
     """Return the lower and the upper branch of a sample with two peaks; None if one peak explains it, or n < 10.
 
-    Some runs settle in one of two states and the seed decides which (ARED at 500 flows: about 345 or about
-    635 packets); their common mean describes neither. The test is the likelihood ratio of two normal distributions
-    with one deviation, of which each value belongs to one, against a single normal distribution. It is held against
-    its 99.5th percentile over samples of a uniform distribution, which is larger than that of normal samples: 0.5 % of
-    uniform samples raise a false alarm, fewer normal ones, and at most 1 % of lognormal ones. Each branch has three
-    values at least, and their means differ by a fifth of the common mean at least.
+    Some runs settle in one of two states and the seed decides which (ARED at 500 flows: about 345 or about 635
+    packets); their common mean describes neither. The test is the likelihood ratio of two normal distributions with one
+    deviation, of which each value belongs to one, against a single normal distribution. It is compared with its 99.5th
+    percentile over samples of a uniform distribution, which is larger than for normal samples: 0.5 % of uniform samples
+    raise a false alarm, fewer normal ones, and at most 1 % of lognormal ones. Each branch has three values at least,
+    and their means differ by a fifth of the common mean at least.
     """
     n = len(values)
     if n < LEAST_SEEDS or min(values) == max(values):
@@ -163,7 +163,7 @@ class Paired:
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> Paired:
-    """Compare two samples value by value; the same position stands for the same seed."""
+    """Compare two samples value by value; the same position means the same seed."""
     differences = [our - their for our, their in zip(ours, theirs, strict=True)]
     summary = summarise(differences)
     deviation = stdev(differences) if len(differences) > 1 else 0.0
@@ -208,11 +208,11 @@ def rank(values: Mapping[str, Sequence[float]], *, higher_is_better: bool) -> Ra
 def mser(times: Sequence[float], values: Sequence[float], batch: int = 5) -> float | None:
     """Return the warm-up that the MSER rule suggests for a time series: when its first transient has passed, s.
 
-    MSER leaves out the first d observations that make the mean of the others most certain: d is least in
-    sum((x - mean)^2) / (n - d)^2, sum and mean over the n - d others (White 1997, Simulation 69(6), equation 2). As in
-    MSER-5 the observations are means over `batch` values (White, Cobb and Spratt 2000), and the last five of them are
-    never alone, for few values may agree by chance (Hoad, Robinson and Davies 2010). None if more than half would go:
-    the run is too short to tell, or never settles.
+    MSER leaves out the first d observations that make the mean of the others most certain: d minimises
+    `sum((x - mean)^2) / (n - d)^2`, sum and mean over the n - d others (White 1997, Simulation 69(6), equation 2). As
+    in MSER-5, the observations are means over `batch` values (White, Cobb and Spratt 2000). More than five of them are
+    kept, because few values may agree by chance (Hoad, Robinson and Davies 2010). None if more than half would go: the
+    run is too short to tell, or never settles.
     """
     import numpy as np
 
@@ -235,7 +235,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
     SciPy does not have it, and statsmodels is a large package for ten lines.
 
-    The least is multiplied by their number, the next by one less and so on; none falls below the one before, or
+    The smallest is multiplied by their number, the next by one less and so on; none falls below the one before, or
     exceeds 1.
     """
     adjusted, largest = [0.0] * len(p), 0.0

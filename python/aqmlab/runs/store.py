@@ -1,4 +1,4 @@
-"""The folder of a sweep or a tune: what was asked for, where it was done, and a row for each run in Parquet.
+"""The folder of a sweep or a tune: the plan, the machines, and a row per run in Parquet.
 
 experiment.toml    the experiment, all grids expanded (scenarios/ and schemes/ hold the user's files)
 environment.json   version, machine and time of each session
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Labels = Mapping[str, Any]
-"""What is known of a run before it is done, by column."""
+"""The properties of a planned run, by column."""
 
 ENVIRONMENT, PLAN, RUNS, TIMING = "environment.json", "plan.parquet", "runs.parquet", "timing.parquet"
 TUNE = "tune.json"
 SCHEMA = 2
-"""Of the folder. 1 had no numbers beside the texts of what is varied; it is read, and gone on with, as it is."""
+"""Of the folder. Schema 1 had no numbers for the texts of varied values; it is read and continued as it is."""
 
 OTHERS = {
     TUNE: "a tune",
@@ -48,11 +48,11 @@ OTHERS = {
     "result.json": "a single run",
     "results.json": "a comparison or a reproduction",
 }
-"""What a folder holds that is no sweep, by a file in it."""
+"""The contents of a folder other than a sweep, by a file in it."""
 
 WARMUP, SERIES, DELAYS = "warmup.json", "series", "delays"
 RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "share")}
-"""The folders of what is recorded on request, and the columns that each file has besides key and link."""
+"""The folders of optional recordings, and the columns of their files in addition to key and link."""
 
 
 class StoredRun(NamedTuple):
@@ -80,7 +80,7 @@ class StoredRun(NamedTuple):
         return found
 
     def document(self) -> dict[str, Any]:
-        """Return its JSON; InputError unless it has the parts that the result of a run has."""
+        """Return its JSON; InputError if a part of a run's result is missing."""
         try:
             found = untrusted.parse_json(self.result or "")
         except ValueError as error:
@@ -218,7 +218,7 @@ class Store:
         return _table(*self._finished(results))[0]
 
     def finish(self, results: Mapping[str, StoredRun]) -> Rows:
-        """Write the final tables of what is stored, make one part of many, and return the rows."""
+        """Write the final tables of the stored runs, combine their parts, and return the rows."""
         labels, rows = self._finished(results)
         found, wall = _table(labels, rows)
         self._write(TIMING, encode(typed({"key": labels["key"], "wall": wall})))
@@ -304,7 +304,7 @@ class Store:
         return found
 
     def _finished(self, results: Mapping[str, StoredRun]) -> "tuple[pa.Table, list[StoredRun]]":
-        """Return the finished runs in the order of the plan: what labels them, and what they yielded."""
+        """Return the finished runs in the order of the plan: their labels, and their results."""
         labels = self._labels()
         keys = labels["key"].to_pylist()
         if any(key not in results for key in keys):
@@ -358,7 +358,7 @@ class Store:
 
 
 def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
-    """Return the finished runs of a sweep as a data frame, one row a run; also while it goes on.
+    """Return the finished runs of a sweep as a data frame, one row per run; also while it is running.
 
     Columns: key, scenario, link (the scenario's first), set.PATH, aqm, SCHEME.PARAMETER (texts as given, each followed
     by its number in base units, such as "pi.w (Hz)"), engine ("sim" or "linux"), seed, state ("done" or "failed"),
@@ -373,10 +373,9 @@ def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
 def load_series(folder: str | os.PathLike[str], link: str | None = None) -> "pd.DataFrame":
     """Return the time series that a sweep has recorded (`series="first"` or `"all"`), of all links or one.
 
-    Columns: key (as in `load_experiment`), link, time (s), queue (packets waiting), utilisation (share of what
-    it could have carried since the last point) and what the schemes show, NaN where one does not show it; runs in their
-    order, no row without series. Raises InputError for a folder without a sweep and an unknown link, StoreError for a
-    file that is damaged.
+    Columns: key (as in `load_experiment`), link, time (s), queue (packets waiting), utilisation since the last point,
+    and the schemes' observables (NaN if missing). Runs are in their order; runs without series have no row. Raises
+    InputError for a folder without a sweep and an unknown link, StoreError for a file that is damaged.
     """
     return _load(folder, SERIES, link)
 

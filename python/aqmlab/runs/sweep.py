@@ -51,7 +51,7 @@ def precision(text: str, most: int = 100) -> Precision:
 
 @dataclass(frozen=True, repr=False)
 class Sweep(Result, Findings):
-    """A finished sweep: what its folder holds, what it was to run, and how many runs were done now."""
+    """A finished sweep: its folder, its plan, and the number of runs done now."""
 
     plan: Plan
     done_now: int
@@ -173,12 +173,12 @@ def sweep(
 ) -> Sweep:
     """Do the runs of an experiment that `out` does not hold yet, and store them there as they are done.
 
-    `jobs` and `executor` say where (see `workers.workers`), `engine` ("sim" or "linux") does the runs and `law` (as of
-    `run`) controls all TCP flows instead of those that the file names, `resume` goes on in a folder that holds a sweep,
-    `measures` (names, with globs) are summarised instead of the usual ones, `precise` adds seeds, `series` ("first" or
-    "all") records time series (see `SERIES`), `shard` does its part of the runs only (see `shards.merge`). Raises
-    InputError for bad input before anything runs, StoreError if the results cannot be stored, RunError if the executor
-    is lost; whatever stops it, what is stored is intact.
+    `jobs` and `executor` set the place of the runs (see `workers.workers`). `engine` ("sim" or "linux") does the runs,
+    and `law` (as of `run`) controls all TCP flows instead of the file's controllers. `resume` continues in a folder
+    that holds a sweep. `measures` (names, with globs) are summarised instead of the usual ones. `precise` adds seeds,
+    `series` ("first" or "all") records time series (see `SERIES`), and `shard` does only its part of the runs (see
+    `shards.merge`). Raises InputError for bad input before anything runs, StoreError if the results cannot be stored,
+    RunError if the executor is lost; whatever stops it, what is stored is intact.
     """
     if series not in (None, *SERIES):
         raise unknown("series", "unknown choice", str(series), SERIES)
@@ -229,7 +229,7 @@ def sweep(
 
 
 def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the measures that are asked for; those of each scenario's first link are called "link.METRIC" too."""
+    """Return the requested measures; measures of each scenario's first link are also called "link.METRIC"."""
     known: dict[str, None] = {}
     for scenario in {condition.case.scenario: condition.scenario for condition in asked.conditions}.values():
         names = every(scenario)

@@ -38,10 +38,10 @@ C = TypeVar("C", bound=Hashable)
 """A case: a `Case`, or the name of a scenario of which nothing was set. Its text is its name."""
 
 Values = Mapping[str, float | None]
-"""What one run measured, by the full names of the measures; None where it has no value."""
+"""The measurements of one run, by the full names of the measures; None if there is no value."""
 
 ToldApart = Callable[[Sequence[float]], tuple[Branch, Branch] | None]
-"""How two states are told apart: by the test `branches`, or by the rule `parts` where there are known to be two."""
+"""How two states are distinguished: by the test `branches`, or by the rule `parts` where there are known to be two."""
 
 
 class Row(NamedTuple):
@@ -73,7 +73,7 @@ class State(NamedTuple):
 class Table(Generic[C]):
     """Runs by case and scheme, then by seed in their order; `links` are the cases' first links.
 
-    A measure that begins with "link." is that of the first link.
+    A measure that begins with "link." belongs to the first link.
     """
 
     runs: Mapping[tuple[C, str], Mapping[int, Values]]

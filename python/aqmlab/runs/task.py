@@ -31,7 +31,7 @@ class Task:
     threads: int = 1
     """How many may simulate it at once; the result does not depend on them."""
     engine: str = SIM
-    """Name of what does it, one of `ENGINES`."""
+    """Name of the engine, one of `ENGINES`."""
     most_events: int | None = None
     """Events after which the simulator gives it up; None for no bound."""
 

@@ -30,7 +30,7 @@ GRACE = 0.5
 
 @dataclass(frozen=True)
 class Workers:
-    """Whoever does the runs: `submit` starts a batch, `slots` batches keep them busy, `stop` gives up what waits.
+    """The executor of the runs: `submit` starts a batch, `slots` batches keep them busy, `stop` gives up what waits.
 
     A watch reaches the runs of this process only.
     """
@@ -70,7 +70,7 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
 
 
 def check_here(where: str | Executor | None, field: str, value: str) -> None:
-    """Raise InputError about a field where runs go elsewhere, for what only this process has loaded."""
+    """Raise InputError about a field if runs go elsewhere but need code that only this process has loaded."""
     if not (where in (None, "threads") or isinstance(where, ThreadPoolExecutor)):
         raise InputError(field, f"{value}: your own code runs on the threads of this process; leave out the executor")
 
@@ -112,7 +112,7 @@ def _raise_in(thread: int) -> None:
 def _await_exception(thread: int) -> None:
     """Leave no exception pending in this thread, the present one.
 
-    One that is only cleared leaves the interpreter looking for it for ever, at every turn of a loop.
+    One that is only cleared leaves the interpreter looking for it at every turn of a loop.
     """
     with suppress(Interrupted):
         _raise_in(thread)

@@ -1,4 +1,4 @@
-"""The studio's server behind the gate: its routes."""
+"""The studio's server inside the gate: its routes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ STATIC = Path(str(files("aqmlab.studio") / "static"))
 """The page and what it loads."""
 
 WANTS: tuple[Literal["show", "check", "file"], ...] = ("show", "check", "file")
-"""What the page may want of a sheet."""
+"""The parts of a sheet that the page may request."""
 LIMITS = {
     "lanes": lanes.MOST,
     "marks": session.MARKS,
@@ -79,13 +79,13 @@ class Studio:
 
 
 def opened(studio: Studio, name: str) -> dict[str, str]:
-    """Return a scenario as the page asks for it; InputError with the nearest names if there is none."""
+    """Return a scenario in the page's format; InputError with the nearest names if there is none."""
     name, text = studio.known(name)
     return {"name": name, "title": Scenario.parse(text, name).title, "text": text}
 
 
 def app(studio: Studio) -> Starlette:
-    """Return the server behind the gate."""
+    """Return the server inside the gate."""
     routes = [
         Route("/", _page),
         Route("/api/catalogue", _catalogue),

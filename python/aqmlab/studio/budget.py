@@ -87,4 +87,4 @@ class Share:
 
 
 POOL = MemoryPool()
-"""That of this process."""
+"""The budget of this process."""

@@ -156,4 +156,4 @@ KINDS: Mapping[str, Callable[[Recording, int, Progress], File]] = {
     "csv": csv,
     "report": report,
 }
-"""What can be exported, by its name."""
+"""The possible exports, by name."""

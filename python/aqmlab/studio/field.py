@@ -41,7 +41,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a message has as little outside of its texts as every message of the page has."""
+    """Return whether the part of a message outside of its texts is as small as in every message of the page."""
     at = outside = 0
     for _ in range(MOST_TEXTS + 1):
         quote = text.find('"', at)

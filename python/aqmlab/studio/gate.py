@@ -59,7 +59,7 @@ class Gate:
 
     app: App
     hosts: frozenset[str]
-    """What Host may be, port included."""
+    """Allowed values of Host, port included."""
     token: str
     shared: bool = False
     cookie: str = "aqmlab-studio"

@@ -42,7 +42,7 @@ class LaneError(InputError):
 
 @dataclass(frozen=True)
 class Change:
-    """A change by hand, as `[[changes]]` has it; `at` is in s."""
+    """A change by hand, in the format of `[[changes]]`; `at` is in s."""
 
     at: float
     path: str

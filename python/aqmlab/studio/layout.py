@@ -6,7 +6,7 @@ from aqmlab._core import Scenario
 from aqmlab.present.html.topology import columns_of
 
 DETAILS = ("delay", "buffer", "target", "ecn", "aqm", "fixed")
-"""What is shown of a link as the scenario has it."""
+"""The properties of a link in the scenario."""
 
 
 def layout(scenario: Scenario) -> dict[str, Any]:

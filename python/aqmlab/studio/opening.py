@@ -1,4 +1,4 @@
-"""The opening of a session: a scenario and schemes, as the browser asks for them."""
+"""The opening of a session: a scenario and schemes, as the browser requests them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ BLAST_SHARE = 0.1
 """Rate of one source of it, as a share of the link's."""
 
 Known = Callable[[str], tuple[str, str]]
-"""Finds a scenario by its name: what its file is called, and its text."""
+"""Finds a scenario by its name: the name of its file, and its text."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Opening:
 
     @classmethod
     def of(cls, message: dict[str, Any], known: Known) -> "Opening":
-        """Read a message; InputError for what is wrong with it."""
+        """Read a message; InputError if it is invalid."""
         if message.get("text") is None:
             name = field.text(message, "scenario")
             file, text = known(name)
@@ -76,7 +76,7 @@ class Opening:
 
 
 def read(text: str, name: str) -> Scenario:
-    """Return a scenario; InputError for what is wrong with it."""
+    """Return a scenario; InputError if it is invalid."""
     if len(text) > LARGE_TEXT:
         return LARGE_TEXTS.submit(Scenario.parse, text, name).result()
     return Scenario.parse(text, name)

@@ -1,4 +1,4 @@
-"""Plays lanes in a thread of their own: as fast as asked for, what is told it at once, what is seen as frames."""
+"""Plays lanes in a thread of their own: at the requested speed, with immediate changes, and output as frames."""
 
 import queue
 import threading
@@ -26,7 +26,7 @@ TABLE_EVERY = 0.5
 SPEED_OVER = 0.3
 """Seconds over which the speed is measured."""
 LONGEST_WAIT = 60.0
-"""Seconds between steps of what is slow; no clock of a machine waits for as long as one may ask for."""
+"""Maximum seconds between steps, because a slow speed may ask a clock to wait too long."""
 AT_ONCE = 3.0
 """Seconds of rest that answers may owe: a page opens, plays and changes without a pause between."""
 SHARE_OF_TABLES = 0.02
@@ -132,7 +132,7 @@ class Player(threading.Thread):
         self._anchor = self._mark = (time.monotonic(), self._open().now)
 
     def changed(self) -> None:
-        """The lanes were changed by hand: columns may be others, samples go on."""
+        """The lanes were changed by hand: columns may change, samples continue."""
         if self._columns != len(self._open().columns()):
             self._renew(goes_on=True)
         else:
@@ -207,7 +207,7 @@ class Player(threading.Thread):
             self._arrive()
 
     def _speed_now(self, now: float) -> float:
-        """Return how fast it has gone lately, simulated seconds a second."""
+        """Return the recent speed, in simulated seconds per second."""
         began, at = self._mark
         passed = time.monotonic() - began
         if passed >= SPEED_OVER:

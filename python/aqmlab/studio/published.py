@@ -5,7 +5,7 @@ from typing import Any
 from aqmlab.study.paper import PaperTable, built, load_study
 
 PLACED = ("total.", "links.", "flows.", "stability.")
-"""How the full names of measures begin; others are those of the table's link."""
+"""How the full names of measures begin; others belong to the table's link."""
 
 
 def published(name: str) -> dict[str, Any]:

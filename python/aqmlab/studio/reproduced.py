@@ -1,4 +1,4 @@
-"""A paper reproduced: what `aqmlab reproduce --out` leaves, its numbers beside the published ones, and its figures."""
+"""A paper reproduced: what `aqmlab reproduce --out` leaves, its numbers with the published ones, and its figures."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby

@@ -21,7 +21,7 @@ MOST_CASES = 40
 
 @dataclass
 class Folder:
-    """A folder that `aqmlab sweep --out` leaves, perhaps still at work; read again when it has changed."""
+    """A folder that `aqmlab sweep --out` leaves, perhaps still running; read again after a change."""
 
     path: Path
     _found: tuple[str, Findings | None] = ("", None)

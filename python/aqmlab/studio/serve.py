@@ -47,7 +47,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Serving:
-    """A studio that listens; `address` has the token."""
+    """A studio that listens; `address` contains the token."""
 
     server: uvicorn.Server
     sockets: Sequence[socket.socket]

@@ -27,21 +27,21 @@ with required():
 
 LOG = logging.getLogger(__name__)
 TOLD: tuple[type[Exception], ...] = (InputError, SchemeError, RunError, MissingExtraError)
-"""What a client may do wrong, or its scheme."""
+"""Errors of a client, or of its scheme."""
 GONE: tuple[type[Exception], ...] = (WebSocketDisconnect, RuntimeError)
-"""What sending raises when nobody is there any longer."""
+"""Errors of sending when the client has gone."""
 FRAME_EVERY = 1 / 30
 """Seconds between frames, at least."""
 UNDER_WAY = 3
 """Frames that a client may have left unanswered."""
 AFTER_FRAMES = ("state", "changed", "done")
-"""Messages before which the client has the samples up to then, unless it is behind."""
+"""Messages before which the client receives all samples up to then, unless it is slow."""
 BEFORE_FRAMES = ("opened", "changed")
 """Messages that say what the frames after them have."""
 USUAL_PIXELS = 1200
 """Of a page that has not said how wide it is."""
 SLOWEST = 1e-6
-"""Simulated seconds a second; what is slower stands still."""
+"""Simulated seconds per second; a slower speed is a pause."""
 MARKS = 16
 
 
@@ -116,7 +116,7 @@ class Session:
         return answer
 
     async def _reply(self, answering: Awaitable[Message | None], asked: Message) -> None:
-        """Send an answer, or the problem instead of it; the session goes on after any."""
+        """Send an answer, or the problem instead of it; the session continues after both."""
         try:
             answer = await answering
         except UnwantedError:
@@ -344,14 +344,14 @@ class Session:
                 self._player.frames.release()
 
     async def _send_frames(self) -> None:
-        """Send what is new, at most 30 times a second."""
+        """Send new data, at most every 33 ms."""
         while True:
             await asyncio.sleep(FRAME_EVERY)
             async with self._sending:
                 await self._send_frame()
 
     async def _send_frame(self) -> None:
-        """Send what is new, unless the client is behind."""
+        """Send new data, unless the client is slow."""
         while self._sent - self._seen < UNDER_WAY or self._player.frames.has_before:
             frame = self._player.frames.take(self._sent + 1)
             if frame is None:

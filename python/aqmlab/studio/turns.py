@@ -16,7 +16,7 @@ T = TypeVar("T")
 SWITCH = 5e-4
 """Seconds after which a thread lets another have the interpreter, if one waits; the usual 5 ms add up over sessions."""
 THREADS = ThreadPoolExecutor(REQUESTS + SOCKETS, thread_name_prefix="studio")
-"""One for each request, and one for what each session exports."""
+"""One for each request, and one for the export of each session."""
 LARGE_TEXTS = ThreadPoolExecutor(1, thread_name_prefix="reader")
 """Reads one large text after the other, which leaves the other cores to the others."""
 
@@ -25,7 +25,7 @@ RUNS = threading.BoundedSemaphore(2)
 
 
 class Turns:
-    """Turns of workers that rest after their work: in the mean as many work at once as there are cores."""
+    """Turns of workers that rest after their work: on average as many work at once as there are cores."""
 
     def __init__(self, cores: int) -> None:
         self._cores = cores
@@ -49,9 +49,9 @@ class Turns:
 
 
 TURNS = Turns(cpu_count() or 1)
-"""Those of the players of this process."""
+"""The turns of the players of this process."""
 
 
 async def apart(act: Callable[[], T]) -> T:
-    """Do something in a thread of its own."""
+    """Do something in a separate thread."""
     return await asyncio.get_running_loop().run_in_executor(THREADS, act)

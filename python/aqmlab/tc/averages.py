@@ -5,7 +5,7 @@ import math
 from aqmlab.problems import InputError
 
 OPTIONS_OF_RED = {"bandwidth": "rate", "ewma": "number", "Plog": "number", "Scell_log": "number", "avpkt": "bytes"}
-"""Options of RED and its kin that are no parameter of ours by themselves, with their units."""
+"""Options of RED and related schemes that are not parameters of aqmlab by themselves, with their units."""
 
 
 def weight(burst: float, min_th: float) -> int:
@@ -20,7 +20,7 @@ def weight(burst: float, min_th: float) -> int:
 
 
 def burst_for(share: float, min_th: float) -> float:
-    """Return the greatest burst for which tc sets the weight to the power of two nearest to `share`."""
+    """Return the largest burst for which tc sets the weight to the power of two nearest to `share`."""
     wanted = round(-math.log2(share)) if share > 0 else 32
     low, high = math.ceil(min_th), 10_000_000
     while low < high:

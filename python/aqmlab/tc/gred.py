@@ -1,4 +1,4 @@
-"""GRED: a line to set it up, and one for each of its virtual queues, which are our classes."""
+"""GRED: a command to set it up, and one for each of its virtual queues, aqmlab's classes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ OPTIONS = OPTIONS_OF_RED | {
     "burst": "packets",
     "min": "bytes",
 }
-"""Options that are no parameter of ours by themselves, with their units."""
+"""Options that are not parameters of aqmlab by themselves, with their units."""
 MODES: Mapping[str, tuple[bool, Callable[[int], int]]] = {
     "all": (True, lambda _: 1),
     "rio": (True, lambda i: VIRTUAL_QUEUES - i),
@@ -55,7 +55,7 @@ def say(values: Values, link: Link) -> list[list[str]]:
 
 
 def hear(said: Said, link: Link, shown: bool) -> Heard:
-    """Read `setup` and the virtual queues behind it, which are to rise evenly as ours do."""
+    """Read `setup` and the virtual queues after it, which are to rise evenly as aqmlab's do."""
     starts = [i for i, (word, _) in enumerate(said) if word == "vq"]
     setup = dict(said[: starts[0]] if starts else said)
     queues = [dict(said[start:end]) for start, end in pairwise([*starts, len(said)])]

@@ -1,6 +1,6 @@
 """HTB by one reader: options of the discipline, and classes, whether one shapes a link or a tree shares it.
 
-What is absent means what it does in Linux (`sch_htb.c`, `q_htb.c`): the ceiling is the rate, r2q gives a quantum.
+An absent option has Linux's default (`sch_htb.c`, `q_htb.c`): the ceiling is the rate, r2q gives a quantum.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from aqmlab.tc.link import PLAIN, Layer
 
 OF_CLASS = {"rate": "rate", "ceil": "rate", "burst": "bytes", "cburst": "bytes", "prio": "number", "quantum": "number"}
 OF_CLASS |= {"mtu": "number", "mpu": "bytes", "overhead": "number", "linklayer": "", "level": "number"}
-"""What a class is told or shows, and in what; every option has a value."""
+"""Options of a class with their units; every option has a value."""
 SHORT = ("prio", "mtu", "mpu", "overhead", "linklayer", "quantum", "burst", "cburst")
 """Options of which tc takes the beginning, the first of these if several have it."""
 ALSO = {"buffer": "burst", "maxburst": "burst", "cbuffer": "cburst", "cmaxburst": "cburst"}
@@ -28,12 +28,12 @@ QUANTA = (1000, 200_000)
 """Bytes that a quantum is at least and at most where r2q gives it."""
 PRIORITIES = 8
 FIFO = "1000 packets"
-"""What a leaf holds without a queueing discipline: a pfifo of the device's queue, which is usually so long."""
+"""The queue of a leaf without a queueing discipline: a pfifo of the device's queue, which is usually so long."""
 
 
 @dataclass(frozen=True)
 class Class:
-    """A class as Linux has it; rates in bit/s, sizes in bytes, those that are None as they are unless told."""
+    """A class in Linux's terms; rates in bit/s, sizes in bytes; None means Linux's default."""
 
     name: str
     parent: str
@@ -45,7 +45,7 @@ class Class:
     cburst: float | None = None
     layer: Layer = PLAIN
     has_leaf: bool = False
-    """It is shown with a queueing discipline of its own."""
+    """It is shown with its own queueing discipline."""
 
     @property
     def most(self) -> float:
@@ -55,7 +55,7 @@ class Class:
 
 @dataclass
 class Hierarchy:
-    """The classes in lines by name, with what else is in them: disciplines, notes, the device, the layer."""
+    """The classes in commands by name, with the rest of the commands: disciplines, notes, the device, the layer."""
 
     dev: str
     root: str
@@ -84,12 +84,12 @@ class Hierarchy:
         return at
 
     def full(self, name: str) -> str:
-        """Return the name of a class with the number of the root where it has none."""
+        """Return the name of a class with the number of the root by default."""
         return self.root + name[1:] if name.startswith(":") else name
 
 
 def hierarchy(lines: Listing) -> Hierarchy:
-    """Return the classes that lines make. InputError for what is no class, and for several devices."""
+    """Return the classes that lines make. InputError for anything but classes, and for several devices."""
     of_htb = [each for each in lines.commands if each.kind == "htb"]
     devices = {each.place["dev"] for each in lines.commands if "dev" in each.place}
     if of_htb and len(devices) > 1:
@@ -131,7 +131,7 @@ def _check_above(found: Hierarchy) -> None:
 
 
 def _root(of_htb: Sequence[Command]) -> str:
-    """Return the number of the discipline: that of its handle, or else of its classes."""
+    """Return the number of the discipline: its handle's, or else its classes'."""
     handles = [each.place["handle"] for each in of_htb if each.what == "qdisc" and "handle" in each.place]
     names = [each.place.get("classid", "") for each in of_htb if each.what == "class"]
     majors = [name.partition(":")[0] + ":" for name in names if not name.startswith(":")]

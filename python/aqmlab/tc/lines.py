@@ -1,7 +1,7 @@
 """Lines of tc, by one reader: commands, lines of a batch, scripts, and what `tc -d qdisc show` prints.
 
-A line is a command or output by its words alone: output names a kind where a command has a verb. What a command does to
-those before it happens here: `del` takes away, `change` keeps what it does not name. What is not read is noted.
+A command or output is recognised by its words alone: output names a kind where a command has a verb. What a command
+does to those before it happens here: `del` takes away, `change` keeps what it does not name. Unread parts are noted.
 """
 
 import re
@@ -16,7 +16,7 @@ from aqmlab.tc.link import Layer
 
 OBJECTS = ("qdisc", "class", "filter", "chain", "actions", "monitor", "exec")
 VERBS = ("add", "change", "replace", "link", "delete", "show", "list", "lst", "get", "help")
-"""What a command may begin with; tc takes the beginning of a word for it, the first of these if several have it."""
+"""First words of a command; tc accepts their beginnings, and takes the first of these if several match."""
 WRITES = ("add", "change", "replace", "link")
 RUNNERS = {"sudo", "doas", "command", "exec", "nice"}
 """Programs that run tc."""
@@ -24,13 +24,13 @@ WITH_VALUE = {"-n", "-netns", "-b", "-batch", "-cf", "-conf"}
 """Options of tc itself that have a value."""
 ROOT = "root"
 ALL = ""
-"""Stands for what all commands of a device hang from."""
+"""The parent of all commands of a device."""
 AGAIN = "\n"
-"""Stands between the options of two commands for one discipline."""
+"""Separates the options of two commands for one discipline."""
 WHOLE = {"red", "choke", "sfb", "htb"}
 """Kinds of which tc sends every option each time, so that nothing is kept of those before."""
 SIZES = ("linklayer", "overhead", "mpu", "mtu", "tsize")
-"""What a table of sizes (`stab`) may say; the last two are of the table itself."""
+"""Options of a table of sizes (`stab`); the last two are of the table itself."""
 FRAMINGS = {"ethernet": "none", "adsl": "atm", "atm": "atm"}
 STATISTICS = {
     *("sent", "backlog", "rate", "lended", "tokens", "count", "maxpacket", "new_flows_len", "prob", "pkts_in"),
@@ -41,17 +41,17 @@ STATISTICS = {
 }
 """First words of the lines that `-s` prints below a discipline, in lower case."""
 LONGEST_LINE = 10_000
-"""Characters of a line."""
+"""Maximum length of a command, in characters."""
 REDIRECTION = re.compile(r"(?<!\S)(?:\d*|&)(?:>>?|<)(?:&\d+|\s*[^\s;|&]+)")
 
 
 Key = tuple[str, str, str] | int
-"""The place of a command, or the number of a line of output, of which there may be two for one place."""
+"""The place of a command, or the number of a row of output, of which there may be two for one place."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command, or a line of output: its object ("qdisc" or "class") and verb, kind and options, place and layer."""
+    """A command, or a row of output: its object ("qdisc" or "class") and verb, kind and options, place and layer."""
 
     what: str
     verb: str
@@ -63,7 +63,7 @@ class Command:
 
     @property
     def is_shown(self) -> bool:
-        """True of a line of output."""
+        """True for a row of output."""
         return self.verb == "show"
 
     @property
@@ -209,7 +209,7 @@ def _is_output(words: Sequence[str]) -> bool:
 
 
 def _simple(line: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the commands of a line of a script, each with the operator before it."""
+    """Yield the commands in a row of a script, each with the operator before it."""
     lexer = shlex.shlex(REDIRECTION.sub(" ", line), posix=True, punctuation_chars=";|&")
     lexer.whitespace_split = True
     operator, words = "", list[str]()
@@ -257,7 +257,7 @@ def _read(found: Listing, operator: str, words: list[str]) -> bool:
 
 
 def _of_tc(words: Sequence[str]) -> list[str] | None:
-    """Return the words behind `tc` and its own options, or those of a line of a batch; None for any other command."""
+    """Return the words after `tc` and its options, or the words of one row of a batch; None for other commands."""
     left = list(words)
     while left and left[0] in RUNNERS:
         left.pop(0)
@@ -277,7 +277,7 @@ def _of_tc(words: Sequence[str]) -> list[str] | None:
 
 
 def _typed(what: str, verb: str, words: Sequence[str]) -> Command:
-    """Read the words of a command behind its verb, in the order in which tc does."""
+    """Read the words of a command after its verb, in the order in which tc does."""
     left, place, layer, kind = list(words), dict[str, str](), None, ""
     while left and not kind:
         word = left.pop(0)
@@ -337,7 +337,7 @@ def _identity(word: str, text: str) -> str:
 
 
 def _handle(text: str) -> str:
-    """Return "1:" as tc reads it: hexadecimal, whatever is behind the colon."""
+    """Return "1:" as tc reads it: hexadecimal, whatever follows the colon."""
     found = re.fullmatch(r"(?:0x)?([0-9a-f]+)(?::.*)?", text.lower())
     if not found or int(found[1], 16) >= 1 << 16:
         raise InputError("handle", f'"{text}" is no number of a queueing discipline; write such as 1:')
@@ -360,7 +360,7 @@ def class_id(text: str, word: str) -> str:
 
 
 def _shown(words: Sequence[str]) -> Command:
-    """Read a line of output: its object and kind, the number, the place, and the options."""
+    """Read a row of output: its object and kind, the number, the place, and the options."""
     what, kind, number, *left = words
     place = {"handle" if what == "qdisc" else "classid": _identity("handle" if what == "qdisc" else "classid", number)}
     while left and left[0] in ("dev", "root", "parent", "refcnt", "leaf", "prio", "offloaded", "deleted"):

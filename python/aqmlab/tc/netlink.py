@@ -1,6 +1,7 @@
-"""A queueing discipline as the kernel takes it: what the program tc makes of its words, by netlink.
+"""A queueing discipline as the kernel takes it: tc's encoding of its words, by netlink.
 
-Layouts and numbers are those of `include/uapi/linux/pkt_sched.h`; what tc computes of RED's words is in its `tc_red.c`.
+Layouts and numbers come from `include/uapi/linux/pkt_sched.h`; tc's computation from RED's words is in its
+`tc_red.c`.
 """
 
 import math
@@ -26,13 +27,13 @@ class Queue:
     kind: str
     options: bytes
     marks: tuple[int, ...] = ()
-    """Bytes of its statistics at which counts of marks stand."""
+    """Offsets of the counts of marks in its statistics."""
     overflows: tuple[int, ...] = ()
     """The same of packets dropped at a full buffer."""
     shapes: bool = False
     """It keeps the link's rate by itself."""
     hosts: bool = False
-    """It tells hosts apart."""
+    """It distinguishes hosts."""
 
     def order(self) -> dict[str, object]:
         """Return it as the guest reads it."""
@@ -47,7 +48,7 @@ class Queue:
 
 
 Words = Mapping[str, str]
-"""Words of tc, with the text behind each, empty where there is none."""
+"""Words of tc, with the text after each, empty if there is none."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class _Option:
     scale: float = 1.0
     is_flag: bool = False
     count: Callable[[float], int] | None = None
-    """What a value is in it, where no scale says so."""
+    """The meaning of a value in it, if no scale gives it."""
 
     def encode(self, value: float) -> bytes:
         counted = self.count(value) if self.count else round(value * self.scale)
@@ -173,8 +174,8 @@ def queue(
 
     Packets take `packet` bytes on average; the device takes `frame` bytes at most, `packet` unless given.
 
-    CAKE shapes by itself up to the link's rate; told of no bandwidth, it does so at that rate, unless it `varies`.
-    InputError where Linux lacks the scheme, or cannot be told a parameter.
+    CAKE shapes by itself up to the link's rate; without a bandwidth, it shapes at that rate, unless it `varies`.
+    InputError if Linux lacks the scheme or a parameter.
     """
     cannot_know = varies and of_scheme(scheme.partition(":")[0]).kind == "cake"
     link = Link(None if cannot_know else rate, buffer, ecn, packet, frame=frame)

@@ -1,7 +1,7 @@
 """Numbers as tc writes and reads them, by the names that declarations of parameters give to its units.
 
 A bare number is a trap: microseconds where a time is wanted, bit/s for a rate, bytes for a size, milliseconds in SFB;
-"kbps" is kilobytes per second, "k" of a size 1024 bytes. What we write has its unit wherever tc accepts one.
+"kbps" is kilobytes per second, "k" of a size 1024 bytes. Written numbers have a unit wherever tc accepts one.
 """
 
 import math
@@ -32,20 +32,20 @@ SUFFIXES = {
     "probability": {"": 1.0},
     "hertz": {"": 1.0},
 }
-"""What may follow a number, and its size in our base unit: s, bytes, bit/s, packets, Hz, a share."""
+"""Suffixes of a number, and their size in aqmlab's base unit: s, bytes, bit/s, packets, Hz, a share."""
 
 SHOWN = {"packets": {"p": 1.0}, "packets/s": {"pps": 1.0}, "milliseconds": TIMES, "bytes": {"byte": 1.0}}
-"""What else follows a number where tc shows it."""
+"""Further suffixes in tc's output."""
 WHOLE = {"packets", "packets/s", "milliseconds", "sixteenths of a hertz", "number"}
 """Kinds whose numbers are whole; they may be typed as hexadecimal, with 0x."""
 MOST = {"sixteenths of a hertz": 32, "percent": 100, "rate": 8 * (2**64 - 1), "hertz": 2**24 - 1, "probability": 1}
-"""The greatest number that tc takes, where that is not what 32 bits hold."""
+"""The largest number that tc takes, if that is not the maximum of 32 bits."""
 RANGES = {"overhead": (-64, 256), "mpu": (0, 256)}
 """The numbers that tc takes of CAKE's words of that kind."""
 
 
 def read(text: str, kind: str, word: str, *, shown: bool = False) -> float:
-    """Return what tc understands by `text` behind `word`, or means by it where it has `shown` it, in our base unit."""
+    """Return tc's meaning of `text` after `word`, typed or `shown`, in aqmlab's base unit."""
     suffixes = SUFFIXES[kind] | (SHOWN.get(kind, {}) if shown else {})
     digits = "[0-9]+" if kind in WHOLE and not shown else r"(?:[0-9]*\.)?[0-9]+(?:e-?[0-9]{1,2})?"
     number = re.fullmatch(rf"(-?{digits})([a-z%]*)", text.lower())

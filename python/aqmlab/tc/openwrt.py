@@ -12,16 +12,16 @@ from aqmlab.tc.syntax import OTHER_WAY, Lines, Setting, prepared, write
 SCRIPTS = {"cake": {"besteffort": "piece_of_cake.qos"}, "fq_codel": {}}
 OTHERWISE = {"cake": "layer_cake.qos", "fq_codel": "simplest.qos"}
 OF_INCOMING = {"ingress"}
-"""Words of CAKE that are about what comes in, and would be wrong of what goes out."""
+"""Words of CAKE for incoming traffic, which would be wrong for outgoing traffic."""
 HOSTS = {*OTHER_WAY, *OTHER_WAY.values()}
-"""Words by which CAKE tells hosts apart, behind an address that they share only with nat."""
+"""Words by which CAKE distinguishes hosts; hosts that share an address need nat."""
 
 
 def sqm(setting: Setting, down: Link | float | None = None, *, nat: bool = True) -> Lines:
     """Return the `uci` lines that give a router this setting: `setting.link` is up, `down` the other way.
 
-    A rate alone (bit/s) is a link with the same buffer. `nat` says that the router translates addresses, so that CAKE
-    has to look behind them for hosts. InputError for what SQM cannot be told.
+    A rate alone (bit/s) is a link with the same buffer. `nat` says that the router translates addresses, so CAKE must
+    look up the hosts' own addresses. InputError for parameters that SQM does not support.
     """
     qdisc, values = prepared(setting)
     if qdisc.kind not in SCRIPTS:
@@ -76,7 +76,7 @@ def _layer(layer: Layer) -> dict[str, str]:
 
 
 def _options(setting: Setting, link: Link, *, nat: bool) -> dict[str, str]:
-    """Return what a direction is told besides its rate: each option with its value."""
+    """Return the options of a direction in addition to its rate: each option with its value."""
     qdisc, values = prepared(replace(setting, link=link))
     [words] = say(qdisc, values, link)
     given = _pairs(words)
@@ -97,7 +97,7 @@ def _set(section: str, options: dict[str, str]) -> list[str]:
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
-    """Return options with their values; a word behind which no number stands has none."""
+    """Return options with their values; a word without a number has no value."""
     found: dict[str, str] = {}
     for word in words:
         if word[0].isdigit() or word[0] == "-":

@@ -34,9 +34,9 @@ LINK_HEADER = 14
 ETHERNET_MTU = 1500.0
 """Bytes of a full packet without that header."""
 UNSET = {"bandwidth": ["unlimited"], "overhead": ["raw"]}
-"""What says that an option has no value; others are left out."""
+"""The text of an option without a value; others are left out."""
 RATE_OF_RED = 1e7
-"""What tc takes RED's link to send, bit/s, where `bandwidth` is not typed."""
+"""The rate that tc assumes for RED's link, bit/s, if `bandwidth` is not typed."""
 SFB_SHARE, SFB_STEPS = ("sfb", "probability"), 65535
 """SFB keeps probabilities in 16 bits."""
 EXTRA: Mapping[str, Mapping[str, str]] = {
@@ -45,7 +45,7 @@ EXTRA: Mapping[str, Mapping[str, str]] = {
     "gred": gred.OPTIONS,
     "dualpi2": {"step_thresh": "time", "max_rtt": "time", "typical_rtt": "time"},
 }
-"""Options that are no parameter of ours by themselves, with their units."""
+"""Options that are not parameters of aqmlab by themselves, with their units."""
 OF_CAKE = {"raw", "conservative", *LAYERS, *PRESETS}
 SENT_AT_ZERO = {"overhead", "probability", "ce_threshold", "min_qlen_step", "coupling_factor", "classic_protection"}
 SENT_AT_ZERO |= {"rehash", "db", "increment", "decrement", "penalty_rate", "penalty_burst"}
@@ -56,11 +56,11 @@ FLAGS: Mapping[str, set[str]] = {
     "cake": OF_CAKE,
     "cake_mq": OF_CAKE,
 }
-"""Options without a value that are no parameter of ours by themselves."""
+"""Options without a value that are not parameters of aqmlab by themselves."""
 
 
 def say(qdisc: Qdisc, values: Values, link: Link) -> list[list[str]]:
-    """Return the options of each command that sets these parameters, which `resolved` has completed."""
+    """Return the options of each command that sets these parameters, as `resolved` completed them."""
     if qdisc.kind == "gred":
         return gred.say(values, link)
     options = {name: (word, kind) for word, (name, kind) in qdisc.options.items()}
@@ -120,7 +120,7 @@ def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
 
 
 def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
-    """Return every parameter of a scheme as Linux can be told it: "auto" follows from the link where it must."""
+    """Return every parameter of a scheme in Linux's precision: "auto" follows from the link where it must."""
     texts = _texts(scheme)
     values: Values = {name: number(texts[name]) for name in qdisc.parameters}
     if qdisc.kind in ("red", "choke"):
@@ -149,7 +149,7 @@ def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
 
 
 def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
-    """Return words behind the name of a queueing discipline as its options. InputError for what we lack, by name."""
+    """Return the words after a discipline's name as its options; InputError for an option that aqmlab lacks."""
     valued = {qdisc.limit[0], *qdisc.options, *EXTRA.get(qdisc.kind, ()), *(VALUED & {*qdisc.idle, *qdisc.lacking})}
     valued |= {qdisc.memory[0]} - {""}
     alone = {*qdisc.keywords, *qdisc.idle, *FLAGS.get(qdisc.kind, ()), *_ecn_words(qdisc)}
@@ -171,7 +171,7 @@ def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
 
 
 def _is_sent(qdisc: Qdisc, word: str, text: str) -> bool:
-    """Say whether tc tells the kernel of an option that is typed; most are left out if they are 0."""
+    """Say whether tc passes a typed option to the kernel; most are left out if they are 0."""
     is_number = re.fullmatch(r"-?0(x0+|0*(\.0*)?(?!x)[a-z%]*)", text) is not None
     is_gain = qdisc.kind == "dualpi2" and word in ("alpha", "beta")
     return not is_number or word in SENT_AT_ZERO or is_gain or word == "avpkt" or qdisc.scheme == "droptail"
@@ -194,12 +194,12 @@ class _Network:
 
 @cache
 def _texts(scheme: str) -> dict[str, str]:
-    """Return every parameter of a scheme as text. InputError for what is not legal."""
+    """Return every parameter of a scheme as text. InputError for illegal values."""
     return _core.scheme_values(scheme)
 
 
 def _unsaid(qdisc: Qdisc, link: Link) -> Values:
-    """Return what Linux fixes, and what it does unless told otherwise, where we need to say so."""
+    """Return Linux's fixed values, and its defaults where they must be stated."""
     found = {**qdisc.fixed, **qdisc.defaults}
     return {name: float(link.full) if text == "full" else number(text) for name, text in found.items()}
 
@@ -265,7 +265,7 @@ def _complete(qdisc: Qdisc, given: dict[str, float], values: Values, said: Said,
 
 
 def _hear_red(qdisc: Qdisc, given: dict[str, float], values: Values, link: Link, shown: bool) -> Link:
-    """Fill in what tc computes: thresholds from the limit, the burst from them, the weight from all."""
+    """Fill in the values that tc computes: thresholds from the limit, the burst from them, the weight from all."""
     for flag in ("adaptive", "adaptative", "Plog", "Scell_log"):
         given.pop(flag, None)
     if qdisc.kind == "red" and "mean_packet" not in given and not shown:
@@ -337,9 +337,9 @@ def _overhead(text: str, said: Said) -> float | None:
 
 
 RTT_RATIO = 6
-"""The longest round trip over a typical one, unless tc is told both."""
+"""The longest round trip over a typical one, unless both are given to tc."""
 TENTH, THREE_TENTHS = (struct.unpack("f", struct.pack("f", share))[0] for share in (0.1, 0.3))
-"""What tc has of these numbers, in 32 bits."""
+"""tc's values of these numbers, in 32 bits."""
 
 
 def _from_rtts(typical: int, most: int) -> dict[str, float]:

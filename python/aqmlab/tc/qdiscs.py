@@ -1,7 +1,8 @@
 """The queueing disciplines of Linux by scheme: one table, from which lines are both written and read.
 
-A parameter that declares a name in tc is an option of that name; the rest stands here: the limit, ECN, keywords, what
-Linux fixes, and what we lack. The facts are those of iproute2 (`q_*.c`, 6.1 to 6.17) and of the kernel's `sch_*.c`.
+A parameter that declares a name in tc is an option of that name; the rest is defined here: the limit, ECN, keywords,
+what Linux fixes, and what we lack. The facts come from iproute2 (`q_*.c`, 6.1 to 6.17) and of the kernel's
+`sch_*.c`.
 """
 
 from collections.abc import Mapping
@@ -26,15 +27,16 @@ AGGREGATES = "packets here are never aggregates"
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A queueing discipline of Linux beside the scheme of ours that it is.
+    """A queueing discipline of Linux and the aqmlab scheme that it corresponds to.
 
     `limit` is the option that bounds its queue, with its unit ("memory": bytes that packets take in the kernel), and
     `without` is the bound in its absence. `marks` says how ECN is set: "on" and "off" are defaults. `keywords` set a
-    parameter to a value. `fixed` is what Linux has where it has no option, "full" a full packet of the device;
-    `defaults` what it does where an option is not given, if that is not our default. `unsaid` are parameters that mean
-    nothing to it, refused where there is a reason. `lacking` are options that we refuse, `idle` those that change
-    nothing here; `VALUED` says which have a value. `memory` is the option that bounds the memory of what waits, and the
-    bytes without it; 0 follows from the limit. `differs` is what is otherwise here whatever the options.
+    parameter to a value. `fixed` holds Linux's values without an option, "full" a full packet of the device;
+    `defaults` what it does where an option is not given, if that differs from aqmlab's default. `unsaid` are parameters
+    that mean nothing to it, refused where there is a reason. `lacking` are options that we refuse, `idle` those that
+    change nothing here; `VALUED` says which have a value. `memory` is the option that limits the memory of waiting
+    packets, and the bytes without it; 0 follows from the limit. `differs` is what is otherwise here whatever the
+    options.
     """
 
     kind: str
@@ -63,7 +65,7 @@ class Qdisc:
 
     @cached_property
     def options(self) -> dict[str, tuple[str, str]]:
-        """Each option that is a parameter: its name in tc, with ours and the unit that tc gives it."""
+        """Each option that is a parameter: its name in tc, with aqmlab's and the unit that tc gives it."""
         told = [each for each in self.parameters.values() if each.name not in {*self.fixed, *self.unsaid}]
         return {each.tc[0]: (each.name, each.tc[1]) for each in told if each.tc}
 
@@ -260,7 +262,7 @@ TABLE = (
         ),
     ),
 )
-"""Every scheme that Linux has, in the order of its families."""
+"""Every scheme in Linux, in the order of its families."""
 
 UNTESTED: tuple[str, ...] = ()
 """Kinds of which no line has been given to a kernel (`validation/kernel/tc_lines.jsonl`)."""

@@ -18,7 +18,7 @@ JIFFY = 0.010
 """The longest that a kernel is built with, s."""
 
 PASSED_OVER = {"mq", "noqueue", "clsact", "ingress"}
-"""Queueing disciplines that hold no packets of their own; `tc qdisc show` lists them beside the others."""
+"""Queueing disciplines that hold no packets themselves; `tc qdisc show` lists them with the others."""
 
 
 MQ, ROOT_ONLY = "cake_mq", "it can only be the root of a device, above its transmit queues"
@@ -27,7 +27,7 @@ MQ, ROOT_ONLY = "cake_mq", "it can only be the root of a device, above its trans
 PTM = "framing: htb counts no PTM, so its rate is 64/65 of the rate asked for"
 
 OTHER_WAY = {"dual-srchost": "dual-dsthost"}
-"""What CAKE is told of packets that come in, where it is fair to our hosts."""
+"""Options of CAKE for incoming packets, where it is fair to the local hosts."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Reading:
 def write(setting: Setting) -> Lines:
     """Return the commands that give a device this setting.
 
-    InputError where Linux does not have the scheme, or cannot be told a parameter that `setting` names.
+    InputError if Linux does not have the scheme or a parameter that `setting` names.
     """
     qdisc, values = prepared(setting)
     shapes_itself = qdisc.is_cake and values["bandwidth"] != "auto"
@@ -105,7 +105,7 @@ def qdisc_lines(setting: Setting, place: str) -> Lines:
 
 
 def prepared(setting: Setting) -> tuple[Qdisc, Values]:
-    """Return what Linux has of a scheme, and the scheme's parameters as it can be told them."""
+    """Return Linux's facts about a scheme, and the scheme's parameters in Linux's precision."""
     qdisc = of_scheme(setting.scheme.partition(":")[0].strip())
     if qdisc.scheme == "droptail":
         qdisc = of_kind("bfifo" if (setting.link.buffer or "").rstrip().endswith("B") else "pfifo")
@@ -134,7 +134,7 @@ def _refuse_option(qdisc: Qdisc, name: str) -> None:
 
 
 def read(text: str, packet: int = 1514) -> Reading:
-    """Return what commands, or the output of `tc -d qdisc show`, set. InputError for what we lack, by name.
+    """Return what commands, or the output of `tc -d qdisc show`, set. InputError for a word that aqmlab lacks, by name.
 
     `packet` are the bytes of a full packet with its link header. One class of HTB is the shaper of the link.
     """
@@ -160,7 +160,7 @@ def read(text: str, packet: int = 1514) -> Reading:
 
 
 def _is_queue(command: Command, among: Sequence[Command]) -> bool:
-    """Say whether a discipline holds packets of its own: neither `mq` nor what belongs to one that is shown."""
+    """Say whether a discipline itself holds packets: neither `mq` nor what belongs to one that is shown."""
     shared = {each.place.get("handle") for each in among if each.kind == MQ and each.is_shown}
     parent = command.place.get("parent", "").partition(":")[0] + ":"
     return command.what == "qdisc" and command.kind not in PASSED_OVER and parent not in shared
@@ -191,7 +191,7 @@ def _notes_of_shaper(found: htb.Hierarchy) -> list[str]:
 
 
 def read_qdisc(command: Command, packet: int = 1514) -> Reading:
-    """Return what a line of a queueing discipline sets. InputError as of `read`."""
+    """Return the settings in a command of a queueing discipline. InputError as of `read`."""
     return _reading(*_queue(command, packet), "eth0", None, packet)
 
 
@@ -281,7 +281,7 @@ def _is_close(one: float | str, other: float | str) -> bool:
 
 
 def _spec(qdisc: Qdisc, heard: Heard) -> str:
-    """Write a scheme with what was said of it, and what Linux has otherwise than our defaults."""
+    """Write a scheme with its given parameters, and Linux's where they differ from aqmlab's defaults."""
     pairs = []
     for each in qdisc.parameters.values():
         value = heard.values.get(each.name)

@@ -14,7 +14,7 @@ from aqmlab.tc.link import PLAIN, Layer, Link
 from aqmlab.tc.syntax import PASSED_OVER, Lines, Setting, htb_root, qdisc_lines, read_qdisc
 
 OPTIONS = {"rate": "rate", "ceil": "rate", "burst": "bytes", "cburst": "bytes", "prio": "number", "quantum": "number"}
-"""What a class is told of HTB, and in what."""
+"""HTB's options of a class, with their units."""
 FIRST = 0x10
 """Minor number of the first class below the link's own."""
 
@@ -40,8 +40,8 @@ class Tree:
 def write_tree(scenario: Scenario, link: str, dev: str = "eth0", packet: int = 1514) -> Lines:
     """Return the commands that give a device the classes of a link, the link itself being class 1:1.
 
-    InputError for a link without classes, or with a scheme that Linux does not have. What is in which class is
-    for filters, or for whoever sets priorities of sockets, and is not written.
+    InputError for a link without classes, or with a scheme that Linux does not have. Filters, or priorities of sockets,
+    assign packets to classes; they are not written.
     """
     spec = next((each for each in scenario.resolved()["links"] if each["name"] == link), None)
     if spec is None or not spec.get("classes"):
@@ -78,7 +78,7 @@ def write_tree(scenario: Scenario, link: str, dev: str = "eth0", packet: int = 1
 
 
 def _from_above(classes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return classes so that each comes after its parent, which tc asks for."""
+    """Return classes in an order in which each comes after its parent, as tc requires."""
     known: list[Mapping[str, Any]] = []
     left = list(classes)
     while left:
@@ -100,8 +100,8 @@ def is_tree(text: str) -> bool:
 def read_tree(text: str, packet: int = 1514) -> Tree:
     """Return the classes that commands, or the output of `tc class show` and `tc qdisc show`, make.
 
-    The only class at the root is the link, if others are below it. InputError for what is no tree: an unknown parent, a
-    class without a rate, a discipline of a class that is not there, and what we lack, by name.
+    The only class at the root is the link, if others are below it. InputError for anything but a tree: an unknown
+    parent, a class without a rate, a discipline of a class that is not there, and what we lack, by name.
     """
     found = htb.hierarchy(listing(text))
     top = found.top()

@@ -6,8 +6,8 @@ params! {
     /// AN-AQM: one adaptive neuron over the queue error and the rate mismatch.
     ///
     /// ## Idea
-    /// The queue tells late that too much is sent; the arrival rate tells at once. AN-AQM gives a neuron the PID inputs of
-    /// both and lets six weights learn, with the queue error as teacher of all of them.
+    /// The queue length shows an overload late; the arrival rate shows it at once. AN-AQM gives a neuron the PID inputs
+    /// of both and lets six weights learn, with the queue error as teacher of all of them.
     ///
     /// ## Equations
     /// Every `interval`, e = q - target and g = r / C - 1 (r: packets offered in the interval per second, dropped ones
@@ -35,8 +35,9 @@ params! {
     /// 1000-byte packets (5625 a second at 45 Mbit/s).
     ///
     /// ## Not reproduced
-    /// The standard deviation of the first second in Tables 1, 3, 4 and 8: the paper's first burst stays about 60 ms longer
-    /// at the full buffer. In steady state the deviation is 2.1 packets here (Table 1 after 50 s) and 2.3 in Sun & Zukerman 2007.
+    /// The standard deviation of the first second in Tables 1, 3, 4 and 8: the paper's first burst stays about 60 ms
+    /// longer at the full buffer. In steady state the deviation is 2.1 packets here (Table 1 after 50 s). Sun &
+    /// Zukerman 2007 report 2.3.
     pub struct AnAqmParams for AnAqm {
         /// Gain of the neuron.
         gain: f64 = "0.01" in "0" ..= "1000", from "Sun & Zukerman 2007 (K)";
@@ -80,7 +81,7 @@ impl Scheme for AnAqm {
         family: "neuron",
         year: 2007,
         source: "Sun & Zukerman, \"An Adaptive Neuron AQM for a Stable Internet\", Networking 2007, LNCS 4479",
-        confidence: "from the paper; means and drop ratios of Li et al.'s Tables 1 to 8 and of its own Table 1 are met",
+        confidence: "from the paper; means and drop ratios of Li et al.'s Tables 1 to 8 and of the paper's Table 1 are met",
         papers: &["li2014", "sun2007"],
     };
     const OBSERVABLES: &'static [Observable] = &[

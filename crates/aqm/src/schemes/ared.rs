@@ -19,17 +19,18 @@ params! {
     /// ```
     ///
     /// ## Two states under heavy load
-    /// In ns-2 the gentle line above max_th starts from the *initial* max_p (0.1) for ever. When max_p has adapted to 0.5,
-    /// the drop probability falls from 0.5 just below max_th to 0.1 just above: the loop has two attractors. If the first
-    /// burst lifts the average above max_th it stays there, near 700 packets, and ARED behaves as RED does. That is the
-    /// "failure of ARED" of Li et al. 2014 (Tables 2, 5, 7). At 500 flows (Table 1) the seed decides: most runs average
-    /// about 350 packets, some about 635. Reports show both branches. `gentle_line = "fresh"` removes the upper state.
+    /// In ns-2 the gentle line above max_th always starts from the *initial* max_p (0.1). When max_p has adapted to
+    /// 0.5, the drop probability falls from 0.5 just below max_th to 0.1 just above: the loop has two attractors. If
+    /// the first burst lifts the average above max_th it stays there, near 700 packets, and ARED behaves as RED does.
+    /// That is the "failure of ARED" of Li et al. 2014 (Tables 2, 5, 7). At 500 flows (Table 1) the seed decides: most
+    /// runs average about 350 packets, some about 635. Reports show both branches. `gentle_line = "fresh"` removes the
+    /// upper state.
     ///
     /// ## Readings
-    /// The paper of 2001 also sets the weight by the link's speed: `q_weight = "auto"` is its 1 - exp(-1/C), equation (3) of Li
-    /// et al. 2014, with C packets of `mean_packet` a second. The tables of Li et al. were made with 0.002, the default.
-    /// `flavour = "linux"` has RED's rule of Linux, whose own adaptation is this one with bounds of 1 % and 50 %, each half
-    /// second whether packets arrive or not.
+    /// The paper of 2001 also sets the weight by the link's speed: `q_weight = "auto"` is its 1 - exp(-1/C), equation
+    /// (3) of Li et al. 2014, with C packets of `mean_packet` a second. The tables of Li et al. were made with 0.002,
+    /// the default. `flavour = "linux"` uses RED's rule of Linux. Linux adapts max_p in the same way, with bounds of 1
+    /// % and 50 %, every half second, even without arrivals.
     ///
     /// ## Departures
     /// As `red`. Thresholds of Li et al. are 15 and 585 packets for a target of 300, 15 and 75 for a target of 50.

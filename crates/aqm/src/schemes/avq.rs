@@ -41,7 +41,8 @@ params! {
     /// like any other. Jafar's beta = 0.8 is `initial_ratio`.
     ///
     /// ## Departures
-    /// Where the queue marks, ns-2 lets packets pass that cannot carry a mark; here they are dropped, as RFC 3168 has it.
+    /// If the queue marks, ns-2 lets packets pass that cannot carry a mark. The simulator drops them, as RFC 3168
+    /// requires.
     pub struct AvqParams for Avq {
         /// Rate at which the virtual capacity adapts.
         alpha: f64 = "0.15" in "0" ..= "1000", unit "1/s", from "Kunniyur & Srikant 2001; ns-2; Jafar, Table 1";

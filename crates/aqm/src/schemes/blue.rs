@@ -24,8 +24,8 @@ params! {
     ///
     /// ## Readings
     /// A link that stays idle is looked at again every `freeze_time`. Early drops are not losses. The paper's variant
-    /// that also rises above a queue length L is left out. The paper's text was not at hand: its four settings, as
-    /// recalled, are d1 = 0.0025 or 0.02 with d2 = d1/10, and freeze_time = 10 or 100 ms.
+    /// that also rises above a queue length L is left out. The paper's text was not available: The paper's four
+    /// settings are recalled: d1 = 0.0025 or 0.02 with d2 = d1/10, and freeze_time = 10 or 100 ms.
     ///
     /// ## Departures
     /// The link's target is not used.
@@ -64,11 +64,11 @@ impl Scheme for Blue {
         family: "load-based",
         year: 1999,
         source: "Feng, Kandlur, Saha & Shin, CSE-TR-387-99, 1999; IEEE/ACM Trans. Networking 10(4), 2002",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing =
-        Standing::Reconstructed("the law and its constants are recalled; the paper was not at hand");
+        Standing::Reconstructed("the algorithm and its constants are recalled; the paper was not available");
     const OBSERVABLES: &'static [Observable] = &[P];
 
     fn new(params: BlueParams, _: &QueueView) -> Result<Self, String> {

@@ -18,11 +18,11 @@ choice! {
 }
 
 params! {
-    /// CAKE: flow queueing with COBALT, fair to hosts, behind a shaper, with tins for traffic of more or less importance.
+    /// CAKE: flow queueing with COBALT and a shaper, fair to hosts, with tins for traffic of more or less importance.
     ///
     /// ## Idea
-    /// What a home router needs, in one discipline: a shaper that keeps the queue here and not in the modem, queues of
-    /// their own for flows, a fair share for each host however many flows it opens, and COBALT in every queue.
+    /// One discipline with all that a home router needs: a shaper that keeps the queue in the router and not in the
+    /// modem, a queue per flow, a fair share per host regardless of its number of flows, and COBALT in every queue.
     ///
     /// ## Equations
     /// Each tin has the flow queueing of `fq-cobalt` with sets of 8 queues and `isolation`. A tin of rate r has:
@@ -34,12 +34,12 @@ params! {
     /// no wait within 4 * 1514 bytes / r is too long for COBALT
     /// ```
     ///
-    /// An empty queue leaves the rounds at once. While its COBALT is not at rest (p = 0, count = 0, drop_next past)
-    /// it stays its flow's, and at each departure from the tin one such queue in turn is told that it is empty. A
-    /// queue at rest is any flow's, but its last flow finds it first. A flow becomes bulk when it still has packets
-    /// after a quantum; only bulk flows count as load of their host.
+    /// An empty queue leaves the rounds at once. While its COBALT is not at rest (p = 0, count = 0, drop_next past) the
+    /// queue stays assigned to its flow. At each departure from the tin, COBALT of one such queue in turn processes an
+    /// empty queue. A queue at rest is any flow's, but its last flow finds it first. A flow becomes bulk when it still
+    /// has packets after a quantum; only bulk flows count as load of their host.
     ///
-    /// What a packet of b bytes takes, which the shaper, the tins and the quantum count:
+    /// The shaper, the tins and the quantum count this size for a packet of b bytes:
     ///
     /// ```text
     /// n    = max(b - link_header + overhead, mpu)        without `overhead`: max(b, mpu)
@@ -55,24 +55,25 @@ params! {
     /// | video | 1/2 | | TOS4 (4), CS2 (16), AF2x, CS3 (24), AF3x, AF4x (34, 36, 38) |
     /// | voice | 1/4 | TOS4 (4), VA (44), EF (46), CS6 (48), CS7 (56) | CS4 (32), CS5 (40), VA, EF, CS6, CS7 |
     ///
-    /// The last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had theirs,
-    /// the one that had it longest ago. What a tin gets beyond its rate is not held against it. If CAKE is `unlimited`, r
-    /// is infinite (a quantum of 1514 bytes, the plain target and interval), and tins take turns by deficit round robin:
-    /// 1024 bytes best effort, 64 bulk, 512 video, 256 voice. With `bandwidth`, a packet leaves no sooner than the one
-    /// before it takes at that rate. Without it the link keeps its own rate; where `overhead`, `mpu`, `framing` or `ingress` let
-    /// packets count otherwise than the link sends them, the shaper has the link's rate. When the buffer is full, packets are dropped
-    /// from the head of the longest queue of all
-    /// tins, one by one.
+    /// The last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had
+    /// theirs, the one that had it longest ago. Service beyond a tin's rate does not reduce its later share. If CAKE is
+    /// `unlimited`, r is infinite (a quantum of 1514 bytes, the plain target and interval), and tins take turns by
+    /// deficit round robin: 1024 bytes best effort, 64 bulk, 512 video, 256 voice. `bandwidth` paces packets at that
+    /// rate. Without it the link keeps its own rate; where `overhead`, `mpu`, `framing` or `ingress` let packets count
+    /// otherwise than the link sends them, the shaper has the link's rate. When the buffer is full, packets are dropped
+    /// from the head of the longest queue of all tins, one by one.
     ///
-    /// The buffer counts memory, as Linux does: a buffer of N packets is that of N full ones, 2304 B each. A packet of 542 B takes
-    /// 1280 B, so that 1.8 N of them fit; one of 214 B takes 832 B. A frame of b bytes takes 256 B for its head and one piece:
+    /// The buffer counts memory, as Linux does: a buffer of N packets is the memory of N full ones, 2304 B each. A
+    /// packet of 542 B takes 1280 B, so 1.8 N of them fit. A packet of 214 B takes 832 B. A frame of b bytes takes 256
+    /// B for its head and one piece:
     ///
     /// ```text
     /// needed = 64 * ceil((b + 32) / 64) + 320
     /// piece  = 576 if needed <= 576, else the next power of two
     /// ```
     ///
-    /// With `ingress`, for a shaper behind the bottleneck, what was dropped has crossed the bottleneck and counts as sent:
+    /// `ingress` is for a shaper downstream of the bottleneck. A dropped packet has crossed the bottleneck and counts
+    /// as sent:
     ///
     /// ```text
     /// a drop of b bytes   takes its time from shaper, tin and its queue's quantum
@@ -80,12 +81,14 @@ params! {
     /// too long            also needs sojourn > 2 * 1514 bytes / r for each bulk flow of the tin
     /// ```
     ///
-    /// so that what arrives, not what leaves, keeps the bandwidth, and two thirds of it leave whatever is dropped.
+    /// so the arrival rate, not the departure rate, equals the bandwidth. Packets leave with at least two thirds of it,
+    /// however many are dropped.
     ///
     /// ## Readings
-    /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address. `class = 5` of a
-    /// flow is CS5, which is not EF: `dscp = 46` is. `overhead` counts from the IP packet, as in Linux, which knows where that begins. Here
-    /// `link_header` says how much of a packet's size comes before: nothing with a header of 40 B, 14 B with `tcp = "linux"`.
+    /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address.
+    /// `class = 5` of a flow is CS5, which is not EF: `dscp = 46` is. `overhead` counts from the IP packet, as in
+    /// Linux, which knows where the IP packet begins. Here `link_header` says how much of a packet's size comes before:
+    /// nothing with a header of 40 B, 14 B with `tcp = "linux"`.
     ///
     /// | link | tc's keyword | `overhead` | `mpu` | `framing` |
     /// | --- | --- | --- | --- | --- |
@@ -242,7 +245,7 @@ impl Scheme for Cake {
         family: "fair queueing",
         year: 2018,
         source: "Høiland-Jørgensen, Täht & Morton, LANMAN 2018; Linux sch_cake",
-        confidence: "rules of Linux for what is built, read line by line; parts left out are named below",
+        confidence: "rules of Linux for the parts that are built, read line by line; parts left out are named below",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = super::fq::OBSERVABLES;

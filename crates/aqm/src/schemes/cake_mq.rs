@@ -22,16 +22,13 @@ pub struct CakeMqParams {
 
 impl ParamSet for CakeMqParams {
     const DOC: &'static str =
-        " CAKE on several transmit queues: an instance of its own in each, which share the rate of one shaper.
+        " CAKE on several transmit queues: one instance in each, which share the rate of one shaper.
 
  ## Idea
- One CAKE is one lock, and so one core. A network card with several transmit queues can have a CAKE in each, on a core of its own, if
- they agree on how much each may send. They do so without a lock: each looks now and then how many others are active, and takes its
- part of the rate.
+ One CAKE is one lock, and so one core. A network card with several transmit queues can run a CAKE in each, on separate cores, if they agree on their rates. They do so without a lock: each instance periodically counts the active instances and takes its part of the rate.
 
  ## Equations
- A packet goes to one of `queues` instances of [cake](cake.md) by a hash of its flow. An instance that is asked for a packet, at an arrival
- or when its shaper opens, `sync_time` or more after it last did, looks at the others:
+ A packet goes to one of `queues` instances of [cake](cake.md) by a hash of its flow. An instance that dequeues, at an arrival or when its shaper opens, `sync_time` or more after it last did, looks at the others:
 
  ```text
  n    = 1 + others that hold packets, or have sent since its last look
@@ -39,30 +36,27 @@ impl ParamSet for CakeMqParams {
  ```
 
  Its shaper, the rates of its tins and the quantum of its queues follow that rate; COBALT keeps target and interval of the whole
- bandwidth. What others do until the next look it does not know. Without `bandwidth` nobody looks. The link serves instances in
+ bandwidth. It does not notice changes until its next look. Without `bandwidth` nobody looks. The link serves instances in
  turn, a packet each; its rate should be above the bandwidth, for instances of a CAKE meet nowhere else.
 
  ## What to expect
  The rate is split by instances, not by flows: one flow alone in its instance has as much as nine in another, and hosts are fair within an
- instance only. Where n flows fall into m instances by hash, flows have unequal shares though every instance is fair.
+ instance only. If n flows are hashed to m instances, flows have unequal shares though every instance is fair.
 
  An instance that wakes takes bandwidth/n at once, while the n - 1 others have bandwidth/(n - 1) until they look again: for `sync_time`
- and a packet the sum is (1 + 1/n) of the bandwidth. One that falls idle leaves its share unused until the others' next look but
- one, for what it has sent since their last look counts. After a pause an instance takes for active whoever has sent in that pause, and
- has the whole rate a `sync_time` later.
+ and a packet the sum is (1 + 1/n) of the bandwidth. The share of an instance that falls idle is unused until the second next look of the others, because they count instances that have sent since their last look. After a pause an instance counts every instance that has sent during the pause. It gets the whole rate after `sync_time` later.
 
- So a single packet takes up to a share of the bandwidth for `sync_time`, whatever its size: a stream that sends one each 200 us in an
- instance of its own halves the rate of a flow in another. And where packets come less often than looks, at some 20 Mbit/s and
+ So a single packet takes up to a share of the bandwidth for `sync_time`, whatever its size: a stream of one packet every 200 us, alone in its instance, halves the rate of a flow in another instance. And where packets come less often than looks, at some 20 Mbit/s and
  less, an instance whose packets leave at once is mostly not seen, and more than the bandwidth is sent.
  [A study](../cake-mq.md) has the figures.
 
  ## Readings
  After Linux `sch_cake`, read line by line. Each instance has the buffer of the link for itself, as there. `steering = \"hosts\"` stands for
- a hash of addresses only, as network cards can be told (`ethtool -N eth0 rx-flow-hash tcp4 sd`); `steering = \"classes\"` for
+ a hash of addresses only, which network cards can be configured to use (`ethtool -N eth0 rx-flow-hash tcp4 sd`); `steering = \"classes\"` for
  filters that choose the queue (`skbedit queue_mapping`), here by class: the remainder of its number by `queues`.
 
  ## Departures
- - Those of [cake](cake.md).
+ - The departures of [cake](cake.md).
  - Instances see each other as they are; in Linux values read from another core may be stale.
  - Instances share one link of one rate; in Linux each transmit queue has a ring of packets in the card before that.
 ";

@@ -23,12 +23,12 @@ params! {
     /// ```
     ///
     /// ## Readings
-    /// RED is that of Linux (`red:flavour=linux`) and of the paper of 1993, but counts packets: no gentle line, gaps between drops
-    /// uniform on [1, 1/p_b], every packet dropped above max_th, the first included. A match is not an early drop and leaves
-    /// RED's count as it is. Lengths are cut to whole packets, as Linux shifts fractions out: avg += weight*(q - floor(avg)),
-    /// which so lies up to a packet above the queue, and p_b grows with floor(avg - min_th). Linux draws up to three times
-    /// because its ring of packets has holes; ours has none. `tc` makes the weight from `burst`; `q_weight = "auto"` is its
-    /// rule:
+    /// RED follows Linux (`red:flavour=linux`) and the paper of 1993, but counts packets: no gentle slope, gaps between
+    /// drops uniform on [1, 1/p_b], every packet dropped above max_th, the first included. A match is not an early drop
+    /// and leaves RED's count as it is. Lengths are cut to whole packets, as Linux shifts fractions out: avg +=
+    /// weight*(q - floor(avg)), which is thus up to a packet above the queue, and p_b grows with floor(avg - min_th).
+    /// Linux draws up to three times because its ring of packets has holes; the simulator's queue has none. `tc` makes
+    /// the weight from `burst`; `q_weight = "auto"` is its rule:
     ///
     /// ```text
     ///              the paper (defaults here)      tc
@@ -39,13 +39,14 @@ params! {
     /// burst                                       (2*min_th + max_th) / 3
     /// ```
     ///
-    /// A slow average lets the queue swing: 16 CUBIC flows on 20 Mbit/s and 40 ms, thresholds 20 and 60, max_p 10 %, lose 7.6 %
-    /// and leave 5 % of the link idle with 0.002; with 1/16 they lose 5.4 % and fill it (Linux 6.1: 5.2 %).
+    /// A slow average lets the queue swing. Take 16 CUBIC flows on 20 Mbit/s and 40 ms, with thresholds 20 and 60 and
+    /// max_p 10 %. They lose 7.6 % and leave 5 % of the link idle with a weight of 0.002. They lose 5.4 % and fill it
+    /// with 1/16 (Linux 6.1: 5.2 %).
     ///
     /// ## Departures
-    /// The automatic thresholds follow the link's target by RED's rule and are whole packets; the paper has 100 and 200. Beside
-    /// `net/sched/sch_choke.c` at 55f3722fc694 and iproute2's `q_choke.c`, read line by line: as for RED; and where Linux draws
-    /// before it tests the limit, a full queue here draws nothing.
+    /// The automatic thresholds follow the link's target by RED's rule and are whole packets; the paper uses 100 and
+    /// 200. Compared with `net/sched/sch_choke.c` at 55f3722fc694 and iproute2's `q_choke.c`, read line by line: as for
+    /// RED; and where Linux draws before it tests the limit, a full queue here draws nothing.
     pub struct ChokeParams for Choke {
         /// Average queue up to which nothing is dropped; "auto" is target/20, at least 5 packets.
         min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",

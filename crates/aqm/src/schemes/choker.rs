@@ -3,7 +3,7 @@ use crate::{Aqm, Ctx, Observable, PacketView, QueueView, Scheme, SchemeInfo, Sig
 use aqmlab_core::{Auto, Packets, Ratio, Span, params};
 
 params! {
-    /// CHOKeR: draws several packets beside an arriving one, as many as a factor says that follows the average queue.
+    /// CHOKeR: draws several packets at an arrival; a factor that follows the average queue sets their number.
     ///
     /// ## Idea
     /// One draw (CHOKe) cannot hold many unresponsive flows. Let the number of draws rise in several steps while the
@@ -26,7 +26,7 @@ params! {
     /// ```
     ///
     /// ## Readings
-    /// Of the paper only the abstract was at hand, which names MISD and the draws of CHOKeW. The law above is a
+    /// Of the paper only the abstract was at hand, which names MISD and the draws of CHOKeW. The algorithm above is a
     /// reconstruction. The ramp over avg keeps the factor from being a pure integrator, which swings.
     ///
     /// ## Departures
@@ -72,11 +72,11 @@ impl Scheme for Choker {
         family: "flow-aware",
         year: 2014,
         source: "Lu, Du & Liu, IEEE Trans. Industrial Informatics 10(1), 2014",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &["boudi"],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "only the abstract was at hand: the law of the factor and all constants are this project's",
+        "only the abstract was at hand: the rule of the factor and all constants are this project's",
     );
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "avg", unit: "packets", doc: "average queue" },

@@ -17,7 +17,7 @@ params! {
     ///
     /// ## Idea
     /// CoDel forgets its drop rate when the delay falls below target and guesses it back at the next entry. COBALT
-    /// keeps it, and lets it fall at the pace at which it rose. Where the buffer overflows all the same, BLUE's drop
+    /// keeps it, and lets it fall at the pace at which it rose. If the buffer overflows nevertheless, BLUE's drop
     /// probability rises until the queue drains.
     ///
     /// ## Equations
@@ -43,8 +43,8 @@ params! {
     /// it was. Before the first of them it is 0, so that a queue's first signal ever comes with the packet after the first one above
     /// target. With `first_signal = "interval"` it is 1.
     ///
-    /// p changes at most once in a `target`. Late: drop_next, as last moved by what was due, else as met, lies in the
-    /// past. The last packet of the queue may be marked but is not dropped; all else goes on as if it had been.
+    /// p changes at most once in a `target`. Late: drop_next, as last advanced, or else as found, is in the past. The
+    /// last packet of the queue may be marked but is not dropped; the state changes as if it were.
     ///
     /// ## What to expect
     /// One packet above target starts the schedule, which runs on while the queue is good, until it is counted down. A
@@ -55,13 +55,13 @@ params! {
     /// to the present after it. ns-3 waits an interval for the first signal too (`first_signal = "interval"` here), has no
     /// condition on the MTU (`mtu = "0 B"`), drops the last packet too, and can raise p above a sojourn time.
     ///
-    /// `target`, `interval`, `p_inc` and `p_dec` are the kernel's; tc has no COBALT of its own.
+    /// `target`, `interval`, `p_inc` and `p_dec` are the kernel's; tc cannot set COBALT alone.
     ///
     /// ## Departures
     /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line. One queue, not one per flow as in CAKE: the last
-    /// packet is that of the whole queue, p is everybody's, and a full queue drops the arriving packet. CAKE's count of
-    /// bulk flows (`ingress` there) and its longer target and interval on slow links are left out. The target is a sojourn
-    /// time of its own, not the link's.
+    /// packet means the last of the whole queue, p is everybody's, and a full queue drops the arriving packet. CAKE's
+    /// count of bulk flows (`ingress` there) and its longer target and interval on slow links are left out. The target
+    /// is a sojourn time and a parameter of the scheme, not the link's target.
     pub struct CobaltParams for Cobalt {
         /// Sojourn time that may persist; also the least time between changes of p.
         target: Span = "5 ms" in "1 us" ..= "1000 s", from "Linux, sch_cake";
@@ -153,7 +153,7 @@ impl Scheme for Cobalt {
         family: "control theory",
         year: 2018,
         source: "Høiland-Jørgensen, Täht & Morton, LANMAN 2018 (CAKE); Linux, net/sched/sch_cake.c",
-        confidence: "law of Linux's CAKE for one queue; step by step against an independent transcription",
+        confidence: "algorithm of Linux's CAKE for one queue; step by step against an independent transcription",
         papers: &[],
     };
     const FAIR: Option<SchemeInfo> = Some(SchemeInfo {

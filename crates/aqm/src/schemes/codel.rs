@@ -28,9 +28,9 @@ params! {
     /// CoDel: signals from the head of the queue while every packet has waited too long for an interval.
     ///
     /// ## Idea
-    /// A good queue absorbs a burst and empties; a bad one stays. The least sojourn time over an interval tells them
-    /// apart. Signals come ever closer, as interval / sqrt(count), because TCP's rate falls with the square root of the
-    /// drop probability.
+    /// A good queue absorbs a burst and empties; a bad one stays. The minimum sojourn time over an interval
+    /// distinguishes them. Signals come ever closer, as interval / sqrt(count), because TCP's rate falls with the
+    /// square root of the drop probability.
     ///
     /// ## Equations
     /// For each packet at the head, once removed:
@@ -49,12 +49,12 @@ params! {
     ///
     /// The next drop is counted from the last one foreseen, not from the present.
     ///
-    /// With `ce_threshold`, a packet that goes on unsignalled after a longer wait is marked, if it can be.
+    /// With `ce_threshold`, a packet that would leave unsignalled after a longer wait is marked, if it can be.
     ///
     /// ## Readings
     /// RFC 8289 leaves marking open. A mark counts as a drop does and lets the packet go, and the next signal is
-    /// foreseen at once, as in Linux. In flow queueing, each packet that is dropped from the head for want of room
-    /// adds one to the count, as in Linux's `fq_codel`; a packet refused by a single full queue does not, as in
+    /// foreseen at once, as in Linux. In flow queueing, each packet that is dropped from the head because the buffer is
+    /// full increments the count, as in Linux's `fq_codel`; A packet that a single full queue drops does not, as in
     /// `codel`.
     ///
     /// ## Linux
@@ -68,8 +68,8 @@ params! {
     /// ok                                                   if now > first_above
     /// ```
     ///
-    /// After an entry the gaps are 1, 0.5, 0.56, 0.49 intervals instead of 1, 0.71, 0.58, 0.5. Packets dropped for want of room
-    /// change the count, not the root.
+    /// After an entry the gaps are 1, 0.5, 0.56, 0.49 intervals. Without this rule they would be 1, 0.71, 0.58, 0.5.
+    /// Packets dropped for want of room change the count, not the root.
     ///
     /// | parameter | here (RFC 8289) | kernel and tc |
     /// | --- | --- | --- |
@@ -80,10 +80,11 @@ params! {
     /// | buffer | the link's | codel: 1000 packets; fq_codel: 10240 packets and 32 MB |
     ///
     /// ## Departures
-    /// None from RFC 8289. The target is a sojourn time of its own, not the link's. Of Linux (`include/net/codel_impl.h` and
-    /// `net/sched/sch_codel.c` of 7.3, `sch_fq_codel.c` at 20dd591d8f95, read line by line) the flavour leaves out: the unit of
-    /// time, 1.024 us; the pause after 256 drops in a row; and code points that `ce_threshold` can be restricted to. tc
-    /// (`q_codel.c` at 01bdedff993b, `q_fq_codel.c` at 32a121cba257) sends the kernel only what it is given.
+    /// None from RFC 8289. The target is a sojourn time and a parameter of the scheme, not the link's target. Of Linux
+    /// (`include/net/codel_impl.h` and `net/sched/sch_codel.c` of 7.3, `sch_fq_codel.c` at 20dd591d8f95, read line by
+    /// line) the flavour leaves out: the unit of time, 1.024 us; the pause after 256 drops in a row; and code points
+    /// that `ce_threshold` can be restricted to. tc (`q_codel.c` at 01bdedff993b, `q_fq_codel.c` at 32a121cba257) sends
+    /// the kernel only what it is given.
     pub struct CodelParams for Codel {
         /// Sojourn time that may persist.
         target: Span = "5 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8289, 4.3";
@@ -237,7 +238,7 @@ impl Scheme for Codel {
         family: "fair queueing",
         year: 2018,
         source: "Hoeiland-Joergensen, McKenney, Taht, Gettys & Dumazet, RFC 8290",
-        confidence: "after the text of RFC 8290; CoDel as Linux has it",
+        confidence: "after the text of RFC 8290; CoDel as in Linux",
         papers: &[],
     });
     const FAIR_DEFAULTS: &'static [FairDefault] = &[

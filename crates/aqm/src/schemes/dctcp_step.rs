@@ -16,8 +16,8 @@ params! {
     /// DCTCP's marking: every packet that finds the queue at a threshold or above is signalled.
     ///
     /// ## Idea
-    /// Where senders read the share of marked packets, as DCTCP does, a queue need not average: one threshold on the
-    /// present queue tells them early and exactly.
+    /// If senders use the share of marked packets, as DCTCP does, the queue need not average. One threshold on the
+    /// current queue signals early and exactly.
     ///
     /// ## Equations
     /// q packets wait when one arrives:
@@ -26,7 +26,7 @@ params! {
     /// q >= k:  mark
     /// ```
     ///
-    /// RFC 8257 (3.1, after Alizadeh et al. 2010) asks for k > RTT * C / 7.
+    /// RFC 8257 (3.1, after Alizadeh et al. 2010) requires k > RTT * C / 7.
     ///
     /// ## Readings
     /// A packet that can carry no mark is dropped, as it is by a switch that sets RED's thresholds both to k.

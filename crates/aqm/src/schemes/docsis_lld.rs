@@ -45,14 +45,15 @@ params! {
     /// While both wait, L gets `weight` of the link.
     ///
     /// ## Readings
-    /// The rate is the link's: that of the service flow (AMSR). Each queue has its own buffer, `l_buffer` and `c_buffer`; the
-    /// link's limits both together. The scheduler is that of the dual queue, weighted by bytes. CableLabs' model adds
-    /// weight*quantum to L's deficit and a whole quantum to C's in a round, which gives L 47 % of a busy downstream link; the specification's
-    /// weight is the share of L, as their upstream scheduler has it, and so it is here.
+    /// The rate is the link's: that of the service flow (AMSR). Each queue has its own buffer, `l_buffer` and
+    /// `c_buffer`; the link's limits both together. The scheduler is the dual queue's, weighted by bytes. CableLabs'
+    /// model adds weight*quantum to L's deficit and a whole quantum to C's in a round, which gives L 47 % of a busy
+    /// downstream link. In the specification the weight is the share of L. Their upstream scheduler and the simulator
+    /// follow the specification.
     ///
     /// ## Departures
-    /// The delay of L is that of its length (qdelayCoupledL). The virtual queue (qdelayCoupledV), which takes what waits only for its
-    /// grants off, is left out, and so are the 10 B of the MAC header.
+    /// The delay of L is computed from its length (qdelayCoupledL). The virtual queue (qdelayCoupledV), which takes
+    /// what waits only for its grants off, is left out, and so are the 10 B of the MAC header.
     pub struct DocsisLldParams for DocsisLld {
         /// Delay of the classic queue to hold.
         target: Span = "10 ms" in "1 us" ..= "1000 s", from "RFC 8034, 4.1 (LATENCY_TARGET)";

@@ -6,8 +6,8 @@ params! {
     /// Dynamic RED: the filtered error of the queue is summed up to the drop probability; a short queue is spared.
     ///
     /// ## Idea
-    /// RED's average queue depends on the load, as each loss needs a queue of its own. An integral controller moves the
-    /// drop probability until the average queue is the target, whatever the number of flows.
+    /// RED's average queue depends on the load, because each loss ratio needs its specific queue. An integral
+    /// controller moves the drop probability until the average queue is the target, whatever the number of flows.
     ///
     /// ## Equations
     /// Every `sample` packets that the link can send, e = q - target, B the buffer in packets:
@@ -20,8 +20,8 @@ params! {
     /// An arriving packet that finds at least `spared` * target packets waiting is dropped with probability p.
     ///
     /// ## What to expect
-    /// The gains are small. On 45 Mbit/s with 900 packets of buffer a queue of twice the target raises p by 1 % a
-    /// second, so an overflow at the start lasts until the sum is as large as the loss that the load needs: 15 s with 500
+    /// The gains are small. On 45 Mbit/s with 900 packets of buffer a queue of twice the target raises p by 1 % per
+    /// second. An overflow at the start lasts until the sum is as large as the loss that the load needs: 15 s with 500
     /// flows, 23 s with 1500 (Li et al. 2014, Tables 1 and 2), where PI takes 41 and 94.
     ///
     /// ## Readings
@@ -29,7 +29,7 @@ params! {
     ///
     /// ## Departures
     /// Updates come on a timer; each counts as the n = `interval` * C / `sample` samples that fall into it, C packets a
-    /// second: the queue's weight is 1 - (1 - beta)^n, and p moves by n steps. So the law follows a rate that changes.
+    /// second: the queue's weight is 1 - (1 - beta)^n, and p moves by n steps. So the scheme follows a changing rate.
     pub struct DredParams for Dred {
         /// Control gain: step of p at a filtered error of the whole buffer.
         alpha: f64 = "0.00005" in "0" ..= "1", from "Aweya et al. 2001 (recalled)";
@@ -74,11 +74,11 @@ impl Scheme for Dred {
         year: 2001,
         source: "Aweya, Ouellette & Montuno, \"A control theoretic approach to active queue management\", Computer \
                  Networks 36(2-3), 2001",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing =
-        Standing::Reconstructed("the law and its constants are recalled; the paper was not at hand");
+        Standing::Reconstructed("the algorithm and its constants are recalled; the paper was not available");
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "avg", unit: "packets", doc: "filtered queue, the target and the filtered error" }];
 

@@ -40,17 +40,18 @@ params! {
     /// ```
     ///
     /// A probability is a running sum: each packet adds p; when the sum is above 1, one is taken off and the packet is
-    /// signalled. While both queues wait, C gets `classic_weight` of the link. What cannot carry a mark passes where L marks.
+    /// signalled. While both queues wait, C gets `classic_weight` of the link. A packet that cannot carry a mark passes
+    /// when L marks.
     ///
-    /// With `queue_protection` packets of flows that build a queue in L are sent to C as they arrive (RFC 9957). The delay that it
-    /// looks at is that of the bytes in L, the packet included, at the link's rate; p'_L of that delay is the congestion, and
-    /// min_th + range is CRITICALqL.
+    /// With `queue_protection` packets of flows that build a queue in L are redirected to C on arrival (RFC 9957). It
+    /// uses the delay of the bytes in L, including the packet, at the link's rate. p'_L of that delay is the
+    /// congestion, and min_th + range is CRITICALqL.
     ///
     /// ## Readings
-    /// The sojourn time is that of the packet which leaves. What C is owed counts only while both queues wait.
+    /// The sojourn time is measured at the departing packet. C's credit counts only while both queues hold packets.
     ///
     /// ## Linux
-    /// `flavour = "linux"` has the rules of `sch_dualpi2`:
+    /// `flavour = "linux"` follows the rules of `sch_dualpi2`:
     ///
     /// ```text
     /// less than 2*mtu wait:  p' signals nothing
@@ -78,10 +79,10 @@ params! {
     /// Without `max_rtt` and `typical_rtt` tc leaves all to the kernel.
     ///
     /// ## Departures
-    /// The buffer is the link's, shared by the two queues. The target is a delay of its own, not the link's. Of Linux
-    /// (`net/sched/sch_dualpi2.c` at 2519003dd5fb, read line by line) these are left out: fixed-point numbers, the
-    /// step in packets and `min_qlen_step`, drops at enqueue, `overflow` instead of drops in overload, filters, the
-    /// memory limit and segmentation.
+    /// The buffer is the link's, shared by the two queues. The target is a delay and a parameter of the scheme, not the
+    /// link's target. Of Linux (`net/sched/sch_dualpi2.c` at 2519003dd5fb, read line by line) these are left out:
+    /// fixed-point numbers, the step in packets and `min_qlen_step`, drops at enqueue, `overflow` instead of drops in
+    /// overload, filters, the memory limit and segmentation.
     pub struct DualPi2Params for DualPi2 {
         /// Queueing delay of the classic queue to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 9332, A.1";

@@ -52,14 +52,15 @@ params! {
     /// An arriving packet is dropped with probability p. The error is in packets, not scaled.
     ///
     /// ## Readings
-    /// Only the first page of the paper could be had; Li et al. 2014 print the gains, eta and the momentum. The published
-    /// mean queue lies *above* target (300.3 to 301.3; 51.7 to 52.0), unlike every other neuron scheme. Of the readings
-    /// tried in ns-2 only an accumulator without a lower clamp does that (`clamp = "upper"`). `form = "positional"` is the
-    /// textbook PID network; it stays at 296 to 297 packets.
+    /// Only the first page of the paper could be had; Li et al. 2014 print the gains, eta and the momentum. The
+    /// published mean queue is *above* target (300.3 to 301.3; 51.7 to 52.0), unlike every other neuron scheme. Of the
+    /// readings tried in ns-2 only an accumulator without a lower clamp does that (`clamp = "upper"`). `form =
+    /// "positional"` is the textbook PID network; it stays at 296 to 297 packets.
     ///
-    /// That fuzzy rules set the learning rate is published, the rules are not. `learning_rate = "fuzzy"` is this project's
-    /// table: eta times 0.5 near the target to 2 far away. It makes no difference to the tables: of FAPIDNN's 72 numbers in
-    /// Li et al.'s Tables 1 to 18 it meets 59 under seed 1 and 60 over five seeds, `learning_rate = "constant"` 60 and 60.
+    /// That fuzzy rules set the learning rate is published, the rules are not. `learning_rate = "fuzzy"` is this
+    /// project's table: eta times 0.5 near the target to 2 far away. It does not change the tables. Of FAPIDNN's 72
+    /// numbers in Li et al.'s tables, 59 are met with seed 1 and 60 over five seeds; `learning_rate = "constant"` 60
+    /// and 60.
     ///
     /// ## Not reproduced
     /// Tables 7 and 8 of Li et al. print a lower link efficiency and a larger deviation than any reading gives.

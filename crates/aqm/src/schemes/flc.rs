@@ -18,9 +18,9 @@ params! {
     /// An arriving packet is dropped with probability p.
     ///
     /// ## What to expect
-    /// On Boudi & Loudini's links the queue takes 9 to 12 ms for a target of 10 ms. Losses of 15 % and more take p long to
-    /// reach: over 100 s on Li et al.'s link with 500 flows the mean queue is 367 packets for a target of 300, and 321 with
-    /// a gain of 3e-4.
+    /// On Boudi & Loudini's links the queue takes 9 to 12 ms for a target of 10 ms. Losses of 15 % and more take p long
+    /// to reach: over 100 s on Li et al.'s link with 500 flows the mean queue is 367 packets for a target of 300. A
+    /// gain of 3e-4 gives 321.
     ///
     /// ## Readings
     /// The paper's terms, rules and scales are not known here. The rules are FuzzyRTT's (MacVicar-Whelan), evenly spaced,
@@ -51,11 +51,11 @@ impl Scheme for Flc {
         family: "fuzzy",
         year: 2002,
         source: "Ren, Ren & Shan, Design of a fuzzy controller for active queue management, Comput. Commun. 25(9), 2002",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &["boudi"],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "terms, rules and scales are those of FuzzyRTT, and the gain is this project's; the paper was not at hand",
+        "FuzzyRTT's terms, rules and scales are used, and the gain is this project's; the paper was not available",
     );
     const OBSERVABLES: &'static [Observable] = &[P];
 

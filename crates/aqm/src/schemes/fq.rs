@@ -36,8 +36,7 @@ impl<S: Scheme> ParamSet for FqParams<S> {
  have sent all along, so flows with little to send hardly wait.
 
  ## Equations
- With `ways` above 1 a flow takes the queue of its set of that many that was its last, or else any idle one, so that flows
- collide only when the whole set is busy. With `isolation = \"hosts\"` the bulk queues of a host share one quantum: those
+ With `ways` above 1 a flow has a set of that many queues. It takes the queue that was its last, or else any idle one of the set. So flows collide only when the whole set is busy. With `isolation = \"hosts\"` the bulk queues of a host share one quantum: those
  that still had packets after a quantum, until they are empty.
 
  Two lists of queues, *new* and *old*; `credits` is what a queue may still send in its turn:
@@ -54,15 +53,13 @@ impl<S: Scheme> ParamSet for FqParams<S> {
  The buffer is the link's; all queues share it.
 
  ## Readings
- The scheme of a queue sees that queue as if it had the link alone: its packets, its bytes, the rate and target of the
- link. Only CoDel compares the bytes of all queues with the MTU (`behind`), as Linux does. Each drop for want of room is
- told to the scheme of the queue that lost the packet; CoDel counts it. Half of the packets are dropped, as RFC 8290
+ The scheme of a queue sees that queue as if no other used the link: its packets, its bytes, the rate and target of the
+ link. Only CoDel compares the bytes of all queues with the MTU (`behind`), as Linux does. When the buffer is full, the scheme of the queue that loses a packet is notified; CoDel counts the drop. Half of the packets are dropped, as RFC 8290
  has it; Linux's `fq_codel` (20dd591d8f95) drops until half of the bytes are gone. A queue sends while its credits are
- above zero, as Linux has it and RFC 8290, 4.2, explains it; its text says \"negative\".
+ above zero, as in Linux and in the explanation of RFC 8290, section 4.2; its text says \"negative\".
 
  ## Departures
- A flow's hash, which stands for that of its 5-tuple, is drawn at random from the seed, the name of its group and its place
- in it. Queues once used keep their scheme's memory.
+ Instead of a hash of the 5-tuple, a flow draws a random number from the seed, the name of its group and its index. Queues once used keep their scheme's memory.
 ";
 
     fn specs() -> Vec<ParamSpec> {

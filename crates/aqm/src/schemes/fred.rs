@@ -47,17 +47,17 @@ params! {
     /// When the last packet of a flow leaves, its count and its strikes are forgotten.
     ///
     /// ## What to expect
-    /// Each flow may hold `min_q` packets that are never drawn, so flows with windows smaller than that are spared altogether.
-    /// With 500 and more flows on 45 Mbit/s and 900 packets of buffer (Li et al. 2014, Tables 1 and 2) few have four packets
-    /// waiting: the queue is at max_th, 449 ± 18 packets, where 85 % of the drops fall whatever the flow. `two-packets` shares better
-    /// there (Jain's index 0.999, not 0.957, with 500 flows), but needs a buffer of two packets a flow: with 1500 flows it is
-    /// full, at 891 of 900 packets.
+    /// Each flow may hold `min_q` packets that are never drawn, so flows with windows smaller than that are spared
+    /// altogether. For 500 and more flows on 45 Mbit/s and 900 packets of buffer (Li et al. 2014, Tables 1 and 2) few
+    /// have four packets waiting: the queue is at max_th, 449 ± 18 packets, where 85 % of the drops fall whatever the
+    /// flow. `two-packets` shares better there (Jain's index 0.999, not 0.957, with 500 flows), but needs a buffer of
+    /// two packets per flow: it is full for 1500 flows, at 891 of 900 packets.
     ///
     /// ## Readings
-    /// The paper itself was not at hand. The law is that of two public implementations, J-Sim's, which names the blocks of the
-    /// paper's pseudocode, and one for Linux; they agree. The paper's abstract tells of a "two-packet-buffer" for large numbers
-    /// of flows: maxq = 2 is what is left of it there, as all packets are dropped above max_th anyway. `many_flows =
-    /// "two-packets"` lets flows with fewer than two packets pass instead.
+    /// The paper itself was not available. The algorithm follows two public implementations, which agree: J-Sim's,
+    /// which names the blocks of the paper's pseudocode, and one for Linux. The paper's abstract mentions a
+    /// "two-packet-buffer" for large numbers of flows: maxq = 2 is what is left of it there, as all packets are dropped
+    /// above max_th anyway. `many_flows = "two-packets"` lets flows with fewer than two packets pass instead.
     ///
     /// ## Departures
     /// Thresholds go with the buffer, not with the link's target, which is not used. "auto" for min_th is a quarter of the
@@ -195,11 +195,11 @@ impl Scheme for Fred {
         family: "flow-aware",
         year: 1997,
         source: "Lin & Morris, \"Dynamics of random early detection\", SIGCOMM 1997; J-Sim (drcl.inet.core.queue.FRED)",
-        confidence: "the law of two public implementations, by hand-computed steps",
+        confidence: "the algorithm of two public implementations, by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the paper was not at hand: the law is that of two public implementations, its constants are recalled",
+        "the paper was not available: the algorithm follows two public implementations, its constants are recalled",
     );
     const OBSERVABLES: &'static [Observable] = &[
         P,

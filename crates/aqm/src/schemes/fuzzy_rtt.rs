@@ -15,16 +15,18 @@ choice! {
 }
 
 params! {
-    /// FuzzyRTT: five fuzzy controllers, one per class of round-trip times, so that flows share alike whatever theirs is.
+    /// FuzzyRTT: five fuzzy controllers, one per class of round-trip times, so that flows with different round trips
+    /// share equally.
     ///
     /// ## Idea
-    /// Under one drop probability a flow's rate falls with its round-trip time. Senders announce theirs in each packet;
-    /// the scheme keeps a probability per category of round-trip times and gives each packet that of its own. A slow
-    /// controller sees the minimum queue of a longer interval, so it drops later: slow flows are spared.
+    /// Under one drop probability a flow's rate falls with its round-trip time. Senders announce their round-trip time
+    /// in each packet. The scheme keeps a probability per category of round-trip times and applies it to the packets of
+    /// that category. A slow controller sees the minimum queue of a longer interval, so it drops later: slow flows are
+    /// spared.
     ///
     /// ## Equations
-    /// Category i = 1 ..= 5 stands for round trips of r_i = 2^(i-1) * `first_rtt` and updates every T_i = 2^(i-1) *
-    /// `interval`, in the paper the same; q_min is the shortest queue since its last update:
+    /// Category i = 1 ..= 5 covers round trips of r_i = 2^(i-1) * `first_rtt` and updates every T_i = 2^(i-1) *
+    /// `interval`, in the paper the same. q_min is the minimum queue since its last update:
     ///
     /// ```text
     /// e   = q_min - target,  de = e - e_old                              eqs. (1), (2)
@@ -37,22 +39,22 @@ params! {
     /// p = (1-f)*p_i + f*p_(i+1), f = (r - r_i) / (r_(i+1) - r_i) (eq. 8); below r_1 with p_1, above r_5 with p_5.
     ///
     /// ## Other categories
-    /// `categories` says how many there are, `ratio` how many times the round trip, the interval and the output of the
-    /// one before each has; an interval is then the nearest multiple of the first. Categories beyond the fifth take over
-    /// `alpha_5`. With `first_rtt` given, `interval` moves the updates alone: half of it updates twice as often, and adds
-    /// to p twice as fast unless `gain` is halved too.
+    /// `categories` is their number. `ratio` is the factor between the round trips, the intervals and the outputs of
+    /// neighbouring categories. An interval is rounded to the nearest multiple of the first. Categories beyond the
+    /// fifth take over `alpha_5`. If `first_rtt` is given, `interval` changes the updates only: half of it updates
+    /// twice as often, and adds to p twice as fast unless `gain` is halved too.
     ///
     /// ## Passive estimation
-    /// Where packets cannot announce it, the round-trip time can be estimated passively, at the price of a state per flow
-    /// (section VI, which names no method). `rtt = "passive"` estimates it from the arrivals, all that a queue sees of one
-    /// direction. A flow sends its SYN and waits for the answer, then its first window and waits: a round trip lies between
-    /// a packet and the first one after a gap (both cases: Jiang & Dovrolis, "Passive estimation of TCP round-trip times", ACM
-    /// CCR 32(3), 2002). The shorter of the two counts, for a loss makes one longer. A gap is 10 ms or more; a flow of 32
-    /// packets without a gap is taken to have 10 ms. After a silence of 1 s, TCP's first timeout, the flow starts over, so that round
-    /// trips of 1 s and more are never measured: such a flow keeps `unannounced`. The wait in this queue is excluded from the
-    /// measurement, and the wait in a queue at its target is added. (With the present wait instead, fast flows would be
-    /// spared just when the queue is long, and fairness under light load would be lost: Jain's index is 0.77 instead of
-    /// 0.87 at 100 Mbit/s.)
+    /// If packets cannot announce the round-trip time, it can be estimated passively, at the price of a state per flow
+    /// (section VI, which names no method). `rtt = "passive"` estimates it from arrivals in one direction. A flow sends
+    /// its SYN and waits for the answer, then its first window and waits: a round trip is the time from a packet to the
+    /// first one after a gap (both cases: Jiang & Dovrolis, "Passive estimation of TCP round-trip times", ACM CCR
+    /// 32(3), 2002). The shorter of the two counts, for a loss makes one longer. A gap is 10 ms or more; a flow of 32
+    /// packets without a gap is taken to have 10 ms. After a silence of 1 s, TCP's first timeout, the flow starts over,
+    /// so that round trips of 1 s and more are never measured: such a flow keeps `unannounced`. The wait in this queue
+    /// is excluded from the measurement, and the wait in a queue at its target is added. (With the present wait
+    /// instead, fast flows would be spared just when the queue is long, and fairness under light load would be lost:
+    /// Jain's index is 0.77 instead of 0.87 at 100 Mbit/s.)
     ///
     /// It costs a table of 4096 flows (164 kB) and a look-up per packet. A flow whose place another flow has taken (2 % of 200
     /// flows) and a flow without a measurement yet have `unannounced`. The estimate is wrong where the first window's packets
@@ -62,16 +64,17 @@ params! {
     /// which needs hundreds of arrivals for each flow.
     ///
     /// ## What to expect
-    /// Jain's index at 10 to 100 Mbit/s with round trips of 40 to 640 ms and a `gain` of 6e-6, means of 5 seeds, against the
-    /// paper's: light 0.79 to 0.92 (above 0.90), medium 0.84 to 0.88 (about 0.83), high 0.75 to 0.80 (about 0.80). That gain,
-    /// which the paper's scenarios set, was fitted to these numbers of the paper, so that they confirm nothing. Schemes of
-    /// one probability give 0.55 to 0.70. Queueing takes 11.5 to 18 ms, most at 10 Mbit/s (paper: 14 ms).
+    /// Jain's index at 10 to 100 Mbit/s with round trips of 40 to 640 ms and a `gain` of 6e-6 (means of five seeds):
+    /// 0.79 to 0.92 under light load (paper: above 0.90). Under medium load it is 0.84 to 0.88 (paper: about 0.83).
+    /// Under high load it is 0.75 to 0.80 (paper: about 0.80). That gain, which the paper's scenarios set, was fitted
+    /// to these numbers of the paper, so the agreement confirms nothing. Schemes of one probability give 0.55 to 0.70.
+    /// Queueing takes 11.5 to 18 ms, most at 10 Mbit/s (paper: 14 ms).
     ///
-    /// A larger `gain` is less fair under light load and fairer under high load: the default of 3e-5, fitted to loads that are
-    /// up to three times as high, gives 0.73, 0.94 and 0.94. It also follows faster when the load changes. Where nobody
-    /// announces a round-trip time the index is that of the other schemes. p needs tens of seconds to spread out, up to a
-    /// minute and more at 10 Mbit/s. With a `gain` made for losses near 1 %, it is too slow for hundreds of flows at 15 % and
-    /// more.
+    /// A larger `gain` is less fair under light load and fairer under high load: The default of 3e-5, fitted to loads
+    /// up to three times as high, gives 0.73, 0.94 and 0.94. It also follows faster when the load changes. If no sender
+    /// announces a round-trip time, the index is as low as for the other schemes. p needs tens of seconds to spread
+    /// out, up to a minute and more at 10 Mbit/s. A `gain` for losses near 1 % is too slow for hundreds of flows at 15
+    /// % and more.
     ///
     /// ## Readings
     /// The figures of the terms and the scale of the output are not published: terms are evenly spaced, a rule fires with
@@ -83,9 +86,9 @@ params! {
     /// 4096 hashed flows (linear counting): no state per flow, a few per cent off, which ln(N) hides.
     ///
     /// ## Departures
-    /// Packets that announce no round-trip time are not in the paper; they are taken to have `unannounced`. ln(N) is held
-    /// at 1 or more, else a single flow would stop the controllers. The target is the link's: the paper's 10 packets at
-    /// 10 Mbit/s are not its 10 ms, which are 22 packets of 576 bytes.
+    /// Packets that announce no round-trip time are not in the paper; they are taken to have `unannounced`. ln(N) is
+    /// held at 1 or more, else a single flow would stop the controllers. The target is the link's: the paper's 10
+    /// packets at 10 Mbit/s contradict its 10 ms, which are 22 packets of 576 bytes.
     pub struct FuzzyRttParams for FuzzyRtt {
         /// The source of the round-trip time of a packet's flow.
         rtt: RttSource = "announced", from "Boudi & Loudini, sections I and VI";
@@ -186,7 +189,7 @@ impl Scheme for FuzzyRtt {
         family: "fuzzy",
         year: 2018,
         source: "Boudi & Loudini, An advanced scheme for queue management in TCP/IP networks, section III",
-        confidence: "the law below by hand-computed steps; the fairness that the gain is fitted to confirms nothing",
+        confidence: "the algorithm below by hand-computed steps; the fairness that the gain is fitted to confirms nothing",
         papers: &["boudi"],
     };
     const STANDING: Standing = Standing::Fitted(

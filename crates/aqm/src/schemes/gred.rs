@@ -34,9 +34,10 @@ params! {
     ///
     /// ## Readings
     /// `average`: "all" is WRED (one average for all), "rio" takes the packets of the class and of the more important
-    /// ones (in and out of profile), "own" the class alone, as Linux `gred` by default. The default thresholds are those
-    /// customary for WRED: from half of max_th for class 0 in steps of 1/18. `tc` has no default for thresholds and burst of a
-    /// virtual queue (its probability is 2 %); it makes the weight from the burst, as for `red`.
+    /// ones (in and out of profile), "own" the class alone, as Linux `gred` by default. The default thresholds are
+    /// those customary for WRED: from half of max_th for class 0 in steps of 1/18. `tc` defines no default for
+    /// thresholds and burst of a virtual queue (the default probability is 2 %). It computes the weight from the burst,
+    /// as for `red`.
     ///
     /// ## Departures
     /// The thresholds of the eight classes are given by two numbers, not by eight tables; lengths count in packets. The

@@ -19,14 +19,15 @@ params! {
     /// An arriving packet is dropped with probability p.
     ///
     /// ## What to expect
-    /// With many flows, a short queue and a link that is busy for `utilisation` of the time. Few flows need a loss that
+    /// Many flows keep a short queue and a link that is busy for `utilisation` of the time. Few flows need a loss that
     /// is small against the steps of p: 20 flows leave 15 % of 45 Mbit/s unused. A smaller gain serves them better and
     /// answers a start of many too late. The link's target is not used.
     ///
     /// ## Readings
-    /// The paper's text was not at hand: the law is recalled without its constants, and f as a share of the capacity is
-    /// ours. x is the rate of accepted packets, marked ones included. If the dropped ones counted too, p would have to
-    /// bring down the offered load to the target, and the link would idle in proportion to the loss.
+    /// The paper's text was not available: the algorithm is recalled without its constants, and f as a share of the
+    /// capacity is this project's. x is the rate of accepted packets, marked ones included. If the dropped ones counted
+    /// too, p would have to bring down the offered load to the target, and the link would idle in proportion to the
+    /// loss.
     ///
     /// ## Departures
     /// The paper averages at each packet, with the same time constant. Here the packets of an interval are one sample:
@@ -67,12 +68,11 @@ impl Scheme for Green {
         year: 2002,
         source: "Wydrowski & Zukerman, \"GREEN: an active queue management algorithm for a self managed Internet\", \
                  ICC 2002",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the law and the utilisation are recalled, the other constants are this project's; the paper was not at \
-         hand",
+        "the algorithm and the utilisation are recalled, the other constants are this project's; the paper was not available",
     );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "load", unit: "1", doc: "average rate of accepted packets over the link's rate" }];

@@ -19,14 +19,14 @@ params! {
     /// An arriving packet is dropped with probability min(1, p * q / target); this factor is not fed back into p.
     ///
     /// ## Readings
-    /// The source here is Li et al. 2014, equation (8); it does not print e_star. The default, 3.7 packets, is the
-    /// least-squares fit of the mean queue to Tables 1 to 8 (root mean square error 2.2 %; 2.4 % at 4, 3.8 % at 5 and 2.6 % at
-    /// 3.2 packets). Larger values suit a target of 300 better, smaller ones a target of 50. Without the factor q/target the
-    /// standard deviation is too large.
+    /// The source here is Li et al. 2014, equation (8); it does not print e_star. The default, 3.7 packets, minimises
+    /// the squared error of the mean queue in Tables 1 to 8. The root mean square error is 2.2 %. It is 2.6 % at 3.2
+    /// packets, 2.4 % at 4 packets and 3.8 % at 5 packets. Larger values suit a target of 300 better, smaller ones a
+    /// target of 50. Without the factor q/target the standard deviation is too large.
     ///
     /// ## Not reproduced
-    /// Table 5 (15 Mbit/s): the mean lies 4 % below the published one with any e_star that suits the other tables. Table 13
-    /// (RTT 500 ms): the queue oscillates here as in the paper, but harder.
+    /// Table 5 (15 Mbit/s): the mean is 4 % below the published one with any e_star that suits the other tables. Table
+    /// 13 (RTT 500 ms): the queue oscillates here as in the paper, but harder.
     pub struct IapiParams for Iapi {
         /// Proportional gain.
         k_p: f64 = "1.816e-5" in "0" ..= "1", unit "1/packet", from "Li et al. 2014 (PI's b)";
@@ -55,11 +55,11 @@ impl Scheme for Iapi {
         family: "control theory",
         year: 2012,
         source: "Sun, Chan & Zukerman, Computer Communications 35(18), 2012; here after Li et al. 2014, eq. (8)",
-        confidence: "meets Li et al.'s Tables 1 to 4 and 6 to 8, not 5 and 13",
+        confidence: "meets Li et al.'s Tables 1 to 8 except 5, and not 13",
         papers: &["li2014"],
     };
     const STANDING: Standing = Standing::Fitted(
-        "e_star is fitted to the mean queues of Li et al.'s Tables 1 to 8; its own paper was not at hand",
+        "e_star is fitted to the mean queues of Li et al.'s Tables 1 to 8; its paper was not available",
     );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "p_base", unit: "ratio", doc: "controller output before the factor q/target" }];

@@ -11,7 +11,7 @@ params! {
     /// marks.
     ///
     /// ## Equations
-    /// For each packet at the head, with `left` packets behind it:
+    /// For each packet at the head, with `left` packets after it:
     ///
     /// ```text
     /// ECT(1) or CE, sojourn > threshold, left >= 1:  mark

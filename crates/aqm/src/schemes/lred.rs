@@ -26,20 +26,21 @@ params! {
     /// at rest is the target.
     ///
     /// ## What to expect
-    /// Far below the target p is less than the loss by beta*sqrt(loss)*target, and only that lets the loss fall: once it is above
-    /// (beta*target)^2, p stays above 0 even at an empty queue. With beta = 0.001 and a target of 30 packets that is 0.09 %, and
-    /// a loss of 30 % from an overflow at the start holds p at 28 %. "auto" keeps beta*target at 0.3, so that such a loss is
-    /// gone after a few periods whatever the target: 5, 10 and 20 flows on 2 Mbit/s with a target of 30 use 97 % of the link
-    /// in their first minute; with beta = 0.001 they used 50 to 62 %, and 26 % in the worst seed.
+    /// Far below the target p is less than the loss by beta*sqrt(loss)*target, and only that lets the loss fall: once
+    /// it is above (beta*target)^2, p stays above 0 even at an empty queue. For beta = 0.001 and a target of 30 packets
+    /// that is 0.09 %. A loss of 30 % from an overflow at the start then holds p at 28 %. "auto" keeps beta*target at
+    /// 0.3, so that such a loss is gone after a few periods whatever the target: 5 to 20 flows on 2 Mbit/s with a
+    /// target of 30 use 97 % of the link in their first minute. For beta = 0.001 they used 50 to 62 %, and 26 % with
+    /// the worst seed.
     ///
     /// Without a loss there is no p: overflows start it. Where `periods` may pass without a loss, `loss` falls to
     /// nothing and the queue runs up to the next overflow: so with 2 flows on 45 Mbit/s; 20 flows hold the target.
     ///
     /// ## Readings
-    /// The law and 0.001 for `beta` are those that the paper on AOPC (Wang, Rong & Liu 2008) tells of LRED. LRED's own papers were
-    /// not at hand beyond their abstracts, so whether their beta follows the target is not known; that "auto" is 0.3/target,
-    /// 0.001 at 300 packets, is this project's reading. Losses to a full
-    /// queue count; periods without arrivals have no loss.
+    /// The algorithm and 0.001 for `beta` follow the description of LRED in the paper on AOPC (Wang, Rong & Liu 2008).
+    /// LRED's own papers were not at hand beyond their abstracts, so whether their beta follows the target is not
+    /// known; that "auto" is 0.3/target, 0.001 at 300 packets, is this project's reading. Losses to a full queue count;
+    /// periods without arrivals have no loss.
     pub struct LredParams for Lred {
         /// Gain on the queue error, at a loss ratio of 1; "auto" is 0.3/target.
         beta: Auto<f64> = "auto" in "0" ..= "1000", unit "1/packet", from "this project (Wang, Rong & Liu 2008: 0.001)";
@@ -88,12 +89,12 @@ impl Scheme for Lred {
         year: 2004,
         source: "Wang, Li, Hou, Sohraby & Lin, GLOBECOM 2004; Wang, Liu, Li, Sohraby & Hou, IEEE Trans. Parallel and \
                  Distributed Systems 18(1), 2007",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the law is told by another paper, period and weight are recalled, and that beta follows the target is this \
-         project's; of its own papers only the abstracts were at hand",
+        "the algorithm follows another paper's description, period and weight are recalled, and that beta follows the target is this \
+         project's; of its papers only the abstracts were available",
     );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "loss", unit: "ratio", doc: "loss ratio as measured" }];

@@ -72,7 +72,7 @@ impl Scheme for NlRed {
         family: "red",
         year: 2006,
         source: "Zhou, Yeung & Li, Computer Networks 50(18), 2006; ns-3 (NonlinearRed)",
-        confidence: "law as in ns-3; by hand-computed steps",
+        confidence: "algorithm as in ns-3; by hand-computed steps",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = Red::OBSERVABLES;

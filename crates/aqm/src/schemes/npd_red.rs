@@ -16,7 +16,7 @@ choice! {
         LossRatio = "loss_ratio",
         /// The probability of one sample ago.
         Recursive = "recursive",
-        /// The initial probability, for ever.
+        /// The initial probability, unchanged.
         Fixed = "fixed",
         /// The probability of one sample ago; the terms are a rate, per second, and the change is that of a second.
         Integral = "integral",
@@ -37,8 +37,8 @@ params! {
     /// NPD-RED: proportional-derivative control of the instantaneous queue around a base probability.
     ///
     /// ## Idea
-    /// The average queue of RED hides bursts. NPD-RED answers to the queue as it is and to its change, both as shares
-    /// of the buffer; on a larger time-scale the measured loss ratio tells which probability the load needs.
+    /// The average queue of RED hides bursts. NPD-RED responds to the current queue and to its change, both as shares
+    /// of the buffer; on a larger time-scale the measured loss ratio sets the probability that the load needs.
     ///
     /// ## Equations
     /// Every `interval`, with q_old the queue one sample ago, B = `buffer`:
@@ -47,35 +47,37 @@ params! {
     /// p = clamp(base + k_p * (q - target)/B + k_d * (q - q_old)/B, 0, 1)
     /// ```
     ///
-    /// An arriving packet is dropped with probability p. The base starts at p0. With `base = "loss_ratio"` it follows,
+    /// An arriving packet is dropped with probability p. The base starts at p0. If `base = "loss_ratio"`, it follows,
     /// every `loss_interval`, l = packets lost (or marked) over packets offered in it:
     ///
     /// ```text
     /// base = (1 - loss_weight) * base + loss_weight * l
     /// ```
     ///
-    /// With "recursive" it is the p of one sample ago, with "fixed" p0 for ever, as eq. (3) is printed. With "integral" the
-    /// terms are a rate, and the change is that of one second:
+    /// For "recursive" it is the p of one sample ago; for "fixed" it remains p0, as eq. (3) is printed. For "integral"
+    /// the terms are a rate, and the change is taken over one second:
     ///
     /// ```text
     /// p = clamp(p + interval * (k_p * (q - target) + k_d * (q - q(t - 1 s)))/B, 0, 1)
     /// ```
     ///
-    /// This is the law of eq. (6), which the paper analyses. Eq. (6) is not the transform of eq. (3), but of dp/dt equal to the
+    /// This is eq. (6), which the paper analyses. Eq. (6) is not the transform of eq. (3), but of dp/dt equal to the
     /// two terms, with times in seconds.
     ///
     /// ## The printed gains
     /// The paper's K_d = -3.59e-11 and K_p = 2e-10 follow from its stability range with the capacity in bit/s and the
-    /// buffer in bits, while eq. (3) counts packets: p moves by 1e-10 and stays at the base. With "recursive" or
-    /// "fixed" that is p0, and packets are lost by overflow only. With "loss_ratio" the base counts its own drops, nothing brings it back, and
-    /// the link starves. With packets throughout, the range for its link (50 flows, 750 packets/s, 75 packets, 0.1 s)
-    /// is -0.24 < K_d < 0 and 0 < K_p < 13. The defaults have these magnitudes, but their law is not that of the range.
-    /// `aqmlab analyse npd-red --ranges` computes ranges, and simulates gains inside and outside.
+    /// buffer in bits, while eq. (3) counts packets: p moves by 1e-10 and stays at the base. For "recursive" or "fixed"
+    /// that is p0, and packets are lost by overflow only. For "loss_ratio" the base counts its own drops, nothing
+    /// brings it back, and the link starves. If all units are packets, the range for its link is -0.24 < K_d < 0 and 0
+    /// < K_p < 13. (The link: 50 flows, 750 packets/s, 75 packets, 0.1 s.) The defaults have these magnitudes, but the
+    /// range is for another equation than theirs. `aqmlab analyse npd-red --ranges` computes ranges, and simulates
+    /// gains inside and outside.
     ///
     /// ## Self-tuning
-    /// The paper computes the range of K_d from R, N and C, chooses K_d in it, computes the range of K_p for that K_d, and
-    /// chooses K_p (Figure 5), both at random (section 3.3). `gains = "self-tuning"` does so every `tuning_interval`, for
-    /// `base = "integral"`, as the ranges are for its law. N flows, round trip R, C packets/s; a0 to a4 as in eqs. (13) to (17):
+    /// The paper computes the range of K_d from R, N and C, chooses K_d in it, computes the range of K_p for that K_d,
+    /// and chooses K_p (Figure 5). Both choices are random (section 3.3). `gains = "self-tuning"` does so every
+    /// `tuning_interval`, for `base = "integral"`, as the ranges are for its equation. N flows, round trip R, C
+    /// packets/s; a0 to a4 as in eqs. (13) to (17):
     ///
     /// ```text
     /// k_d   uniform in -4*N*B / (R * C^2 * (1 + R)) .. 0                              eq. (23)
@@ -88,23 +90,23 @@ params! {
     /// - N: the paper refers to the method of S-RED, which takes thousands of packets. Here the flows that sent in the last
     ///   `tuning_interval` are counted with a bitmap of 4096 hashed flows (linear counting, Whang et al. 1990).
     /// - R: the paper refers to a measurement at the sender. Here R = T_p + q/C, as in section 2, with the queue at its
-    ///   target. T_p is the mean over the packets of the last `tuning_interval` of their flows' round trips without this
-    ///   queue. These are estimated passively, by the first gaps in a flow's arrivals (Jiang & Dovrolis, ACM CCR 32(3),
-    ///   2002; described under `fuzzy-rtt`), and held in a table of 4096 flows (164 kB).
+    ///   target. T_p is the mean over the packets of the last `tuning_interval` of their flows' round trips without
+    ///   this queue. These are estimated passively, by the first gaps in a flow's arrivals. (Jiang & Dovrolis, ACM CCR
+    ///   32(3), 2002; described under `fuzzy-rtt`), They are held in a table of 4096 flows, 164 kB.)
     ///
-    /// Figure 5 does all this at each sample. No estimate changes within 0.1 ms, so that gains are drawn when the estimates
-    /// are renewed. Until all three are known `k_p` and `k_d` hold. For some K_d no K_p is stable: K_d is drawn again, up to
-    /// 16 times, after which the gains stay as they are. The linear law and the fluid model, whose packets are of one flow,
-    /// want constant gains.
+    /// Figure 5 does all this at each sample. No estimate changes within 0.1 ms, so that gains are drawn when the
+    /// estimates are renewed. Until all three are known `k_p` and `k_d` hold. For some K_d no K_p is stable: K_d is
+    /// drawn again, up to 16 times, after which the gains stay as they are. The linear control law and the fluid model,
+    /// whose packets belong to one flow, need constant gains.
     ///
-    /// On the paper's link the queue is 48 packets with a deviation of 21; the default law with constant gains holds 50 with
-    /// a deviation of 5. An integral alone is slow, and the range leaves it little gain.
+    /// On the paper's link the queue is 48 packets with a deviation of 21; the default with constant gains holds 50
+    /// with a deviation of 5. An integral alone is slow, and the range leaves it little gain.
     ///
     /// ## Readings
-    /// The paper gives p0 no value, and says of the loss ratio only that it adjusts the probability on larger
-    /// time-scales; `loss_interval` and `loss_weight` are those of LRED. In ns-2.35 on the paper's link the defaults
-    /// give a queue of 50.1 packets, the printed gains with "recursive" drops by overflow only, the paper's "unstable" K_p = 10
-    /// with "recursive" 48.4 packets.
+    /// The paper gives no value of p0. It states only that the loss ratio adjusts the probability on larger
+    /// time-scales; `loss_interval` and `loss_weight` are LRED's. In ns-2.35 on the paper's link the defaults give a
+    /// queue of 50.1 packets. The printed gains for "recursive" give drops by overflow only. The paper's "unstable" K_p
+    /// = 10 for "recursive" gives 48.4 packets.
     ///
     /// ## Departures
     /// By default the gains are constants.
@@ -226,8 +228,7 @@ impl Scheme for NpdRed {
         papers: &["xiong2010"],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the gains and the base probability are this project's: the printed gains do not fit the units of the \
-         printed law, and the base has no printed value",
+        "the gains and the base probability are this project's: the printed gains do not fit the units of the printed equation, and the base has no printed value",
     );
     const OBSERVABLES: &'static [Observable] = &[
         P,

@@ -43,17 +43,18 @@ params! {
     /// An arriving packet is dropped with probability p.
     ///
     /// ## Readings
-    /// The paper was not available; Li et al. 2014 print eqs. (13) and (14) and four constants, and section 3.5 repeats the
-    /// output with the opposite sign, which only makes sense if V there is a cost. What theta1 and theta2 are is not stated:
-    /// here theta1 scales the queue error and both weigh the reward, the reading that came closest in ns-2. With
-    /// `learning = "none"` (constant weights 1/theta1 and theta2/theta1 s, rate mismatch in packets/s smoothed over 20 ms)
-    /// the drop ratios are far too low (14 % and 17 % in Tables 1 and 2, for 19 % and 26 %).
+    /// The paper was not available; Li et al. 2014 print eqs. (13) and (14) and four constants, and section 3.5 repeats
+    /// the output with the opposite sign, which only makes sense if V there is a cost. The meaning of theta1 and theta2
+    /// is not stated: here theta1 scales the queue error and both weigh the reward, the reading that came closest in
+    /// ns-2. With `learning = "none"` (constant weights 1/theta1 and theta2/theta1 s, rate mismatch in packets/s
+    /// smoothed over 20 ms) the drop ratios are far too low. (Table 1: 14 % instead of 19 %; Table 2: 17 % instead of
+    /// 26 %.)
     ///
-    /// Eq. (13) has the rate mismatch in packets/s, not as a share. `inputs = "packets"` learns from it: n2 = theta2/theta1 * (r - C),
-    /// smoothed over 20 ms, both weights begin at 1, those of `learning = "none"`, and the reward is theta1 * (n1 + n2). Then the queue
-    /// rests below the target, at 273.6 ± 2.8 packets in Table 2 (274.7 is printed), and its deviation after the first 20 s is less
-    /// than without learning (Table 1: 4.9 packets, not 6.8; Table 13: 4.4, not 31; three seeds), but the drop ratios are low,
-    /// 14 % and 22 %.
+    /// Eq. (13) has the rate mismatch in packets/s, not as a share. `inputs = "packets"` learns from it: n2 =
+    /// theta2/theta1 * (r - C), smoothed over 20 ms, both weights begin at 1, the weights of `learning = "none"`, and
+    /// the reward is theta1 * (n1 + n2). Then the queue rests below the target, at 273.6 ± 2.8 packets in Table 2
+    /// (274.7 is printed). Its deviation after the first 20 s is less than without learning (Table 1: 4.9 packets, not
+    /// 6.8; Table 13: 4.4, not 31; three seeds), but the drop ratios are low, 14 % and 22 %.
     ///
     /// `inputs = "plain"` is eq. (13) to the letter: n1 = q - target and n2 = r - C, neither scaled nor smoothed. The first weights
     /// are 1/theta1 and theta2/theta1, as for `learning = "none"`. The reward is theta1*n1 + theta2*n2. TD learning then diverges,
@@ -140,8 +141,7 @@ impl Scheme for Nrl {
         papers: &["li2014"],
     };
     const STANDING: Standing = Standing::Fitted(
-        "the initial weights, the sampling interval and what theta1 and theta2 stand for are chosen by the tables \
-         of Li et al. 2014, which does not tell them; its own paper was not at hand",
+        "the initial weights, the sampling interval and the meaning of theta1 and theta2 are chosen by the tables of Li et al. 2014, which does not state them; its paper was not available",
     );
     const OBSERVABLES: &'static [Observable] = &[
         P,

@@ -25,14 +25,14 @@ params! {
     /// at rest the average queue is the target.
     ///
     /// ## Readings
-    /// Only the paper's abstract was at hand. Law, gains and interval are those of PD-RED as Xiong et al. 2010 tell
+    /// Only the paper's abstract was at hand. Equation, gains and interval are PD-RED's, as Xiong et al. 2010 tell
     /// them, applied to p. The average is RED's, sampled once in a packet's transmission time as in the fluid models;
     /// so it also falls while nothing arrives.
     ///
     /// ## What to expect
-    /// The gains are those of a slower loop, PD-RED's change of max_p. On 45 Mbit/s with a target of 300 packets (Li et
-    /// al. 2014, Tables 1 and 2) the queue is 313 packets with a standard deviation of 80 with 500 flows, 320 and 123
-    /// with 1500.
+    /// The gains are for a slower loop, PD-RED's change of max_p. On 45 Mbit/s with a target of 300 packets (Li et al.
+    /// 2014, Tables 1 and 2) the queue is 313 packets with a standard deviation of 80 with 500 flows, 320 and 123 with
+    /// 1500.
     pub struct PdParams for Pd {
         /// Gain on the error of the average queue.
         k_p: f64 = "0.001" in "0" ..= "1000", from "Xiong et al. 2010, section 4.3 (PD-RED)";
@@ -63,11 +63,11 @@ impl Scheme for Pd {
         year: 2003,
         source: "Sun, Chen, Ko, Chan & Zukerman, \"PD-controller: a new active queue management scheme\", GLOBECOM \
                  2003",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing =
-        Standing::Reconstructed("only the abstract was at hand: law and gains are those of PD-RED, applied to p");
+        Standing::Reconstructed("only the abstract was at hand: PD-RED's equation and gains, applied to p");
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
 
     fn new(params: PdParams, _: &QueueView) -> Result<Self, String> {

@@ -22,9 +22,9 @@ params! {
     /// As max_p is summed up, k_p integrates: at rest the average queue is the target.
     ///
     /// ## Readings
-    /// The law is reconstructed from Xiong et al. 2010, who give the interval and both gains. Errors are shares of the
-    /// buffer, as in their own eq. (3): with errors in packets (`buffer = "1 packets"`) the queue of their Table 4
-    /// swings between empty and full, 38 packets on average.
+    /// The equation is reconstructed from Xiong et al. 2010, who give the interval and both gains. Errors are shares of
+    /// the buffer, as in their own eq. (3): if errors are in packets (`buffer = "1 packets"`) the queue of their Table
+    /// 4 swings between empty and full, 38 packets on average.
     ///
     /// ## Departures
     /// As `red`. Xiong et al. have thresholds of 15 and 75 packets.
@@ -64,12 +64,12 @@ impl Scheme for PdRed {
         year: 2003,
         source: "Sun, Ko, Chen, Chan & Zukerman, IEEE Communications Letters 7(8), 2003; Xiong et al., Information \
                  Sciences 180(11), 2010",
-        confidence: "checked against the same law in ns-2.35",
+        confidence: "checked against the same equations in ns-2.35",
         papers: &["xiong2010"],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the gains are those that Xiong et al. 2010 print, the law and the unit of its errors are this project's; \
-         its own paper was not at hand",
+        "the gains are those that Xiong et al. 2010 print, the equation and the unit of its errors are this project's; \
+         its paper was not available",
     );
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "p", unit: "ratio", doc: "drop probability p_b" },

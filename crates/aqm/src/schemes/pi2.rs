@@ -23,17 +23,18 @@ params! {
     /// A packet at the head is marked, or dropped, with probability p.
     ///
     /// ## One queue for L4S too
-    /// With a `coupling` k (2 in RFC 9332), packets with ECT(1) or CE are marked with k*p', at most 1, instead: the senders
-    /// behind them answer each mark, so that their rate goes as 1 / p'. Rates balance as in [DualPI2](dualpi2.md), but all
-    /// packets wait in the same queue.
+    /// With a `coupling` k (2 in RFC 9332), packets with ECT(1) or CE are marked with k*p', at most 1, instead: their
+    /// senders respond to each mark, so their rate is proportional to 1 / p'. Rates balance as in
+    /// [DualPI2](dualpi2.md), but all packets wait in the same queue.
     ///
     /// ## Readings
-    /// The delay comes from time stamps: what the last packet to leave had waited, or 0 if the link fell idle since.
-    /// The decision falls at the head, as RFC 9332 has it. RFC 9332 (A.1) has target 15 ms, t_update 15 ms, alpha 0.15
+    /// The delay comes from time stamps: the sojourn time of the last departed packet, or 0 if the link has been idle
+    /// since. The decision falls at the head, as RFC 9332 has it. RFC 9332, A.1: target and t_update 15 ms, alpha 0.15
     /// Hz and beta 3 Hz.
     ///
     /// ## Departures
-    /// The target is a delay of its own, not the link's. The fluid model and the linear law have classic flows.
+    /// The target is a delay and a parameter of the scheme, not the link's target. The fluid model and the linear
+    /// control law assume classic flows.
     pub struct Pi2Params for Pi2 {
         /// Queueing delay to hold.
         target: Span = "20 ms" in "1 us" ..= "1000 s", from "De Schepper et al. 2016 (recalled)";
@@ -64,11 +65,11 @@ impl Scheme for Pi2 {
         family: "control theory",
         year: 2016,
         source: "De Schepper, Bondarenko, Tsang & Briscoe, CoNEXT 2016; RFC 9332, appendix A",
-        confidence: "law of RFC 9332, A.1, by hand-computed steps",
+        confidence: "algorithm of RFC 9332, A.1, by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the default parameters are recalled; the paper was not at hand, and RFC 9332 prints others",
+        "the default parameters are recalled; the paper was not available, and RFC 9332 prints others",
     );
     const OBSERVABLES: &'static [Observable] = &[
         P,

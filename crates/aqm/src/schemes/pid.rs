@@ -28,13 +28,13 @@ params! {
     /// loop's gain grows with the rate, p oscillates and the mean falls to 8 and 6 ms. Gains of a third hold 10 ms there.
     ///
     /// ## Readings
-    /// The paper's gains are not known here. The defaults follow Ho, Hang & Cao's rule for a gain margin of 3 and a phase
-    /// margin of 60 degrees, applied to the linearised TCP of Hollot et al. with 60 flows of 246 ms on 3750 packets/s:
-    /// K = (R*C)^3/(4*N^2), T_1 = R^2*C/(2*N), T_2 = L = R.
+    /// The paper's gains are not known here. The defaults follow Ho, Hang & Cao's rule for a gain margin of 3 and a
+    /// phase margin of 60 degrees, applied to the linearised TCP of Hollot et al. for 60 flows of 246 ms on 3750
+    /// packets/s: K = (R*C)^3/(4*N^2), T_1 = R^2*C/(2*N), T_2 = L = R.
     ///
     /// ## Departures
-    /// The derivative is smoothed and the law positional with a limited integral. In the incremental form the lower bound
-    /// on p rectifies the derivative's packet noise, and p drifts up.
+    /// The derivative is smoothed, and the controller is positional with a limited integral. In the incremental form
+    /// the lower bound on p rectifies the derivative's packet noise, and p drifts up.
     pub struct PidParams for Pid {
         /// Gain on the error.
         k_p: f64 = "8.34e-5" in "0" ..= "1", unit "1/packet", from "Ho, Hang & Cao 1995, for Hollot et al.'s example";
@@ -66,12 +66,12 @@ impl Scheme for Pid {
         family: "control theory",
         year: 2003,
         source: "Fan, Ren & Lin, Design a PID controller for active queue management, ISCC 2003",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &["boudi"],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the gains are designed by another paper's rule, and the form of the law is this project's; its own paper \
-         was not at hand",
+        "the gains are designed by another paper's rule, and the form of the controller is this project's; its paper \
+         was not available",
     );
     const OBSERVABLES: &'static [Observable] = &[
         P,

@@ -41,9 +41,10 @@ params! {
     /// ## Readings
     /// The delay comes from time stamps (RFC 8033, 4.3), not from an estimated departure rate (5.2): it is what the
     /// last packet to leave had waited, or 0 if the link fell idle since. `d_old` of an arrival is the delay at the
-    /// last update. Where the RFC's text and appendix A differ from appendix B, they are followed: p decays at a delay
-    /// of 0 only (B: below target/2), and the sum of p rests while the burst allowance lasts. The sum starts again
-    /// after a signal and, as in B, at a full queue. `tc` sends Linux only what is given, so it has no defaults of its own.
+    /// last update. If the RFC's text and appendix A differ from appendix B, the simulator follows the former: p decays
+    /// at a delay of 0 only (B: below target/2), and the sum of p rests while the burst allowance lasts. The sum starts
+    /// again after a signal and, as in B, at a full queue. `tc` sends Linux only the given options, so it defines no
+    /// defaults.
     ///
     /// ## Linux
     /// `flavour = "linux"`, the default of `fq-pie`, has the rules of `sch_pie` and `sch_fq_pie`:
@@ -59,18 +60,18 @@ params! {
     /// the sum of p:           starts again when a draw or a drop takes a packet, not at a mark from 8.5 on
     /// ```
     ///
-    /// A flow that does not slow down lifts p above 1: while it comes back, the queue of the flow passes two packets only, and its delay stays
-    /// short. With p held at 1, as in RFC 8033, such a queue swings: `libreqos/flood` waits 300 ms instead of 12 ms. A full `fq_pie`
-    /// drops the packet that arrives, whichever queue is the longest.
+    /// A flow that does not slow down lifts p above 1: while it comes back, the queue of the flow passes two packets
+    /// only, and its delay stays short. If p is held at 1, as in RFC 8033, such a queue swings: `libreqos/flood` waits
+    /// 300 ms instead of 12 ms. A full `fq_pie` drops the packet that arrives, whichever queue is the longest.
     ///
     /// In flow queueing a flow with one packet in its queue at a time so has no delay, however long the packet waits for its turn.
     /// An update comes after whole milliseconds and one more (`calc_index`, kernel/time/timer.c): every 16 ms.
     ///
     /// ## Departures
     /// The queue is never switched inactive (RFC 8033, 5.3, optional). A packet that meets a full queue does not renew
-    /// the allowance. The target is a delay of its own, not the link's. Of Linux (`net/sched/sch_pie.c` and `sch_fq_pie.c` of 7.3, read line by
-    /// line) the flavour leaves out: fixed-point numbers; `bytemode`; `dq_rate_estimator`; the first half second, in which p is not
-    /// updated.
+    /// the allowance. The target is a delay and a parameter of the scheme, not the link's target. Of Linux
+    /// (`net/sched/sch_pie.c` and `sch_fq_pie.c` of 7.3, read line by line) the flavour leaves out: fixed-point
+    /// numbers; `bytemode`; `dq_rate_estimator`; the first half second, in which p is not updated.
     pub struct PieParams for Pie {
         /// Queueing delay to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8033, 4.2 (QDELAY_REF)";
@@ -226,7 +227,7 @@ impl Scheme for Pie {
         family: "fair queueing",
         year: 2021,
         source: "Linux 5.6 (sch_fq_pie); RFC 8290 for the queues, RFC 8033 for PIE",
-        confidence: "the queues of RFC 8290; PIE as Linux has it",
+        confidence: "the queues of RFC 8290; PIE as in Linux",
         papers: &[],
     });
     const FAIR_DEFAULTS: &'static [FairDefault] = &[

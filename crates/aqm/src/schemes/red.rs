@@ -49,12 +49,12 @@ params! {
     /// The packet is dropped with probability p_a; count restarts at 0. The first arrival that finds `avg` above
     /// `min_th` is never dropped. Nothing is dropped while q <= 1.
     ///
-    /// With `wait` the gaps between drops are uniform on [1/p_b, 2/p_b], so the realised loss is p_b / 1.5; without it
+    /// With `wait` the gaps between drops are uniform on [1/p_b, 2/p_b], so the realised loss is p_b / 1.5. Without it
     /// the gaps are uniform on [1, 1/p_b].
     ///
     /// ## Readings
-    /// This is ns-2.35 in packet mode, which reproduces the papers. mp0 is the *initial* max_p for ever
-    /// (`gentle_line = "stale"`): ns-2 and ns-3 compute the gentle line once, at reset.
+    /// This is ns-2.35 in packet mode, which reproduces the papers. mp0 always is the *initial* max_p (`gentle_line =
+    /// "stale"`): ns-2 and ns-3 compute the gentle line once, at reset.
     ///
     /// `flavour = "linux"` is `sch_red`: no gentle line and no `wait` (`gentle`, `wait` and `mark_p` are ns-2's), and
     ///

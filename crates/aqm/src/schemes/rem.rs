@@ -27,8 +27,8 @@ params! {
     /// counts 1000-byte packets while the wire carries 1040 bytes, which lifts it by 4 packets again.
     ///
     /// ## Readings
-    /// ns-2.35: alpha fixed at 0.1, no smoothing. `input_weight = 0.8` gives the printed mean of Li et al.'s Table 1 to the
-    /// digit, but lies within the noise of the default.
+    /// ns-2.35: alpha fixed at 0.1, no smoothing. `input_weight = 0.8` gives the printed mean of Li et al.'s Table 1 to
+    /// the digit, but is within the noise of the default.
     pub struct RemParams for Rem {
         /// Base of the exponential.
         phi: f64 = "1.001" in "1.0000001" ..= "10", from "Athuraliya et al. 2001; ns-2";

@@ -23,16 +23,17 @@ params! {
     /// An arriving packet is dropped with probability p. With `anti_windup` i is clamped to 0..1, too.
     ///
     /// ## Readings
-    /// The paper prints the rate term as r / (CF - 1); the text, which divides the rate by C, tells r / C - 1. q_ki =
+    /// The paper prints the rate term as r / (CF - 1); the text, which divides the rate by C, gives r / C - 1. q_ki =
     /// 0.08 is per second: 0.0005 a sample, as its simulation section says. The round-trip time in the BDP is 100 ms,
-    /// also where those of the flows differ.
+    /// also if the flows have other round trips.
     ///
-    /// The paper bounds p and says nothing of the integral, which so falls without end while the queue is below the
-    /// target. A link that was idle for 10 s then signals nothing for nearly 10 s while the queue is as far above the
-    /// target as it was below. In `home/web` 99 % of the packets wait 0.47 s at most, and 0.12 s with `anti_windup`.
+    /// The paper bounds p and does not mention the integral, which therefore falls without limit while the queue is
+    /// below the target. A link that was idle for 10 s then signals nothing for nearly 10 s while the queue is as far
+    /// above the target as it was below. In `home/web` the 99th percentile of the delay is 0.47 s, and 0.12 s with
+    /// `anti_windup`.
     ///
-    /// The same law in increments of p, clamped at each sample, gives the same queues (ns-2.35: 300.0 packets over the
-    /// last 150 s of Table 2), but then signals on a link at half load: each rise of the rate starts from p = 0.
+    /// The same equation in increments of p, clamped at each sample, gives the same queues (ns-2.35: 300.0 packets over
+    /// the last 150 s of Table 2), but then signals on a link at half load: each rise of the rate starts from p = 0.
     pub struct RqAqmParams for RqAqm {
         /// Gain on the rate mismatch.
         r_kp: f64 = "0.0095" in "0" ..= "1000", from "Jafar, Table 1";
@@ -68,7 +69,7 @@ impl Scheme for RqAqm {
         year: 2007,
         source: "Sun & Zukerman, \"RaQ\", Computer Communications 30(8), 2007; Jafar, \"A Simulation Study of Rate and Queue \
                  Based on Active Queue Management\"",
-        confidence: "from Jafar's equations; the mean queue of its Table 2 is met, and the run of the law in ns-2.35",
+        confidence: "from Jafar's equations; the mean queue of its Table 2 is met, and the run of the algorithm in ns-2.35",
         papers: &["jafar"],
     };
     const OBSERVABLES: &'static [Observable] =

@@ -15,8 +15,8 @@ params! {
     ///
     /// ## Idea
     /// Every flow belongs to one bin on each of several levels, by independent hashes. A bin's probability rises while
-    /// it holds many packets and falls when it is empty. A flow is signalled with the least probability of its bins: one
-    /// that responds shares all its bins with a flow that does not only by rare chance.
+    /// it holds many packets and falls when it is empty. A flow is signalled with the minimum probability of its bins.
+    /// A responsive flow rarely shares all its bins with an unresponsive one.
     ///
     /// ## Equations
     /// A packet arrives; for its bin on each level, with q packets of the bin waiting:
@@ -31,23 +31,25 @@ params! {
     /// ```
     ///
     /// The inelastic share `penalty_burst` tokens. When none is left, an arrival counts the seconds since the last such
-    /// count (at most 10), makes `penalty_rate` times as many, rounded down and at most `penalty_burst`, and the count
-    /// restarts, also at a refusal. What sends faster than `penalty_rate` gets nothing after its burst until it pauses.
+    /// count (at most 10). It makes `penalty_rate` times as many, rounded down and at most `penalty_burst`, and the
+    /// count restarts, also at a drop. A flow that sends faster than `penalty_rate` gets nothing after its burst until
+    /// it pauses.
     ///
-    /// There are two sets of bins. Every `rehash_interval` the other set takes over with hashes of its own; for
-    /// `rehash_warmup` before, it learns from the inelastic flows. The set that was replaced keeps its probabilities and
-    /// gets new hashes.
+    /// There are two sets of bins. Every `rehash_interval` the other set takes over with other hashes; for
+    /// `rehash_warmup` before, it learns from the inelastic flows. The set that was replaced keeps its probabilities
+    /// and gets new hashes.
     ///
     /// ## What to expect
-    /// A flow is nearly sure to be alone in one of eight bins, and that bin sets its p: up by `increment` for each arrival that
-    /// finds `bin_size` packets of the flow itself, down by `decrement` for each that finds none. With the steps of `tc` a p
-    /// that slow start has driven up takes minutes to fall: 16 CUBIC flows on 20 Mbit/s and 40 ms (bin_size 20, max 30) hold
-    /// 56 packets and lose 1.9 % from 10 s to 40 s, 78 packets and 1.5 % from 60 s on. Linux 6.1, whose CUBIC leaves slow start
-    /// earlier (HyStart), held 90 packets and lost 1.2 % from 10 s to 40 s.
+    /// A flow is nearly sure to be alone in one of eight bins, and that bin sets its p: up by `increment` for each
+    /// arrival that finds `bin_size` packets of the flow itself, down by `decrement` for each that finds none. The
+    /// steps of `tc` make a p that slow start has driven up fall over minutes. Take 16 CUBIC flows on 20 Mbit/s and 40
+    /// ms (bin_size 20, max 30). From 10 s to 40 s they hold 56 packets and lose 1.9 %. From 60 s on they hold 78
+    /// packets and lose 1.5 %. Linux 6.1, whose CUBIC leaves slow start earlier (HyStart), held 90 packets in the first
+    /// period and lost 1.2 %.
     ///
     /// ## Readings
-    /// These are the rule of Linux `sch_sfb` and the defaults of `tc`, which sends all parameters whenever it sets a queue up;
-    /// those of the kernel serve only without `tc`'s options:
+    /// The rule is that of Linux `sch_sfb`, and the defaults are `tc`'s, which always sends all parameters. The
+    /// kernel's defaults apply only without `tc`'s options:
     ///
     /// ```text
     ///                     tc                      kernel
@@ -61,10 +63,10 @@ params! {
     /// has two levels of 23 bins and a time between updates of a bin; here every packet updates.
     ///
     /// ## Departures
-    /// Read line by line beside `net/sched/sch_sfb.c` at 2519003dd5fb, which has the rules of Linux 5.10.13, and iproute2's
-    /// `q_sfb.c`: probabilities are not rounded to 16 bits nor times to ticks, the hash is of what stands for the flow's
-    /// 5-tuple, the hashes hold from the first packet on instead of from the set-up, and packets that waited before SFB took
-    /// the place of another scheme are in no bin (Linux drops them).
+    /// Compared line by line with `net/sched/sch_sfb.c` at 2519003dd5fb, which contains the rules of Linux 5.10.13, and
+    /// iproute2's `q_sfb.c`: Probabilities are not rounded to 16 bits, and times not to ticks. The hash is of a number
+    /// that replaces the flow's 5-tuple. The hashes hold from the first packet on instead of from the set-up. Packets
+    /// that waited before SFB replaced another scheme are in no bin; Linux drops them.
     pub struct SfbParams for Sfb {
         /// Levels, each with a digit of the flow's hash.
         levels: u32 = "8" in "1" ..= "8", unit "1", from "Linux sch_sfb";

@@ -20,10 +20,11 @@ params! {
     /// The arriving packet is dropped with probability p.
     ///
     /// ## Readings
-    /// The paper was not at hand. Its abstract tells that the model has delayed ACKs and a window that is halved, at most once in
-    /// a round trip; Xiong et al. 2010 tell that the controller takes the mismatch of queue and of input rate, holds the queue at
-    /// a target and renews the probability at each arrival. All else is this project's: the filter of the rate, the integral s,
-    /// without which the queue would rest off the target by the loss that the load needs, and the gains.
+    /// The paper was not available. According to its abstract, the model has delayed ACKs and a window that is halved,
+    /// at most once in a round trip; Xiong et al. 2010 tell that the controller takes the mismatch of queue and of
+    /// input rate, holds the queue at a target and renews the probability at each arrival. All else is this project's:
+    /// the filter of the rate, the integral s, without which the queue would rest off the target by the loss that the
+    /// load needs, and the gains.
     ///
     /// The gains place three poles at -w in the model of N flows with one ACK for two packets:
     ///
@@ -32,12 +33,13 @@ params! {
     /// k_r = (3w - d)/g,  k_q = 3w^2/g,  k_i = w^3/g
     /// ```
     ///
-    /// The defaults are those of w = 1/(6R) for the link of Hollot et al. 2001: N = 60 flows, C = 3750 packets/s, R = 246 ms.
+    /// The defaults follow from w = 1/(6R) for the link of Hollot et al. 2001: N = 60 flows, C = 3750 packets/s, R =
+    /// 246 ms.
     ///
     /// ## What to expect
-    /// A PI controller with feedback of the rate, as slow as the model that its gains are for. With 500 flows on 45 Mbit/s
-    /// (Li et al. 2014, Table 1) a queue of 300 packets above the target raises s by 0.08 % a second, and the loss that the load
-    /// needs is not reached in 100 s: 788 ± 133 packets.
+    /// A PI controller with feedback of the rate, as slow as the model that its gains are for. With 500 flows on 45
+    /// Mbit/s (Li et al. 2014, Table 1) a queue of 300 packets above the target raises s by 0.08 % per second. The loss
+    /// that the load needs is not reached in 100 s: 788 ± 133 packets.
     pub struct SfcParams for Sfc {
         /// Gain on the queue error.
         k_q: f64 = "1.175e-5" in "0" ..= "1000", unit "1/packet", from "this project: three equal poles";
@@ -72,11 +74,11 @@ impl Scheme for Sfc {
         year: 2003,
         source: "Gao & Hou, \"A state feedback control approach to stabilizing queues for ECN-enabled TCP connections\", \
                  INFOCOM 2003; here after its abstract and Xiong et al. 2010, section 5",
-        confidence: "the law below by hand-computed steps; it is this project's",
+        confidence: "the algorithm below by hand-computed steps; the algorithm is this project's",
         papers: &[],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the paper was not at hand: that queue and input rate are fed back at each arrival is told of it, the integral, \
+        "the paper was not available: it is known to feed back queue and input rate at each arrival; the integral, \
          the filter and the gains are this project's",
     );
     const OBSERVABLES: &'static [Observable] = &[

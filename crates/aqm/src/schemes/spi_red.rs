@@ -25,12 +25,11 @@ params! {
     /// An arriving packet is dropped with probability p.
     ///
     /// ## Readings
-    /// Only the paper's abstract was at hand: a proportional and integral controller that looks at the present average
-    /// queue and at those of the past round-trip time, with gains that keep the system stable. Here the integral goes
-    /// back to the start, as in `pi`: one over a round-trip time alone cannot hold the target at every load. Queues
-    /// are shares of the buffer as in NPD-RED, by the same authors. The law is that of `pd` with ten times the gains.
-    /// The average is RED's, sampled once in a packet's transmission time as in the fluid models; so it also falls
-    /// while nothing arrives.
+    /// Only the paper's abstract was at hand: a proportional and integral controller of the average queue, now and over
+    /// the past round-trip time, with gains that keep the system stable. Here the integral goes back to the start, as
+    /// in `pi`: one over a round-trip time alone cannot hold the target at every load. Queues are shares of the buffer
+    /// as in NPD-RED, by the same authors. The equation is that of `pd` with ten times the gains. The average is RED's,
+    /// sampled once in a packet's transmission time as in the fluid models; so it also falls while nothing arrives.
     ///
     /// ## What to expect
     /// On 45 Mbit/s with a target of 300 packets (Li et al. 2014, Tables 1 and 2) the queue is 300 packets with a
@@ -69,11 +68,11 @@ impl Scheme for SpiRed {
         year: 2006,
         source: "Xiong, Defago, Jia, Yan & He, \"Design and analysis of a self-tuning proportional and integral \
                  controller for active queue management routers to support TCP flows\", INFOCOM 2006",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing =
-        Standing::Reconstructed("only the abstract was at hand: law and gains are this project's");
+        Standing::Reconstructed("only the abstract was at hand: equation and gains are this project's");
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
 
     fn new(params: SpiRedParams, _: &QueueView) -> Result<Self, String> {

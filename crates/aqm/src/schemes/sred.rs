@@ -16,9 +16,9 @@ params! {
     /// SRED: the drop probability follows a three-step function of the queue and an estimate of the number of flows.
     ///
     /// ## Idea
-    /// A list of recently seen flows, the zombies, tells how many flows there are without a record of each: the rarer
-    /// an arriving packet meets its own flow in the list, the more flows. TCP's law makes the loss that N flows need
-    /// grow as N squared.
+    /// A list of recently seen flows, the zombies, estimates the number of flows without per-flow state: the rarer an
+    /// arriving packet meets its own flow in the list, the more flows. With TCP the loss that N flows need grows as N
+    /// squared.
     ///
     /// ## Equations
     /// At each arrival a zombie is drawn. It is a hit (hit = 1) if it is of the packet's flow; if not, the packet's
@@ -107,11 +107,11 @@ impl Scheme for Sred {
         family: "flow-aware",
         year: 1999,
         source: "Ott, Lakshman & Wong, \"SRED: stabilized RED\", INFOCOM 1999",
-        confidence: "the law below by hand-computed steps",
+        confidence: "the algorithm below by hand-computed steps",
         papers: &[],
     };
     const STANDING: Standing =
-        Standing::Reconstructed("the law and its constants are recalled; the paper was not at hand");
+        Standing::Reconstructed("the algorithm and its constants are recalled; the paper was not available");
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "hits", unit: "ratio", doc: "hit frequency, the inverse of the number of flows" }];
 

@@ -22,28 +22,29 @@ measures! {
         ///
         /// Over TCP: in order.
         goodput: f64, "Goodput" in RATE, more = group.goodput;
-        /// Least payload that one flow received.
+        /// Minimum payload of one flow.
         ///
         /// A flow is a connection, a source, a session or a host.
         goodput_min: Option<f64>, "Goodput min" in RATE, more = group.goodputs.first().copied();
         /// Half of the flows receive at most this payload.
         goodput_p50: Option<f64>, "Goodput median" in RATE, more = median(&group.goodputs);
-        /// Most payload that one flow received.
+        /// Maximum payload of one flow.
         goodput_max: Option<f64>, "Goodput max" in RATE = group.goodputs.last().copied();
         /// Fairness of the flows' goodput, by Jain's index.
         ///
-        /// Of the flows that are active all the time; of all groups together only long transfers count: TCP or QUIC with data
-        /// without end. Datagrams and what an application offers at a rate do not ask for a share. Null if there is none.
+        /// Computed over flows active for the whole measurement period. For all groups together only long transfers
+        /// count: TCP or QUIC with data without end. Datagrams and application-limited flows do not compete for a
+        /// share. Null if there are none.
         jain: Option<f64>, "Jain" in INDEX, more = group.jain;
         /// Packets received, retransmissions included.
         ///
-        /// Whatever their order; ACKs are not counted.
+        /// In any order; ACKs are not counted.
         received: u64, "Received" in PACKETS = group.meter.packet_delay.count();
         /// Packets received with a congestion mark.
         marked: u64, "Marked" in PACKETS = group.meter.marked;
         /// Packets dropped by the queues on their way.
         ///
-        /// For whatever reason; ACKs are not counted.
+        /// For any reason; ACKs are not counted.
         dropped: u64, "Dropped" in PACKETS, less = group.dropped;
         /// Packets dropped over packets dropped or received.
         ///
@@ -52,7 +53,7 @@ measures! {
         drop_ratio: f64, "Drop ratio" in SHARE, less = group.drop_ratio();
         /// Mean time from source to destination.
         ///
-        /// Of one transmission, waiting at the sender's access link included.
+        /// Measured per transmission, including queueing at the sender's access link.
         packet_delay_mean: Option<f64>, "Packet delay" in DELAY, less = group.meter.packet_delay.mean();
         /// Standard deviation of the time from source to destination.
         packet_delay_std: Option<f64>, "Packet delay std" in DELAY, less = group.meter.packet_delay.std();
@@ -66,18 +67,19 @@ measures! {
         packet_delay_p99: Option<f64>, "Packet delay p99" in DELAY = group.delays[2];
         /// 99.9 % of the packets take at most this long.
         packet_delay_p999: Option<f64>, "Packet delay p99.9" in DELAY = group.delays[3];
-        /// By so much 99 % of the packets exceed the least packet delay at most (RFC 5481).
+        /// 99th percentile of the packet delay minus its minimum (RFC 5481).
         ///
-        /// The packet delay variation of section 4.2. Flows that differ in round-trip propagation differ by no more than their
-        /// queues: what a flow's own access links add is taken off before the least delay of the group is looked for. Of several groups
-        /// each has a least delay of its own.
+        /// The packet delay variation of section 4.2. Flows that differ in round-trip propagation differ by no more
+        /// than their queues: the delay of a flow's access links is subtracted before the minimum of the group is
+        /// taken. Each of several groups has a separate minimum.
         packet_delay_variation_p99: Option<f64>, "Delay variation p99" in DELAY, less = group.times.variation(0.99);
         /// Quality of Outcome of browsing over such a path, 0 to 100 (draft-ietf-ippm-qoo).
         ///
-        /// The worse of two scores, each 100 up to what is perfect for the application and 0 from what is useless on: the latency that
-        /// 90 % of the packets do not exceed (50 and 150 ms) and the share of packets lost (0.5 and 1 %), by the profile of LibreQoS 2.0. The
-        /// latency is the packet delay and half of the round-trip propagation of the packet's own flow: a way back without a queue. Lost are
-        /// datagrams that were not received, and segments that queues have dropped.
+        /// The worse of two scores, each 100 up to the application's perfect value and 0 from the unusable value on:
+        /// the latency that 90 % of the packets do not exceed (50 and 150 ms) and the share of packets lost (0.5 and 1
+        /// %), by the profile of LibreQoS 2.0. The latency is the packet delay and half of the round-trip propagation
+        /// of the packet's own flow: a reverse path without a queue. Lost are datagrams that were not received, and
+        /// segments that queues have dropped.
         qoo_web: Option<f64>, "QoO web" in SCORE, more = group.qoo(&qoo::WEB);
         /// Quality of Outcome of a video conference, 0 to 100.
         ///
@@ -91,11 +93,12 @@ measures! {
         ///
         /// As `qoo_web`, of 95 % of the packets: 100 and 150 ms, 0.1 and 1 %.
         qoo_backup: Option<f64>, "QoO backup" in SCORE, more = group.qoo(&qoo::BACKUP);
-        /// Round trips a minute of its packets (RPM, draft-ietf-ippm-responsiveness).
+        /// Round trips per minute of its packets (RPM, draft-ietf-ippm-responsiveness).
         ///
-        /// 60 s over the mean of the 95 % shortest round trips: packet delay and half of the round-trip propagation of the packet's
-        /// own flow, a way back without a queue. Of a group that loads the path this is the draft's loaded responsiveness, of a sparse one beside it the
-        /// foreign one; the draft's responsiveness is the mean of the two. Its probes measure with handshakes and requests.
+        /// 60 s over the mean of the 95 % shortest round trips: packet delay and half of the round-trip propagation of
+        /// the packet's own flow, a reverse path without a queue. Of a group that loads the path this is the draft's
+        /// loaded responsiveness, of a sparse one in the same run the foreign one; the draft's responsiveness is the
+        /// mean of the two. Its probes measure with handshakes and requests.
         rpm: Option<f64>, "RPM" in COUNT, more =
             group.times.trimmed_round_trip().and_then(qoo::rpm);
         /// Mean time from the first transmission of a segment to its arrival.
@@ -109,14 +112,14 @@ measures! {
         segment_delay_p99: Option<f64>, "Segment delay p99" in DELAY, less = group.segment_delay.quantile(0.99);
         /// Goodput over mean packet delay.
         ///
-        /// High where much arrives early.
+        /// High if much arrives early.
         power: Option<f64>, "Power" in POWER, more =
             group.meter.packet_delay.mean().filter(|mean| *mean > 0.0).map(|mean| group.goodput / mean);
-        /// Segments sent again.
+        /// Segments retransmitted.
         retransmits: u64, "Retransmits" in PACKETS = group.counters.retransmits;
         /// Expiries of the retransmission timer.
         timeouts: u64, "Timeouts" in COUNT = group.counters.timeouts;
-        /// Windows reduced for a congestion mark.
+        /// Reductions of the window after a congestion mark.
         ecn_reductions: u64, "ECN reductions" in COUNT = group.counters.ecn_reductions;
         /// Transfers that began after the warm-up and are complete.
         transfers: u64, "Transfers" in COUNT = group.meter.completion.count();
@@ -135,7 +138,7 @@ measures! {
         fct_p99: Option<f64>, "FCT p99" in DELAY, less = group.completions[2];
         /// For each flow, the phases that its sender entered: times from the start of the run, s, and names.
         ///
-        /// If `phases = true` asks for them ([phases of a law](phases.md)).
+        /// Recorded if `phases = true` ([sender phases](phases.md)).
         #[serde(skip_serializing_if = "Option::is_none")]
         phases: Option<PhaseTable> = None;
         /// The datagrams of the group, if it sends any.
@@ -144,7 +147,7 @@ measures! {
         /// Adaptive video, if that is its kind.
         #[serde(skip_serializing_if = "Option::is_none")]
         video: Option<VideoResult> = group.video.clone();
-        /// Frames of calls that adapt, if that is its kind.
+        /// Frames of adaptive video calls, if that is its kind.
         #[serde(skip_serializing_if = "Option::is_none")]
         media: Option<MediaResult> = group.media.clone();
         /// Completion times over those in an empty network, on a fabric.
@@ -408,11 +411,11 @@ impl ResentDelays {
 /// Counters of senders.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SenderCounters {
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Windows reduced for a congestion mark.
+    /// Reductions of the window after a congestion mark.
     pub ecn_reductions: u64,
     /// Connections given up because no SYN was answered, and QUIC connections that timed out.
     pub failed: u64,

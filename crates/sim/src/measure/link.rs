@@ -18,19 +18,20 @@ measures! {
         schemes: Vec<(String, String)> = link.schemes.clone();
         /// Bits sent, headers included, over what the link could have carried.
         ///
-        /// At one rate that is the share of the time in which the transmitter was busy. Where the rate varies, a second at a
-        /// high rate counts for more than one at a low rate, and a packet under way goes on at the rate at which it began. On a
-        /// link that follows a trace: bytes sent over those of the opportunities; the wait for one is not use.
+        /// At a constant rate that is the share of time in which the transmitter was busy. If the rate varies, a second
+        /// at a high rate counts for more than one at a low rate. A packet in transmission keeps the rate at which it
+        /// began. On a link that follows a trace: bytes sent over the bytes of the opportunities; waiting for one does
+        /// not count as use.
         utilisation: f64, "Utilisation" in SHARE, more = link.used.utilisation;
         /// Capacity: the mean rate at which the link could have sent.
         ///
-        /// Of a trace: the opportunities that it had while metrics counted.
+        /// For a trace: its opportunities in the measurement period.
         capacity: f64, "Capacity" in RATE = link.used.capacity;
         /// Capacity left unused: the rate at which the link could have carried more.
         ///
-        /// Bits that it could have sent at the rate of the moment while it sent nothing, over time. On a link whose rate varies this says what
-        /// a share of the time does not: an idle second counts by what it would have carried. Of a trace: opportunities that nobody took. What
-        /// a shaper held back, and what an [interruption](radio.md#keys) took, counts as unused.
+        /// Bits that it could have sent at the current rate while it sent nothing, over time. On a link with a variable
+        /// rate, each idle second counts with its rate. For a trace: unused opportunities. Time in which a shaper held
+        /// packets back, and time that an [interruption](radio.md#keys) took, count as unused.
         capacity_unused: f64, "Unused" in RATE, less = link.used.unused;
         /// Packets dropped over packets that arrived.
         drop_ratio: f64, "Drop ratio" in SHARE, less = link.per_arrival(link.accounts.dropped);
@@ -52,21 +53,21 @@ measures! {
         ///
         /// To 0.1 %.
         queue_delay_p99: Option<f64>, "Delay p99" in DELAY, less = link.meter.sojourn.quantile(0.99);
-        /// From then on the mean queue over 1 s stays within 10 % of the buffer around the target.
+        /// Time from which the mean queue over 1 s stays within 10 % of the buffer around the target.
         ///
-        /// Until the first scripted change, or the end of the run; null if it never does. The target is that of the link, which a
-        /// scenario sets (by default a third of the buffer), whether the scheme steers to it or not.
+        /// Until the first scripted change, or the end of the run; null if it never does. The target is the link's,
+        /// which a scenario sets (by default a third of the buffer), whether the scheme steers to it or not.
         settling_time: Option<f64>, "Settling" in TIME, less = link.settling[0];
         /// For the start and each scripted change: its time, and how long the queue takes to settle.
         ///
-        /// A scripted change is a step of a rate schedule, or flows that start or stop together. Null where the queue
-        /// does not settle before the next.
+        /// A scripted change is a step of a rate schedule, or flows that start or stop together. Null if the queue does
+        /// not settle before the next.
         settling: Vec<(f64, Option<f64>)> =
             link.stages.iter().map(|stage| stage.from.seconds()).zip(link.settling.iter().copied()).collect();
-        /// From then on the mean queue over 5 s stays within 10 % of the buffer around the target.
+        /// Time from which the mean queue over 5 s stays within 10 % of the buffer around the target.
         ///
-        /// As one reads it off a figure: over the next 5 s, until the first scripted change, or the end of the run; null if
-        /// it never does. Claims of studies read it off the time series, with bands of their own.
+        /// As one reads it off a figure: over the next 5 s, until the first scripted change, or the end of the run;
+        /// null if it never does. Claims of studies read it off the time series, with other bands.
         transient: Option<f64>, "Transient" in TIME, less = link.transient.map(|(time, _)| time);
         /// Mean of the packets waiting after the transient.
         ///
@@ -79,8 +80,8 @@ measures! {
             link.steady_target().map(|target| hypotenuse(link.queue.1, link.queue.0 - target) / target);
         /// Packets offered to the queue.
         ///
-        /// SYNs, retransmissions, and ACKs where they queue are packets, too. Exact to the packet: arrived + waiting at
-        /// the start = departed + dropped + waiting at the end.
+        /// SYNs, retransmissions, and queueing ACKs are packets, too. Exact to the packet: arrived + waiting at the
+        /// start = departed + dropped + waiting at the end.
         arrived: u64, "Arrived" in PACKETS = link.accounts.arrived;
         /// Packets taken into service.
         departed: u64, "Departed" in PACKETS = link.accounts.departed;
@@ -92,32 +93,34 @@ measures! {
         marked: u64, "Marked" in PACKETS = link.accounts.marked;
         /// Packets that queue protection has sent to the classic queue.
         ///
-        /// They belong into the low-latency queue of [`dualpi2`](schemes/dualpi2.md) or [`docsis-lld`](schemes/docsis-lld.md), but
-        /// their flow builds a queue there (RFC 9957). 0 without queue protection.
+        /// They belong in the low-latency queue of [`dualpi2`](schemes/dualpi2.md) or
+        /// [`docsis-lld`](schemes/docsis-lld.md), but their flow builds a queue there (RFC 9957). 0 without queue
+        /// protection.
         sanctioned: u64, "Sanctioned" in PACKETS = link.accounts.sanctioned;
         /// Packets sent and lost on the wire.
         ///
-        /// By [impairments](impairments.md): they are in `departed` and in no drop.
+        /// By [impairments](impairments.md). They are counted in `departed` and not in drops.
         lost: u64, "Lost" in PACKETS = link.lost;
         /// Packets for which the link's policer had too few tokens, dropped or marked.
         ///
-        /// By a [policer](impairments.md#a-policer): those that it drops are in `lost`, those that it marks in no other count of the
-        /// link. 0 without a policer.
+        /// By a [policer](impairments.md#a-policer). Dropped packets are also in `lost`; marked packets are in no other
+        /// count of the link. 0 without a policer.
         policed: u64, "Policed" in PACKETS = link.policed;
         /// Share of the long flows that lose a packet in the same loss event, on average.
         ///
-        /// A loss event begins with the drop of a packet of a long flow and lasts a round trip: the mean propagation of the
-        /// long flows and the time that the packets then waiting take to be sent. Long flows are TCP flows with unlimited
-        /// data that are active all the time. 1 is what Floyd and Jacobson (1993) call global synchronisation; with n
-        /// flows the least is 1/n. As RFC 7928, section 2.4, asks for; null without such a drop, or with a single flow.
+        /// A loss event begins with the drop of a packet of a long flow and lasts a round trip: the mean propagation of
+        /// the long flows and the time that the packets then waiting take to be sent. Long flows are TCP flows with
+        /// unlimited data that are active all the time. 1 is what Floyd and Jacobson (1993) call global
+        /// synchronisation; with n flows the minimum is 1/n. Defined in RFC 7928, section 2.4; null without such a
+        /// drop, or with a single flow.
         loss_synchronisation: Option<f64>, "Loss synchronisation" in SHARE, less = link.synchronisation;
-        /// Periodic updates of the scheme a second.
+        /// Periodic updates of the scheme per second.
         ///
-        /// Null where it has none, and acts on packets only.
+        /// Null if the scheme acts on packets only.
         update_rate: Option<f64>, "Updates" in FREQUENCY = link.meter.update_rate();
         /// Dropped packets by reason.
         ///
-        /// A scheme may have reasons of its own; a reason that never came up is not listed.
+        /// A scheme may define more reasons; reasons without a drop are not listed.
         drops: BTreeMap<&'static str, u64> = link.accounts.drops.iter().copied().collect();
     }
 }

@@ -9,12 +9,12 @@ measures! {
     pub struct MediaResult from media: MediaFacts {
         /// Frames that the encoders have made.
         frames: u64, "Frames" in COUNT = media.stats.frames;
-        /// Mean rate that the laws have asked of the encoders.
+        /// Mean target rate that the rate control gave the encoders.
         target: Option<f64>, "Target" in RATE, more =
             (media.stats.frames > 0).then(|| media.stats.targets / media.stats.frames as f64);
         /// Mean time from the capture of a frame to the arrival of its last packet.
         ///
-        /// The wait at the sender is part of it, and so are packets that were sent again.
+        /// Queueing at the sender and retransmissions are included.
         frame_delay_mean: Option<f64>, "Frame delay" in DELAY, less = media.stats.delay.mean();
         /// 95 % of the frames are complete at most this long after their capture.
         frame_delay_p95: Option<f64>, "Frame delay p95" in DELAY, less = media.stats.delay.quantile(0.95);
@@ -29,28 +29,29 @@ measures! {
         late_ratio: Option<f64>, "Late frames" in SHARE, less = media.stats.of_settled(media.stats.late);
         /// Frames that were never complete, over frames that were shown or lost.
         ///
-        /// The sender drops what has waited for 1 s; the receiver waits for 500 ms after the time of a frame while later ones are there.
+        /// The sender drops packets that have waited for 1 s; the receiver waits for 500 ms after the time of a frame
+        /// while later ones are there.
         lost_ratio: Option<f64>, "Lost frames" in SHARE, less = media.stats.of_settled(media.stats.lost);
-        /// Times the picture stood still.
+        /// Number of freezes (W3C `freezeCount`).
         ///
-        /// A gap between two frames on display that is at least three times the average of the last 30, and 150 ms longer (freezeCount
-        /// of W3C's statistics of WebRTC). One under way at the end counts up to then.
+        /// A freeze is a gap between two frames on display of at least three times the average of the last 30, and 150
+        /// ms longer. One under way at the end counts up to then.
         freezes: u64, "Freezes" in COUNT, less = media.stats.freezes;
-        /// Share of the time for which the picture stood still.
+        /// Share of the time in which the picture was frozen.
         freeze_ratio: Option<f64>, "Frozen" in SHARE, less = media.stats.freeze_ratio();
         /// Standard deviation of the rate that arrives, over its mean.
         ///
         /// Of whole seconds, the root of the mean of the flows' squares.
         rate_variation: Option<f64>, "Rate variation" in SHARE, less = media.rate_variation;
-        /// Packets that were sent again.
+        /// Packets that were retransmitted.
         resent: u64, "Resent" in PACKETS, less = media.stats.resent;
-        /// Feedback sent on the way back, with IP's header.
+        /// Rate of feedback on the reverse path, with IP's header.
         ///
         /// RFC 8888 in RTCP of reduced size: 48 bytes and 2 for each packet, of which each is in two feedbacks.
         feedback_rate: f64, "Feedback" in RATE, less = 8.0 * media.stats.feedback_bytes as f64 / media.seconds;
         /// For each flow, the media that arrived in each second of the run, bit/s.
         ///
-        /// If `rates = true` asks for them.
+        /// Recorded if `rates = true`.
         #[serde(skip_serializing_if = "Option::is_none")]
         rates: Option<RateTable> = media.rates.clone();
     }
@@ -59,12 +60,12 @@ measures! {
 measures! {
     /// A stream of RTP in a live run after the warm-up, and what feedback says of it.
     pub struct RtpResult from rtp: RtpFacts {
-        /// Packets that have come to the line.
+        /// Packets that have reached the emulated link.
         sent: u64, "Sent" in PACKETS = rtp.sent;
-        /// Packets that have not come through the line, over those expected.
+        /// Packets that have not passed the emulated link, over those expected.
         ///
-        /// Expected are all sequence numbers from the lowest to the highest that came through (RFC 3550, section 6.4.1); those that
-        /// were lost before the line are among them.
+        /// Expected are all sequence numbers from the lowest to the highest that came through (RFC 3550, section
+        /// 6.4.1); packets lost before the link are among them.
         loss_ratio: Option<f64>, "Lost packets" in SHARE, less =
             share(rtp.expected.saturating_sub(rtp.received), rtp.expected);
         /// Packets that came through with a congestion mark, over those that came through.
@@ -76,10 +77,10 @@ measures! {
         /// Mean time between two of them.
         feedback_interval: Option<f64>, "Feedback interval" in DELAY =
             (rtp.feedbacks > 1).then(|| rtp.feedback_time / (rtp.feedbacks - 1) as f64);
-        /// Packets of which no feedback says that they have arrived, over those that it tells of.
+        /// Packets that no feedback reports as arrived, over those that feedback covers.
         reported_loss_ratio: Option<f64>, "Reported losses" in SHARE, less =
             share(rtp.reported_lost, rtp.reported + rtp.reported_lost);
-        /// Packets that have arrived with a congestion mark, over those that have arrived, as feedback says.
+        /// Packets that feedback reports as marked, over those that it reports as arrived.
         reported_mark_ratio: Option<f64>, "Reported marks" in SHARE = share(rtp.reported_marked, rtp.reported);
     }
 }
@@ -87,7 +88,7 @@ measures! {
 /// The facts that the measures of a stream of RTP are computed from.
 #[derive(Clone, Debug, Default)]
 pub struct RtpFacts {
-    /// Packets that have come to the line.
+    /// Packets that have reached the emulated link.
     pub sent: u64,
     /// Sequence numbers from the lowest to the highest that came through.
     pub expected: u64,

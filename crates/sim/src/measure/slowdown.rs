@@ -16,19 +16,20 @@ measures! {
     ///
     /// There a transfer takes the handshake, then all its segments without a pause at the slowest link of its path, and the last ACK.
     pub struct SlowdownResult from sample: SlowdownSample {
-        /// Half of the transfers take at most so many times their time in an empty network.
+        /// Median of the completion time over the time in an empty network.
         p50: Option<f64>, "Slowdown median" in INDEX, less = quantile(&sample.all(), 0.5);
-        /// 95 % of the transfers take at most so many times their time in an empty network.
+        /// 95th percentile of the completion time over the time in an empty network.
         p95: Option<f64>, "Slowdown p95" in INDEX, less = quantile(&sample.all(), 0.95);
-        /// 99 % of the transfers take at most so many times their time in an empty network.
+        /// 99th percentile of the completion time over the time in an empty network.
         p99: Option<f64>, "Slowdown p99" in INDEX, less = quantile(&sample.all(), 0.99);
-        /// The median by size: greatest size of a class, bytes, and slowdown.
+        /// Median by size: maximum size of a class, bytes, and slowdown.
         ///
-        /// Classes end at 1 kB, 3 kB, 10 kB and so on; the last has all above 100 MB. Classes without a transfer are left out.
+        /// Classes end at 1 kB, 3 kB, 10 kB and so on; the last contains all above 100 MB. Classes without a transfer
+        /// are left out.
         p50_by_size: Vec<(f64, Option<f64>)> = sample.by_size(0.5);
-        /// The same of 95 %.
+        /// 95th percentile by size.
         p95_by_size: Vec<(f64, Option<f64>)> = sample.by_size(0.95);
-        /// The same of 99 %.
+        /// 99th percentile by size.
         p99_by_size: Vec<(f64, Option<f64>)> = sample.by_size(0.99);
         /// Transfers of each class.
         count_by_size: Vec<(f64, Option<f64>)> =

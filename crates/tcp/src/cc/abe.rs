@@ -7,8 +7,8 @@ params! {
     /// ABE: Reno that gives up less for a mark than for a loss.
     ///
     /// ## Idea
-    /// A loss may mean a full buffer, a mark means an AQM with a short queue. Where the queue is short, half of the window
-    /// is more than the queue holds, and the link runs empty: a fifth is enough.
+    /// A loss may mean a full buffer, a mark means an AQM with a short queue. If the queue is short, half of the window
+    /// is more than the queue holds, and the link becomes idle: a fifth is enough.
     ///
     /// ## Equations
     /// Growth and losses as Reno (RFC 5681). At the echo of a mark (RFC 8511, section 3):
@@ -25,7 +25,7 @@ params! {
     pub struct AbeParams {
         /// Share of the window that a mark leaves.
         beta_ecn: f64 = "0.8" in "0.5" ..= "0.95", from "RFC 8511, section 3.1";
-        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The slow start ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "RFC 5681, section 3.1";
     }
 }

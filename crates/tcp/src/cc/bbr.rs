@@ -16,12 +16,13 @@ params! {
     /// BBR: sends at the rate that the path has shown to deliver, with at most twice the path's product in flight.
     ///
     /// ## Idea
-    /// A path is full, and its queue empty, when as much is in flight as its bandwidth and its least round-trip time multiply
-    /// to. BBR measures both, one at a time: it sends faster for a while and looks whether more arrives, and every ten seconds it
-    /// sends next to nothing and looks how short the round trip is. A loss is no signal of congestion to it, nor is a mark.
+    /// A path is full, and its queue empty, when the data in flight equal the product of its bandwidth and its minimum
+    /// round-trip time. BBR measures both, one at a time: it sends faster for a while and looks whether more arrives,
+    /// and every ten seconds it sends next to nothing and looks how short the round trip is. A loss is no signal of
+    /// congestion to it, nor is a mark.
     ///
     /// ## Equations
-    /// At every ACK that tells of an arrival:
+    /// At every ACK that reports an arrival:
     ///
     /// ```text
     /// bw      = the largest delivery rate of the last ten round trips
@@ -38,8 +39,8 @@ params! {
     /// | probe_bw | 1.25, 0.75, then six times 1 | 2 | each gain after min_rtt; 1.25 not before 1.25*bw*min_rtt is in flight or a segment is lost, 0.75 as soon as bw*min_rtt is |
     /// | probe_rtt | 1 | four segments | after 200 ms and a round trip with four in flight |
     ///
-    /// extra_acked is the most that ACKs have told of beyond bw in the last five to ten round trips, at most 100 ms of bw.
-    /// quantum is what is sent at once: pace/1024 s, two segments at least above 1.2 Mbit/s.
+    /// extra_acked is the maximum that ACKs have reported beyond bw in the last five to ten round trips, at most 100 ms
+    /// of bw. quantum is what is sent at once: pace/1024 s, two segments at least above 1.2 Mbit/s.
     ///
     /// A lost segment leaves the window. In the first round trip of recovery as many are sent as arrive; when recovery ends,
     /// the window is what it was. After a timeout it is one segment more than is in flight. If a fifth of the segments is lost
@@ -47,20 +48,21 @@ params! {
     /// rate for 48 round trips.
     ///
     /// ## What to expect
-    /// Alone it fills the link to 98 % (the pace is 1 % below bw, and probe_rtt takes 2 %) with a queue of a few packets. Several
-    /// flows overestimate their shares: the window keeps up to a product of the path in the queue, and a shorter
-    /// buffer loses a tenth of the packets. Beside one CUBIC flow it takes 85 % of the link at a buffer of one product, and less
-    /// the longer the buffer. An AQM that asks for fewer packets by drops or marks is not heard.
+    /// Alone it fills the link to 98 % (the pace is 1 % below bw, and probe_rtt takes 2 %) with a queue of a few
+    /// packets. Several flows overestimate their shares: the window keeps up to a product of the path in the queue, and
+    /// a shorter buffer loses a tenth of the packets. Competing with one CUBIC flow, it takes 85 % of the link at a
+    /// buffer of one product, and less at longer buffers. It does not respond to an AQM's drops or marks.
     ///
     /// ## Readings
     /// All is as in Linux 6.1 (net/ipv4/tcp_bbr.c): gains in 256ths, the bandwidth filter of three candidates, no pace for the
     /// first window. Marks are ignored, and not counted as answered. It goes with loss recovery `rack`, whose window it replaces.
     ///
     /// ## Departures
-    /// Linux does not renew an expired min_rtt by what may be a delayed ACK, which it knows by a segment below full size; none
-    /// is here. Times are exact, where Linux rounds those of min_rtt to a jiffy; min_rtt itself is in whole microseconds, as in
-    /// Linux. A spurious timeout does not begin the search for the full bandwidth again, and a timeout does not end an interval of
-    /// the search for a policer. A policer's rates are the same within 4 kbit/s of packets of 1500 B too.
+    /// Linux does not renew an expired min_rtt from a possibly delayed ACK, recognised by a segment below full size.
+    /// The simulator has no such segments. Times are exact; Linux rounds the times of min_rtt to a jiffy. min_rtt is in
+    /// whole microseconds, as in Linux. A spurious timeout does not begin the search for the full bandwidth again, and
+    /// a timeout does not end an interval of the search for a policer. A policer's rates are the same within 4 kbit/s
+    /// of packets of 1500 B too.
     pub struct BbrParams {}
 }
 

@@ -22,12 +22,13 @@ params! {
     /// BBRv3: BBR within bounds that losses set, which probes for more bandwidth every two to three seconds at the latest.
     ///
     /// ## Idea
-    /// [BBR](bbr.md) measures bandwidth and least round-trip time of a path. BBRv3 also learns how much may be in flight: a probe
-    /// that loses more than 2 % sets an upper bound, from which it keeps 15 % away between probes, and losses between probes
-    /// lower rate and window until the next probe. It probes rarely enough that Reno and CUBIC have time to grow.
+    /// [BBR](bbr.md) measures bandwidth and minimum round-trip time of a path. BBRv3 also learns how much may be in
+    /// flight: a probe that loses more than 2 % sets an upper bound, from which it keeps 15 % away between probes, and
+    /// losses between probes lower rate and window until the next probe. It probes rarely enough that Reno and CUBIC
+    /// have time to grow.
     ///
     /// ## Equations
-    /// At every ACK that tells of an arrival:
+    /// At every ACK that reports an arrival:
     ///
     /// ```text
     /// bw   = min(the largest delivery rate of this probing cycle and the one before, bw_shortterm)
@@ -35,11 +36,13 @@ params! {
     /// cwnd = min(cwnd + delivered, cwnd_gain*bw*min_rtt + extra_acked, bound, inflight_shortterm), at least 4
     /// ```
     ///
-    /// extra_acked is the most that ACKs have told of beyond bw in the last ten round trips, in startup in the last one.
+    /// extra_acked is the maximum that ACKs have reported beyond bw in the last ten round trips, in startup in the last
+    /// one.
     ///
     /// | state | pacing_gain | cwnd_gain | bound | ends |
     /// | --- | --- | --- | --- | --- |
-    /// | startup | 2.77 | 2 | | the rate has grown by less than a quarter in three round trips; or six ACKs of a round trip in recovery told of losses, 2 % and more |
+    /// | startup | 2.77 | 2 | | the rate has grown by less than a quarter in three round trips; or six ACKs of a round
+    /// trip in recovery reported losses of 2 % or more |
     /// | drain | 0.5 | 2 | | bw*min_rtt is in flight, or after three round trips |
     /// | down | 0.9 | 2 | inflight_longterm | bw*min_rtt is in flight and 0.85*inflight_longterm |
     /// | cruise | 1 | 2 | 0.85*inflight_longterm | 2 to 3 s after the last probe, at random; or as many round trips after it as segments are in flight, 63 at most |
@@ -47,14 +50,15 @@ params! {
     /// | up | 1.25 | 2.25 | inflight_longterm | the rate grows no longer, or losses exceed 2 % |
     /// | probe_rtt | 1 | 0.5 | 0.85*inflight_longterm | after 200 ms and a round trip; begins 5 s after the last shorter round trip |
     ///
-    /// Losses beyond 2 % of what was in flight when the lost segment was sent, in refill or up:
+    /// In refill or up, if losses exceed 2 % of the data that was in flight when the lost segment was sent:
     ///
     /// ```text
     /// inflight_longterm = max(what was in flight when the losses reached 2 %, 0.7*min(bw*min_rtt, cwnd))
     /// ```
     ///
-    /// In up it grows by 1, 2, 4, ... segments in a round trip. The probe after one that lost too much ends at this bound, and
-    /// if it has lost nothing, another follows at once. After a round trip with a loss, in other states:
+    /// In up it grows by 1, 2, 4, ... segments in a round trip. The probe after one that lost too much ends at this
+    /// bound, and if the probe is without loss, another follows at once. After a round trip with a loss, in other
+    /// states:
     ///
     /// ```text
     /// bw_shortterm       = max(the largest rate of this round trip, 0.7*bw_shortterm)
@@ -62,9 +66,9 @@ params! {
     /// ```
     ///
     /// ## What to expect
-    /// Alone it fills the link to 97 %, with a queue while it probes only. Several flows lose a tenth of what BBR does in a buffer
-    /// of one product of the path. Its share beside one CUBIC flow (profile `linux`, droptail, mean of three seeds), by the buffer
-    /// in products of the path, and that of BBR:
+    /// Alone it fills the link to 97 %, with a queue while it probes only. In a buffer of one product of the path,
+    /// several flows lose a tenth of BBR's losses. Its share and BBR's when competing with one CUBIC flow (profile
+    /// `linux`, droptail, mean of three seeds), by the buffer in products of the path:
     ///
     /// | link | RTT | 1 | 4 | BBR, 1 | BBR, 4 |
     /// | --- | --- | --- | --- | --- | --- |
@@ -72,20 +76,22 @@ params! {
     /// | 100 Mbit/s | 40 ms | 81 % | 56 % | 89 % | 42 % |
     /// | 100 Mbit/s | 100 ms | 85 % | 42 % | 86 % | 39 % |
     ///
-    /// Measurements of Google's BBRv3 agree in words: it leaves CUBIC little or no room at equal round-trip times (Zeynali et al.,
-    /// PAM 2024), as BBRv2 does, depending on buffer and number of flows (Gomez et al., Computer Communications, 2024). The numbers
-    /// that can be read are beside ours in [BBR: buffers, shares and AQMs](../bbr.md).
+    /// Measurements of Google's BBRv3 agree in words: it leaves CUBIC little or no room at equal round-trip times
+    /// (Zeynali et al., PAM 2024), as BBRv2 does, depending on buffer and number of flows (Gomez et al., Computer
+    /// Communications, 2024). Their printed numbers are compared with the simulator in [BBR: buffers, shares and
+    /// AQMs](../bbr.md).
     ///
     /// ## Readings
-    /// The draft leaves ECN out. As in Google's BBRv3, marks count where the least round-trip time is at most `ecn_max_rtt`: alpha
-    /// is their share, smoothed with 1/16 a round trip; a round trip with marks cuts inflight_shortterm by alpha/3; a share
-    /// of half ends a probe and, in two round trips, startup. With longer round trips a mark changes nothing: an AQM that marks
-    /// instead of dropping is not heard. What is drawn at random comes from a stream of the sender.
+    /// The draft leaves ECN out. As in Google's BBRv3, marks count if the minimum round-trip time is at most
+    /// `ecn_max_rtt`: alpha is their share, smoothed with 1/16 a round trip; a round trip with marks cuts
+    /// inflight_shortterm by alpha/3; a share of half ends a probe and, in two round trips, startup. On longer round
+    /// trips a mark changes nothing: BBRv3 then ignores an AQM that marks instead of dropping. Random numbers come from
+    /// a stream of the sender.
     ///
     /// ## Departures
-    /// The share of marks that ends a probe is that of the last round
-    /// trip, not that since the newest segment was sent. Losses that end startup are counted by ACKs, as Google's BBRv3 does.
-    /// quantum is that of BBR, pace/1024 s. It goes with loss recovery `rack`, whose window it replaces.
+    /// The share of marks that ends a probe is measured over the last round trip, not since the newest segment was
+    /// sent. Losses that end startup are counted by ACKs, as Google's BBRv3 does. The quantum is BBR's, pace/1024 s. It
+    /// goes with loss recovery `rack`, whose window it replaces.
     pub struct Bbr3Params {
         /// Least round-trip time up to which marks count.
         ecn_max_rtt: Span = "5 ms" in "0 s" ..= "100 s", from "Google's BBRv3 (ecn_max_rtt_us)";

@@ -5,13 +5,14 @@ params! {
     /// C4: holds a rate that the path has delivered, for media: pushes it now and then, and backs off from delay.
     ///
     /// ## Idea
-    /// A call wants short queues, does not use its rate most of the time, and goes over Wi-Fi, whose delays jump. Two numbers are
-    /// enough for it: the greatest rate that the path has delivered, and the longest round trip without a queue of one's own. The
-    /// rate grows by what arrives, and falls at signs of congestion, to which fast flows are more sensitive than slow ones.
+    /// A call wants short queues, does not use its rate most of the time, and goes over Wi-Fi, whose delays jump. Two
+    /// numbers are enough for it: the maximum rate that the path has delivered, and the longest round trip without a
+    /// self-made queue. The rate follows the delivery rate upwards, and falls at signs of congestion, to which fast
+    /// flows are more sensitive than slow ones.
     ///
     /// ## Equations
-    /// An era lasts until the first segment that was sent in it is acknowledged (section numbers are those of
-    /// draft-huitema-ccwg-c4-spec-00):
+    /// An era lasts until the first segment that was sent in it is acknowledged. Sections are from
+    /// draft-huitema-ccwg-c4-spec-00:
     ///
     /// ```text
     /// pace = alpha*nominal_rate;   cwnd = max(pace*nominal_max_rtt, 2 segments)                        (4.1)
@@ -29,8 +30,8 @@ params! {
     /// | cruising | 1 | four eras, and the application uses the rate (4.4) |
     /// | pushing | 5/4 if the push before succeeded, else 17/16 | the end of the era (4.5) |
     ///
-    /// The sensitivity s is 0 up to 50 kB/s, 0.92 at 1 MB/s, 1 from 10 MB/s on, and straight between (5.1). Congestion in cruising or
-    /// pushing leaves 1 - beta of nominal_rate, and begins a recovery (5.5):
+    /// The sensitivity s is 0 up to 50 kB/s, 0.92 at 1 MB/s, and 1 from 10 MB/s on. It is linear in between (5.1).
+    /// Congestion in cruising or pushing leaves 1 - beta of nominal_rate, and begins a recovery (5.5):
     ///
     /// ```text
     /// threshold = min(25 ms, (1/16 + (1 - s)*3/16)*nominal_max_rtt)                                    (5.2)
@@ -39,26 +40,32 @@ params! {
     /// ```
     ///
     /// ## What to expect
-    /// Alone it uses a link and leaves no queue: 0.5 ms in the mean on 10 Mbit/s and 40 ms, at 95 % of the rate. Several of C4 on a slow link fill
-    /// any buffer: what another flow keeps in the queue is a part of the longest round trip, pushes of one take from the others, and a flow
-    /// of 2.5 Mbit/s bears losses of 39 %. On 10 Mbit/s with 200 packets of buffer two lose 2.9 %, four 8.7 %; on 100 Mbit/s and a buffer of
-    /// one product four lose 0.4 %. Beside CUBIC it has two thirds. Later code of the authors (2026) lowers the rate where that happens.
+    /// A flow alone uses a link and leaves a queue of only 0.5 ms on average on 10 Mbit/s and 40 ms, at 95 % of the
+    /// rate. Several C4 flows on a slow link fill any buffer: the part of the queue that another flow keeps is a part
+    /// of the longest round trip, pushes of one take from the others, and a flow of 2.5 Mbit/s bears losses of 39 %. On
+    /// 10 Mbit/s with a buffer of 200 packets two flows lose 2.9 %, four 8.7 %. On 100 Mbit/s and a buffer of one
+    /// product four lose 0.4 %. Competing with CUBIC, C4 gets two thirds. Later code of the authors (2026) lowers the
+    /// rate where that happens.
     ///
-    /// Of the downloads of draft-huitema-ccwg-c4-test, five seeds each, those alone on 20 and 200 Mbit/s end in their time, that with a rate
-    /// that drops and comes back, two at once for a short and a long time, a second flow 0.5 or 1 s later, and those beside CUBIC for a
-    /// long time. "Low and up" has 6.5 of 7 MB then (6.8 with `cascade`); a flow that begins 0.5 s after another 1.3 to 3.4 of 5; beside CUBIC for a
-    /// short time four of five; beside BBRv3 3.8 to 5.2 of 5 and 17 to 25 of 20, beside BBR half. The one by satellite goes with careful resume.
+    /// These downloads of draft-huitema-ccwg-c4-test (five seeds) finish in their time: a flow alone on 20 and on 200
+    /// Mbit/s; a rate that drops and recovers; two flows at once, short and long; a second flow 0.5 or 1 s later; and
+    /// competition with CUBIC for a long time. The others transfer less in that time. "Low and up" transfers 6.5 of 7
+    /// MB (6.8 with `cascade`). A flow that begins 0.5 s after another transfers 1.3 to 3.4 of 5 MB. Competing with
+    /// CUBIC for a short time, four of five seeds finish. Competing with BBRv3, a flow transfers 3.8 to 5.2 of 5 MB or
+    /// 17 to 25 of 20 MB; competing with BBR, half. The satellite test requires careful resume.
     ///
     /// ## Readings
-    /// Growth is a quarter of what alpha asks for (4.3), in the initial state, too, where the draft has any; so has the authors' code
-    /// (private-octopus/c4 of October 2025), from which are also: the window of the initial state is ten segments at least, a loss takes
-    /// from nominal_max_rtt, which the draft leaves to "some condition", and the smoothed loss begins at 0 after a recovery. An
-    /// eighth is added for a lost segment and taken for one that arrives in the order in which an ACK tells of them. Losses that the
-    /// retransmission timer finds mean nothing (5.3.1).
+    /// Growth is a quarter of the growth by alpha (4.3), also in the initial state, for which the draft allows any
+    /// growth. The authors' code (private-octopus/c4 of October 2025) does the same. Taken from this code: the window
+    /// of the initial state is ten segments at least, a loss takes from nominal_max_rtt, which the draft leaves to
+    /// "some condition", and the smoothed loss begins at 0 after a recovery. An eighth is added for a lost segment and
+    /// subtracted for a segment that arrives, in the order in which an ACK reports them. Losses that the retransmission
+    /// timer finds mean nothing (5.3.1).
     ///
     /// ## Departures
-    /// The rate is that of the [delivery-rate draft](bbr.md), from the delivery before the sending on, not from the sending; it is no
-    /// greater. Sensitivity takes a segment for 1448 B, whatever it is. Marks are ignored: 5.4 is to be done. Careful resume is not here.
+    /// The rate follows the [delivery-rate draft](bbr.md): it is measured from the delivery before the sending, not
+    /// from the sending, and is no greater. Sensitivity takes a segment for 1448 B, whatever it is. Marks are ignored:
+    /// 5.4 is to be done. Careful resume is not here.
     pub struct C4Params {
         /// Eras of cruising between pushes.
         cruising: u32 = "4" in "1" ..= "1000", from "draft-huitema-ccwg-c4-spec-00, section 4.4";

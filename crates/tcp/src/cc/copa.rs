@@ -11,8 +11,8 @@ params! {
     /// delay. A queue that is never empty is somebody else's: then it may make delta smaller, as a sender that fills buffers would.
     ///
     /// ## Equations
-    /// At every ACK, with RTT_min the least round-trip time of ten seconds and RTT_standing that of half a smoothed one (section
-    /// numbers are those of Arun & Balakrishnan 2018):
+    /// At every ACK. RTT_min is the minimum round-trip time of ten seconds, RTT_standing the minimum of half a smoothed
+    /// round trip. Sections are from Arun & Balakrishnan 2018:
     ///
     /// ```text
     /// d_q = RTT_standing - RTT_min;   lambda_t = 1/(delta*d_q);   lambda = cwnd/RTT_standing     (2.1)
@@ -21,24 +21,28 @@ params! {
     /// pace = 2*cwnd/RTT_standing
     /// ```
     ///
-    /// At first the window doubles in a round trip, until lambda exceeds lambda_t. With `competitive` the mode is chosen (2.2): the queue
-    /// is nearly empty when d_q < 0.1*(RTT_max - RTT_min), RTT_max being the greatest of four round trips. Where it has not been for five,
-    /// 1/delta grows by one in a round trip and is halved at a loss, at least to what it is in the default mode.
+    /// At first the window doubles in a round trip, until lambda exceeds lambda_t. If `competitive` is set, the mode is
+    /// chosen (2.2): the queue is nearly empty when d_q < 0.1*(RTT_max - RTT_min), RTT_max being the maximum of four
+    /// round trips. If it has not been nearly empty for five round trips, 1/delta grows by one per round trip. It is
+    /// halved at a loss, but not below its value in the default mode.
     ///
     /// ## What to expect
-    /// The window moves by 1/delta segments in a round trip, and turns round when the turn has been seen: the queue goes between
-    /// nothing and about 2.5/delta segments for each flow, 1/delta in the mean (section 3). So it does on 10 to 50 Mbit/s over 40 ms: one flow
-    /// has 2.4 to 4.5 packets in the queue and uses 98 to 99.7 % of the link, four on 20 Mbit/s have 8.7 and equal shares, and from 3.7 to
-    /// 6.2 Mbit/s where their round trips are 20 to 100 ms. A large window may run into another cycle, in which v grows while it
-    /// seeks its target and passes that by as much: on 100 Mbit/s the queue goes between nothing and 110 packets each half second, over
-    /// 40 ms, 19 in the mean, and 95 % of the link is used. Beside one CUBIC flow on 20 Mbit/s and a buffer of one product it has 7 % of the goodput.
+    /// The window moves by 1/delta segments in a round trip, and turns round when the turn has been seen: the queue
+    /// varies between zero and about 2.5/delta segments per flow, 1/delta on average (section 3). The simulator agrees
+    /// on 10 to 50 Mbit/s over 40 ms. One flow keeps 2.4 to 4.5 packets in the queue and uses 98 to 99.7 % of the link.
+    /// Four flows on 20 Mbit/s keep 8.7 packets and get equal shares. If their round trips are 20 to 100 ms, they get
+    /// 3.7 to 6.2 Mbit/s. A large window may run into another cycle, in which v grows while it seeks its target and
+    /// passes that by as much: on 100 Mbit/s over 40 ms the queue varies between 0 and 110 packets every half second.
+    /// The mean is 19 packets, and 95 % of the link is used. Competing with one CUBIC flow on 20 Mbit/s and a buffer of
+    /// one product, Copa gets 7 % of the goodput.
     ///
-    /// With `competitive` it has 46 % there, and 17 % in a buffer of four products. But flows of Copa then take each other for senders that fill the
-    /// buffer: in four products, 264 packets, two hold 99 in the mean, four 144. The trough of their queue comes a
-    /// round trip after the target has been met, which has risen meanwhile, and flows with different delta turn at different times: it
-    /// stays above a tenth. With eight or ten round trips of memory, with the round-trip times of single ACKs for the standing one,
-    /// or with the window cut to 0.7 at a loss two still hold 12 to 60 and four 75 to 121, so that the switch is off. Meta's implementation
-    /// (mvfst) has no such mode.
+    /// If `competitive` is set, Copa gets 46 % there, and 17 % in a buffer of four products. But Copa flows then take
+    /// each other for senders that fill the buffer: in four products, 264 packets, two hold 99 on average, four 144.
+    /// The trough of their queue comes a round trip after the target has been met, which has risen meanwhile, and flows
+    /// with different delta turn at different times: it stays above a tenth. Three variants were tried: a memory of
+    /// eight or ten round trips, single ACKs for RTT_standing, and a window cut to 0.7 at a loss. Two flows still hold
+    /// 12 to 60 packets and four 75 to 121. The switch is therefore off. Meta's implementation (mvfst) has no such
+    /// mode.
     ///
     /// ## Readings
     /// The paper sets no bound to v; here it is delta*cwnd, with which the window doubles in a round trip. v is 1 again with the first
@@ -47,7 +51,8 @@ params! {
     /// does not grow. A round trip ends when what was sent at its beginning has arrived.
     ///
     /// ## Departures
-    /// The competitive mode is off unless asked for. After a timeout the window is one segment, as every sender's here; the paper does not say.
+    /// The competitive mode is off by default. After a timeout the window is one segment, as every sender's here; the
+    /// paper does not say.
     pub struct CopaParams {
         /// Weight of delay in the default mode.
         delta: f64 = "0.5" in "0.001" ..= "10", unit "1/packets", from "Arun & Balakrishnan 2018, section 2.2";

@@ -24,7 +24,7 @@ params! {
     /// As the clock is time, flows with a long round trip get more than Reno gives them.
     ///
     /// ## Equations
-    /// With W_max the window before the last reduction and t the time since (section numbers are those of RFC 9438):
+    /// W_max is the window before the last reduction, t the time since. Sections are from RFC 9438:
     ///
     /// ```text
     /// K = cbrt((W_max - cwnd) / c);   W_cubic(t) = c*(t - K)^3 + W_max                        (4.2)
@@ -33,28 +33,29 @@ params! {
     /// else:                cwnd += (W_cubic(t + srtt) - cwnd)/cwnd, the target within cwnd and 1.5*cwnd   (4.4, 4.5)
     /// ```
     ///
-    /// A congestion event leaves the share beta (4.6). With fast convergence a flow whose window was lower than at the event
-    /// before takes W_max = cwnd*(1 + beta)/2, which makes room for others (4.7).
+    /// A congestion event leaves the share beta (4.6). Under fast convergence, a flow whose window was lower than at
+    /// the event before takes W_max = cwnd*(1 + beta)/2, which makes room for others (4.7).
     ///
     /// ## What to expect
     /// Over short or slow paths it is as fast as Reno. Over long and fast ones the mean window is about
     /// 1.054*(RTT/p)^0.75 segments for a loss in p segments, RTT in seconds.
     ///
     /// ## Readings
-    /// A window never shrinks at an ACK: where W_est is above W_cubic(t) but below the window, the window stays. Growth is
-    /// per ACK, to the letter of 4.4 and 4.5: with delayed ACKs it lags a little behind the cubic. A window that the
+    /// A window never shrinks at an ACK: if W_est is above W_cubic(t) but below the window, the window stays. Growth is
+    /// per ACK, to the letter of 4.4 and 4.5: delayed ACKs make it slightly slower than the cubic. A window that the
     /// application leaves unused neither grows nor lets its clock run (5.8).
     ///
     /// ## Linux
-    /// `flavour = "linux"` counts as `tcp_cubic.c` does: whole segments, ticks of 1 ms, beta = 717/1024, C = 410/1024, K by one step of
-    /// Newton's method, and for one more in the window a whole number of segments acknowledged, at least 2. The target is the
-    /// window one least round trip ahead; in the first second of a stage that least stays as it is.
+    /// `flavour = "linux"` counts as `tcp_cubic.c` does: whole segments, ticks of 1 ms, beta = 717/1024 and C =
+    /// 410/1024. K takes one step of Newton's method. The window grows by one per whole number of acknowledged
+    /// segments, at least 2. The target is the window one minimum round trip ahead; in the first second of a stage that
+    /// minimum is constant.
     ///
     /// ## Departures
-    /// HyStart is Linux's (Ha & Rhee 2011), which `flavour = "linux"` has from its profile. A classic slow start ends in losses or
-    /// marks as Reno's does, and gives up 0.3 of the window there, not half. Where
-    /// variant `rack` undoes a needless reduction, W_max stays, as in Linux (4.9 restores it). A pause does not move the stage of
-    /// `flavour = "linux"` (`cubictcp_cwnd_event_tx_start` does).
+    /// HyStart is Linux's (Ha & Rhee 2011); `flavour = "linux"` takes it from its profile. A classic slow start ends in
+    /// losses or marks as Reno's does, and gives up 0.3 of the window there, not half. Where variant `rack` undoes a
+    /// needless reduction, W_max stays, as in Linux (4.9 restores it). A pause does not move the stage of `flavour =
+    /// "linux"` (`cubictcp_cwnd_event_tx_start` does).
     pub struct CubicParams {
         /// C, how fast the window grows: segments per second cubed.
         c: f64 = "0.4" in "0.001" ..= "100", unit "packets/s^3", from "RFC 9438, section 5.1";
@@ -62,7 +63,7 @@ params! {
         beta: f64 = "0.7" in "0.1" ..= "0.95", from "RFC 9438, section 4.6";
         /// A flow whose window shrinks from loss to loss gives up more.
         fast_convergence: bool = "true", from "RFC 9438, section 4.7";
-        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The slow start ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "RFC 9438, section 4.10; Linux: hystart";
         /// The implementation whose details apply.
         flavour: CubicFlavour = "rfc9438", from "RFC 9438";

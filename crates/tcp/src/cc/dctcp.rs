@@ -32,14 +32,15 @@ params! {
     /// The window grows as Reno's (3.4), and falls at a loss as Reno's (3.5). The receiver echoes each mark (3.2).
     ///
     /// ## What to expect
-    /// Where each segment is marked with probability p on its own, a reduction comes every W + 1/p segments: a window of
-    /// data, then the wait for the next mark. In them the window grows by (1 - p)/W a segment and then gives up p*W/2:
+    /// If each segment is marked independently with probability p, a reduction comes every W + 1/p segments: a window
+    /// of data, then the wait for the next mark. In them the window grows by (1 - p)/W a segment and then gives up
+    /// p*W/2:
     ///
     /// ```text
     /// W = x/p,   x^2/2 = (1 - p)*(x + 1):   x = 1 + sqrt(3) at small p
     /// ```
     ///
-    /// With variant `rack` the window does not grow in the window of data that follows a mark, as in Linux: x = sqrt(2).
+    /// In variant `rack` the window does not grow in the window of data that follows a mark, as in Linux: x = sqrt(2).
     /// The 2/p that is often written (RFC 9332, appendix A, for L4S) takes a reduction in every round trip.
     ///
     /// Over a step at K packets, N flows in step move the queue from K + N down by A = sqrt(2*N*(C*RTT + K))/2 (Alizadeh et al.
@@ -56,24 +57,24 @@ params! {
     /// From ten flows on they are not in step: the queue is shorter.
     ///
     /// ## Readings
-    /// A reduction is one of the window, not of the flight. Packets carry ECT(0), also those sent again, as in Linux
-    /// (`tcp_ecn_send`), which sends ECT(1) for no law of its own; `ecn = "ect1"` sends ECT(1). A loss in a window of data
-    /// that a mark has reduced reduces it no more (3.5).
+    /// A reduction is one of the window, not of the flight. Packets carry ECT(0), including retransmissions, as in
+    /// Linux (`tcp_ecn_send`), which sends ECT(1) for none of its controllers; `ecn = "ect1"` sends ECT(1). A loss in a
+    /// window of data that a mark has reduced reduces it no more (3.5).
     ///
     /// ## Linux
-    /// `flavour = "linux"`, which the profile `linux` sets, counts alpha in 1024ths and the window in whole segments, and cuts
-    /// off: below 16/1024 alpha drops to 0, a share of marks below 1/64 counts as none, and the reduction is rounded down. A window
-    /// of data ends with the segment before DCTCP.WindowEnd, one earlier than in 3.3. A loss in a window of data that a mark has
-    /// reduced halves what is left of it.
+    /// `flavour = "linux"`, which the profile `linux` sets, counts alpha in 1024ths and the window in whole segments,
+    /// and cuts off: alpha below 16/1024 drops to 0, and a share of marks below 1/64 counts as none. The reduction is
+    /// rounded down. A window of data ends with the segment before DCTCP.WindowEnd, one earlier than in 3.3. A loss in
+    /// a window of data that a mark has reduced halves what is left of it.
     ///
     /// ## Departures
-    /// The SYN carries no ECT codepoint (3.6 asks for it), nor do ACKs. After a pause alpha is what it was.
+    /// The SYN carries no ECT codepoint, which section 3.6 requires, nor do ACKs. After a pause alpha is what it was.
     pub struct DctcpParams {
         /// Weight of the last window of data in alpha.
         g: f64 = "0.0625" in "0.001" ..= "1", from "RFC 8257, section 4.2 (1/16)";
         /// The implementation whose details apply.
         flavour: DctcpFlavour = "rfc8257", from "RFC 8257";
-        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The slow start ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "RFC 8257, section 3.4";
     }
 }

@@ -2,10 +2,10 @@ use super::{CongestionControl, CongestionControlLaw, Facts, LawInfo, Needs, Wind
 use aqmlab_core::{Span, Time, params};
 
 params! {
-    /// LEDBAT: keeps the queueing delay that it sees at a target, and yields to those that make more.
+    /// LEDBAT: holds its own queueing delay at a target and yields to loss-based flows.
     ///
     /// ## Idea
-    /// What the path adds to its least one-way delay is queueing. Below the target the window grows, above it shrinks: a
+    /// The one-way delay above its minimum is queueing delay. Below the target the window grows, above it shrinks: a
     /// transfer in the background takes what others leave.
     ///
     /// ## Equations
@@ -16,17 +16,18 @@ params! {
     /// cwnd += gain*off*acked/cwnd, at least 2, at most flight + 1
     /// ```
     ///
-    /// The base delay is the least of each of the last ten minutes; a loss halves the data in flight.
+    /// The base delay is the minimum of the last ten one-minute minima; a loss halves the data in flight.
     ///
     /// ## What to expect
-    /// Alone it keeps the queue at the target. Where others or an AQM keep the queue shorter than the target it grows as Reno
-    /// does; where they keep it longer it falls to two segments. Flows that start later see the queue of the earlier ones
-    /// as a part of the base delay and get more.
+    /// Alone it keeps the queue at the target. If other flows or an AQM keep the queue shorter than the target, it
+    /// grows as Reno does. If they keep it longer, it falls to two segments. Flows that start later see the queue of
+    /// the earlier ones as a part of the base delay and get more.
     ///
     /// ## Readings
-    /// The current delay is the least of the last four samples (4.2 asks for a filter over few). Every sample comes with an
-    /// ACK that may open the window, so none is taken during recovery. There is no slow start, and the first window is two
-    /// segments. The receiver measures the delay and sends it back with each ACK, in the place of the third SACK block.
+    /// The current delay is the minimum of the last four samples (4.2 requires a filter over few). Every sample comes
+    /// with an ACK that may open the window, so none is taken during recovery. There is no slow start, and the first
+    /// window is two segments. The receiver measures the delay and sends it back with each ACK, in the place of the
+    /// third SACK block.
     ///
     /// ## Departures
     /// A gain above 1, which RFC 7928 uses, is more than RFC 6817 allows.

@@ -3,16 +3,18 @@ use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, Law
 use aqmlab_core::{Span, Time, params};
 
 params! {
-    /// LEDBAT++: LEDBAT that yields faster, shares with its like, and measures its base delay by slowing down now and then.
+    /// LEDBAT++: LEDBAT that yields faster, shares equally with other LEDBAT++ flows, and measures its base delay by
+    /// periodic slowdowns.
     ///
     /// ## Idea
-    /// LEDBAT takes the queue of its like for the path's own delay, falls slowly, and beside a target that the buffer never
-    /// reaches it is no humbler than Reno. LEDBAT++ grows more slowly than Reno where round trips are short, falls in proportion,
-    /// and empties the queue for two round trips in every twenty or so, in which everyone sees the base delay.
+    /// LEDBAT mistakes the queue of other LEDBAT flows for the path's delay, and reduces slowly. If the buffer never
+    /// reaches the target, it yields no more than Reno. LEDBAT++ grows more slowly than Reno where round trips are
+    /// short, falls in proportion, and empties the queue for two round trips in every twenty or so, in which everyone
+    /// sees the base delay.
     ///
     /// ## Equations
-    /// With delay = the least of the last four round-trip times less the least of the last ten minutes, for a round trip (section
-    /// numbers are those of draft-irtf-iccrg-ledbat-plus-plus-01):
+    /// The delay is the minimum of the last four round-trip times minus the minimum of the last ten minutes. Per round
+    /// trip (sections are from draft-irtf-iccrg-ledbat-plus-plus-01):
     ///
     /// ```text
     /// gain = 1/min(16, ceil(2*target/base))                                                          (4.2)
@@ -26,10 +28,11 @@ params! {
     /// that the last took, from its beginning until the window was back: it costs no more than a tenth. A loss halves.
     ///
     /// ## What to expect
-    /// Alone it keeps the queue near the target, with dips. Flows that start later measure the true base delay in a slowdown and
-    /// get their share. Beside Reno or CUBIC, which fill a buffer beyond the target, it falls to two segments. Where the buffer is
-    /// shorter than the target, losses are the signal, and the gain alone makes it the humbler one: 1/6 of Reno's growth at 20 ms.
-    /// Goodput on 10 Mbit/s over 40 ms in profile `linux` (100 s, of which 20 s do not count), in Mbit/s:
+    /// Alone it keeps the queue near the target, with dips. Flows that start later measure the true base delay in a
+    /// slowdown and get their share. Competing with Reno or CUBIC, which fill a buffer beyond the target, it falls to
+    /// two segments. If the buffer is shorter than the target, losses are the signal, and only the gain makes it yield:
+    /// 1/6 of Reno's growth at 20 ms. Goodput on 10 Mbit/s over 40 ms in profile `linux` (100 s, of which 20 s do not
+    /// count), in Mbit/s:
     ///
     /// | flows | buffer 200 packets | buffer 40 packets |
     /// | --- | --- | --- |

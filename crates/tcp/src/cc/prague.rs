@@ -3,16 +3,17 @@ use crate::ecn::EcnFeedback;
 use aqmlab_core::{Packets, Span, Time, params};
 
 params! {
-    /// Prague: a scalable law for the Internet, which answers the share of marked segments, paces, and shares by rate.
+    /// Prague: scalable, paced congestion control for the Internet that responds to the fraction of marked segments
+    /// (L4S).
     ///
     /// ## Idea
-    /// DCTCP keeps queues short where every sender is DCTCP. Prague brings it to the Internet (RFC 9331, section 4.3): its
-    /// packets say that they want early marks, it answers a loss as others do, it sends no bursts, and flows with a short
-    /// round trip take no more than those of 25 ms.
+    /// DCTCP keeps queues short if every sender uses DCTCP. Prague brings it to the Internet (RFC 9331, section 4.3).
+    /// Its packets request early marks. It responds to a loss as other controllers do, and sends no bursts. Flows with
+    /// a short round trip take no more than flows of 25 ms.
     ///
     /// ## Equations
-    /// With srtt the smoothed round-trip time and rtt_v = max(srtt, rtt_virt) the virtual one (section numbers are those of
-    /// draft-briscoe-iccrg-prague-congestion-control-04):
+    /// srtt is the smoothed round-trip time, rtt_v = max(srtt, rtt_virt) the virtual one. Sections are from
+    /// draft-briscoe-iccrg-prague-congestion-control-04:
     ///
     /// ```text
     /// alpha = alpha + g*(F - alpha), g = 1/16   after a window of data and an rtt_v; F: its share of marks;
@@ -26,17 +27,19 @@ params! {
     /// Slow start ends at the first mark or loss. For the first `transition` round trips after it, rtt_v is srtt (2.4.4).
     ///
     /// ## What to expect
-    /// Where each segment is marked with probability p on its own, a reduction comes every cwnd*rtt_v/srtt + 1/p segments.
-    /// As much is gained in between:
+    /// If each segment is marked independently with probability p, a reduction comes every cwnd*rtt_v/srtt + 1/p
+    /// segments. As much is gained in between:
     ///
     /// ```text
     /// rate = x/(p*rtt_v),   x^2/2 = (1 - p)*(x + 1):   x = 1 + sqrt(3) at small p
     /// ```
     ///
-    /// Marks at equal distances give x between 2 and sqrt(6). RFC 9332 reckons with 2; beside CUBIC over DualPI2 it is 2.6.
+    /// Marks at equal distances give x between 2 and sqrt(6). RFC 9332 assumes 2; competing with CUBIC over DualPI2 it
+    /// is 2.6.
     ///
-    /// Rate of one flow over that of one CUBIC flow without ECN, over DualPI2 from the second minute on. One p' would mark
-    /// with 2*p' and drop with p'^2; CUBIC, as Reno, has sqrt(1.5/p) segments in its round trip, which is 15 ms longer:
+    /// The table shows the rate of one flow divided by the rate of one CUBIC flow without ECN, over DualPI2 from the
+    /// second minute on. A constant p' would mark with 2*p' and drop with p'^2. CUBIC, as Reno, then sends sqrt(1.5/p)
+    /// segments in its round trip, which is 15 ms longer:
     ///
     /// | link | RTT | ratio | by the measured marks and drops | by one p' | delay in the L queue, 99 % |
     /// | --- | --- | --- | --- | --- | --- |
@@ -47,27 +50,33 @@ params! {
     /// | 200 Mbit/s | 20 ms | 1.7 | 1.8 | 1.5 | 0.1 ms |
     /// | 200 Mbit/s | 40 ms | 1.8 | 2.0 | 1.5 | 0.1 ms |
     ///
-    /// The ratio exceeds 1.5 from 20 ms on because p' wanders with the one window of CUBIC: marks follow its mean, drops the
-    /// mean of its square. There are 1.6 to 1.7 marks for a segment and root of the share of drops, not 2. What p' was predicts the
-    /// ratio, and a real kernel has the same: [L4S](../l4s.md#how-they-share-50-mbits).
-    /// With 4 flows of each on 200 Mbit/s the ratio is 1.5 at 20 ms and 1.6 at 40 ms, with 16 on 800 Mbit/s 1.5 and 1.4.
+    /// The ratio exceeds 1.5 from 20 ms on because p' wanders with the one window of CUBIC: marks follow its mean,
+    /// drops the mean of its square. There are 1.6 to 1.7 marks for a segment and root of the share of drops, not 2.
+    /// What p' was predicts the ratio, and a real kernel has the same: [L4S](../l4s.md#how-they-share-50-mbits). For
+    /// four flows of each on 200 Mbit/s the ratio is 1.5 at 20 ms and 1.6 at 40 ms. For 16 on 800 Mbit/s it is 1.5 and
+    /// 1.4.
     ///
-    /// Alone over DualPI2 two flows with different round trips share unequally: a step marks both at once, and the window of
-    /// the longer one grows no faster. Of 25 and 100 ms, the shorter has 12 times the rate at 10 Mbit/s, 19 times at 20, 10
-    /// times at 50, 9 times at 100 and 8 times at 200 Mbit/s (one run each, 200 s after as many of warm-up).
+    /// Alone over DualPI2 two flows with different round trips share unequally: a step marks both at once, and the
+    /// window of the longer one grows no faster. A flow of 25 ms gets this multiple of the rate of a flow of 100 ms
+    /// (one run per rate, 200 s after 200 s of warm-up):
+    ///
+    /// | link, Mbit/s | 10 | 20 | 50 | 100 | 200 |
+    /// | --- | --- | --- | --- | --- | --- |
+    /// | ratio of the rates | 12 | 19 | 10 | 9 | 8 |
     ///
     /// ## Below one segment
-    /// The sender keeps to the next whole number of segments in flight, and the pace to the window itself: at cwnd = 0.1 a segment
-    /// leaves every ten round trips. There the window grows by no more than a segment for each that arrives unmarked, so
-    /// marks stay below 100 % for any number of flows: cwnd = 2*(1 - p)/p^2. A hundred flows on 2 Mbit/s over 10 ms, where 1.7
-    /// packets are under way, lose one packet in several hundred. The draft leaves windows below two segments to the future (3), and
-    /// Linux sends at least two; with `min_window=2 packets`, as Linux has it, those hundred lose half of what they send.
+    /// The sender keeps to the next whole number of segments in flight, and the pace to the window itself: at cwnd =
+    /// 0.1 a segment leaves every ten round trips. There the window grows by no more than a segment for each that
+    /// arrives unmarked, so marks stay below 100 % for any number of flows: cwnd = 2*(1 - p)/p^2. A hundred flows on 2
+    /// Mbit/s over 10 ms, where 1.7 packets are under way, lose one packet in several hundred. The draft leaves windows
+    /// below two segments to the future (3), and Linux sends at least two. If `min_window=2 packets`, as in Linux,
+    /// those hundred lose half of their packets.
     ///
     /// ## Readings
-    /// Packets carry ECT(1), those sent again too, and ECN is on unless the scenario says `ecn = false`. The receiver counts
-    /// marks on every ACK (RFC 9768). A window that the application leaves unused does not grow. A mark during loss
-    /// recovery reduces nothing more. Linux moves its window by one segment an ACK towards the fraction that it computes; here
-    /// it is that fraction.
+    /// All packets carry ECT(1), including retransmissions, and ECN is on unless the scenario says `ecn = false`. The
+    /// receiver counts marks on every ACK (RFC 9768). A window that the application leaves unused does not grow. A mark
+    /// during loss recovery reduces nothing more. Linux moves its window by one segment an ACK towards the fraction
+    /// that it computes; here it is that fraction.
     ///
     /// ## Departures
     /// Not done: telling a Classic ECN queue by its delay (off in Linux too), loss detection in time units under variants

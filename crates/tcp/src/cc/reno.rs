@@ -23,11 +23,12 @@ params! {
     /// A long flow that loses a share p of its segments has a mean window of about sqrt(1.5/p).
     ///
     /// ## Departures
-    /// An ACK counts once, however many segments it acknowledges (RFC 5681, section 3.1, allows that): with delayed ACKs the
-    /// window grows half as fast. Under variant `rack` the segments count, and as many as the window has whole ones add
-    /// one (RFC 3465, section 2.1; `tcp_cong_avoid_ai` in Linux). The profile `ns2` halves the window instead of the flight.
+    /// An ACK counts once, however many segments it acknowledges (RFC 5681, section 3.1, allows that): delayed ACKs
+    /// halve the growth of the window. Under variant `rack` the segments count, and as many as the window has whole
+    /// ones add one (RFC 3465, section 2.1; `tcp_cong_avoid_ai` in Linux). The profile `ns2` halves the window instead
+    /// of the flight.
     pub struct RenoParams {
-        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The slow start ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "RFC 5681, section 3.1";
     }
 }

@@ -22,11 +22,13 @@ params! {
     /// rLEDBAT: the receiver keeps an ordinary sender in the background, by the window that it advertises.
     ///
     /// ## Idea
-    /// Whoever downloads an update wants it to yield, but the sender is somebody else's, and runs CUBIC. The receiver can do it alone: it
-    /// measures round trips by the timestamps that come back to it, runs LEDBAT++ on them, and advertises the window that comes of it.
+    /// A user who downloads an update wants it to yield, but the sender belongs to others and runs CUBIC. The receiver
+    /// can do it alone: it measures round trips by the timestamps that come back to it, runs LEDBAT++ on them, and
+    /// advertises the window that comes of it.
     ///
     /// ## Equations
-    /// At every new segment, with RLWND the window of LEDBAT++ and fcwnd that of flow control, TCP's constant `window`:
+    /// At every new segment. RLWND is the window of LEDBAT++, fcwnd the window of flow control, TCP's constant
+    /// `window`:
     ///
     /// ```text
     /// advertised = min(fcwnd, RLWND),  but next + advertised never falls
@@ -35,12 +37,13 @@ params! {
     /// below the highest segment received, sent later than that: sent again, which stands for a loss, once in a round trip
     /// ```
     ///
-    /// What is advertised shrinks by what arrives, and no faster: what is in flight stays welcome. A loss halves RLWND.
+    /// The advertised window shrinks by the data that arrive, and no faster, so all data in flight are still accepted.
+    /// A loss halves RLWND.
     ///
     /// ## What to expect
-    /// What [LEDBAT++](ledbat-plus-plus.md) does, whatever the sender is, as long as RLWND is the smaller of the two windows.
-    /// Goodput on 10 Mbit/s over 40 ms in profile `linux` (100 s, of which 20 s do not count), in Mbit/s, with a sender of CUBIC; with one
-    /// of Reno it is the same in the deep buffer, and within 0.8 in the other:
+    /// It behaves as [LEDBAT++](ledbat-plus-plus.md), whatever the sender is, as long as RLWND is the smaller of the
+    /// two windows. Goodput in Mbit/s on 10 Mbit/s over 40 ms in profile `linux` with a CUBIC sender (100 s, without
+    /// the first 20 s). A Reno sender gives the same in the deep buffer, and the same within 0.8 in the other:
     ///
     /// | flows | buffer 200 packets | buffer 40 packets |
     /// | --- | --- | --- |
@@ -50,18 +53,19 @@ params! {
     /// | two, the second 10 s later | 4.3 and 5.2 | 5.5 and 3.9 |
     /// | and LEDBAT++ in the sender, 10 s later | 5.2 and 4.4 | |
     ///
-    /// Where the AQM keeps the queue below the target it is no more humble than a slow Reno: beside CUBIC behind FQ-CoDel it has 3.9, behind
-    /// PIE 3.3.
+    /// If the AQM keeps the queue below the target, it yields no more than a slow Reno: competing with CUBIC, it gets
+    /// 3.9 with FQ-CoDel and 3.3 with PIE.
     ///
     /// ## Readings
-    /// Details are those of the authors' prototype (net-research/rledbat_module, of draft-irtf-iccrg-rledbat-02): it was read line by line, the
-    /// RFC was not. RLWND begins at two segments, LEDBAT++'s first window, and grows whether or not the sender uses it. A window has
-    /// whole segments. The clock of the timestamps has ticks of a microsecond, as that of Linux may have since 6.7. Marks (CE) are
-    /// the sender's to answer.
+    /// Details follow the authors' prototype (net-research/rledbat_module, of draft-irtf-iccrg-rledbat-02): it was read
+    /// line by line, the RFC was not. RLWND begins at two segments, LEDBAT++'s first window, and grows whether or not
+    /// the sender uses it. A window has whole segments. The timestamp clock ticks every microsecond, as Linux allows
+    /// since 6.7. Marks (CE) are the sender's to answer.
     ///
     /// ## Departures
-    /// A segment that is sent again tells of no round trip. An ACK names two SACK blocks, not three: a window and a timestamp take
-    /// the room of one here. Round trips above 8.3 s are not told apart from shorter ones. One-way delays in their place are not here.
+    /// A retransmitted segment gives no sample of the round trip. An ACK names two SACK blocks, not three: a window and
+    /// a timestamp take the room of one here. Round trips above 8.3 s are not distinguished from shorter ones. One-way
+    /// delays in their place are not here.
     pub struct RledbatParams {
         /// The queueing delay that the receiver aims at.
         target: Span = "60 ms" in "100 us" ..= "10 s", from "draft-irtf-iccrg-ledbat-plus-plus-01, section 4.5";

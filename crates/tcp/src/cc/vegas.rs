@@ -12,14 +12,14 @@ choice! {
 }
 
 params! {
-    /// Vegas: keeps a few segments of its own in the queue, by its round-trip times.
+    /// Vegas: keeps a few of its segments in the queue, by its round-trip times.
     ///
     /// ## Idea
-    /// A window that the path can hold comes back in the least round-trip time. What takes longer waits in a queue: the
-    /// sender counts how many segments that are, and keeps the number between two bounds. No loss is needed.
+    /// A window that the path can hold returns in the minimum round-trip time. A longer round trip includes queueing:
+    /// the sender counts how many segments that are, and keeps the number between two bounds. No loss is needed.
     ///
     /// ## Equations
-    /// Once per round trip, with rtt the least round-trip time in it and base the least ever (Brakmo & Peterson 1995,
+    /// Once per round trip. rtt is the minimum round-trip time in it, base the minimum so far (Brakmo & Peterson 1995,
     /// section 3.2; `tcp_vegas.c` of Linux):
     ///
     /// ```text
@@ -28,15 +28,15 @@ params! {
     /// from there:   diff < alpha:  cwnd += 1;   diff > beta:  cwnd -= 1;   at least 2
     /// ```
     ///
-    /// diff is in segments. The flow's share of the queue is diff*base/rtt segments: a little less than diff while the queue is
-    /// short beside the path, and at most half of it once the queue takes as long as the path.
+    /// diff is in segments. The flow's share of the queue is diff*base/rtt segments: a little less than diff while the
+    /// queue is short compared with the path, and at most half of it once the queue takes as long as the path.
     ///
-    /// With fewer than three round-trip times in a round trip it grows as Reno. A loss or mark halves, as Reno's does.
+    /// If a round trip has fewer than three samples, the window grows as Reno's. A loss or mark halves, as Reno's does.
     ///
     /// ## What to expect
-    /// A flow alone holds between 2 and 4 packets in the queue. Flows that start later take the queue of the earlier ones for a
-    /// part of the base and hold more: the queue of ten can be three times 40 packets, unevenly shared. Beside Reno or CUBIC a
-    /// flow of Vegas gets little.
+    /// A flow alone holds between 2 and 4 packets in the queue. Flows that start later take the queue of the earlier
+    /// ones for a part of the base and hold more: the queue of ten can be three times 40 packets, unevenly shared. A
+    /// Vegas flow that competes with Reno or CUBIC gets little.
     ///
     /// ## Readings
     /// Slow start is Linux's: it doubles in every round trip, not in every second one (3.3), and a round trip is counted from the
@@ -44,11 +44,12 @@ params! {
     /// base is forgotten. diff is Linux's, in units of base; the paper divides by rtt.
     ///
     /// ## Linux
-    /// `flavour = "linux"`, which the profile `linux` sets, cuts diff down to whole segments, so that a window falls from
-    /// diff = 5 on, and counts microseconds. The handshake's round-trip time is no base: flows that start together take the
-    /// queue of their first windows for a part of the path, and so hold more of it. Base is forgotten whenever a segment is sent
-    /// while none is in the network: after a timeout, and in each round trip of a flow whose window comes back in one ACK, which
-    /// therefore sees no queue and grows. While something is out of order or being recovered the window grows as Reno's.
+    /// `flavour = "linux"`, which the profile `linux` sets, cuts diff down to whole segments, so that a window falls
+    /// from diff = 5 on, and counts microseconds. The handshake's round-trip time is no base: flows that start together
+    /// take the queue of their first windows for a part of the path, and so hold more of it. Base is forgotten whenever
+    /// a segment is sent while none is in the network: after a timeout, and in each round trip of a flow whose window
+    /// comes back in one ACK, which therefore measures no queue and grows. While something is out of order or being
+    /// recovered the window grows as Reno's.
     ///
     /// ## Departures
     /// The paper's finer timeouts and duplicate ACKs (3.1) are left out, as in Linux.

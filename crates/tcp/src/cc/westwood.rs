@@ -20,8 +20,8 @@ params! {
     /// Westwood+: after a loss or mark the window is what the path has carried, not half.
     ///
     /// ## Idea
-    /// The sender counts how fast its data arrive. That rate over the least round-trip time is the window that fills the path
-    /// without a queue. A loss that congestion did not cause, as on radio, then costs little.
+    /// The sender counts how fast its data arrive. That rate times the minimum round-trip time is the window that fills
+    /// the path without a queue. A loss that congestion did not cause, as on radio, then costs little.
     ///
     /// ## Equations
     /// Every round trip, but not before 50 ms, with d segments that have arrived in a time T (Mascolo et al. 2001, section 3;
@@ -32,15 +32,16 @@ params! {
     /// ```
     ///
     /// The window grows as Reno's. At a loss or mark `ssthresh = max(rate*rtt_min, 2)`, no more than the window, and
-    /// `cwnd = ssthresh`; at a timeout `cwnd = 1`. rtt_min is the least round-trip time since the last timeout.
+    /// `cwnd = ssthresh`; at a timeout `cwnd = 1`. rtt_min is the minimum round-trip time since the last timeout.
     ///
     /// ## What to expect
-    /// Behind a buffer of a bandwidth-delay product it acts as Reno: what it keeps is half. Behind a short buffer, and
-    /// where losses are random, it keeps more and the link stays busy.
+    /// At a buffer of a bandwidth-delay product it acts as Reno: it keeps half of the window. At a short buffer, or if
+    /// losses are random, it keeps more and the link stays busy.
     ///
     /// ## Readings
-    /// What arrives is counted from acknowledgements and SACKs (`RateSample`), each segment once. Until the first estimate half
-    /// is kept. The filter of the paper, which follows the spacing of the ACKs, is that of Westwood, not of Westwood+.
+    /// Arrived segments are counted from acknowledgements and SACKs (`RateSample`), each segment once. Until the first
+    /// estimate half is kept. The filter of the paper, which follows the spacing of the ACKs, belongs to Westwood, not
+    /// to Westwood+.
     ///
     /// ## Linux
     /// `flavour = "linux"`, which the profile `linux` sets, halves the window while recovery lasts, as Reno does, and sets
@@ -58,7 +59,7 @@ params! {
         min_interval: Span = "50 ms" in "1 us" ..= "10 s", from "Linux, tcp_westwood.c (TCP_WESTWOOD_RTT_MIN)";
         /// The implementation whose details apply.
         flavour: WestwoodFlavour = "paper", from "Grieco & Mascolo 2004";
-        /// The way to the first window ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
+        /// The slow start ([Slow starts](../tcp.md#slow-starts)); all but `classic` go with variant `rack`.
         slow_start: SlowStartChoice = "classic", from "Mascolo et al. 2001, section 3: as Reno";
     }
 }

@@ -1,7 +1,8 @@
-"""Twelve short lessons: a scenario, a text, three things to try with what will be seen, and a question.
+"""Twelve short lessons: a scenario, a text, three experiments with their results, and a question.
 
-`NAME.toml` is the scenario of a lesson. `NAME.md` has all else: data between two lines of `+++` in TOML, then Markdown
-with a section "Try" for each of the data's `tries`, "Question" and "Answer". tests/test_lessons.py plays every try.
+`NAME.toml` is the scenario of a lesson. `NAME.md` contains the rest: data between two lines of `+++` in TOML, then
+Markdown with a section "Try" for each of the data's `tries`, "Question" and "Answer". tests/test_lessons.py plays every
+try.
 """
 
 import re
@@ -19,7 +20,7 @@ from aqmlab.names import unknown
 from aqmlab.quantities import quantity
 
 FORBIDDEN = ["html_block", "html_inline", "link", "image", "autolink", "reference"]
-"""What Markdown may not bring into the page."""
+"""HTML that Markdown may not bring into the page."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Try:
 
 @dataclass(frozen=True)
 class Overlay:
-    """A horizontal line beside a curve."""
+    """A horizontal line drawn with a curve."""
 
     curve: str
     value: str
@@ -78,7 +79,7 @@ class Overlay:
 class Lesson:
     """A lesson; `text`, `question` and `answer` are Markdown, `scenario` is TOML.
 
-    Curves are "links.LINK.COLUMN" and "flows.GROUP.COLUMN". `speed` is that of the clock in simulated seconds a second.
+    Curves are "links.LINK.COLUMN" and "flows.GROUP.COLUMN". `speed` is the clock's, in simulated seconds per second.
     The picture in the documentation is of the try `pictured`.
     """
 
@@ -142,7 +143,7 @@ class Lesson:
 
 
 def html(markdown: str) -> str:
-    """Return Markdown as HTML that is safe whoever wrote it: no tags of its own, no links, no pictures."""
+    """Return Markdown as HTML that is safe for any author: without tags in the text, links and pictures."""
     return str(MarkdownIt("commonmark").enable("table").disable(FORBIDDEN).render(markdown))
 
 

@@ -46,7 +46,7 @@ class MediaResult(Measured):
     frames: int
     """Frames that the encoders have made."""
     target: float | None
-    """Mean rate that the laws have asked of the encoders. Unit: bit/s."""
+    """Mean target rate that the rate control gave the encoders. Unit: bit/s."""
     frame_delay_mean: float | None
     """Mean time from the capture of a frame to the arrival of its last packet. Unit: s."""
     frame_delay_p95: float | None
@@ -60,15 +60,15 @@ class MediaResult(Measured):
     lost_ratio: float | None
     """Frames that were never complete, over frames that were shown or lost."""
     freezes: int
-    """Times the picture stood still."""
+    """Number of freezes (W3C `freezeCount`)."""
     freeze_ratio: float | None
-    """Share of the time for which the picture stood still."""
+    """Share of the time in which the picture was frozen."""
     rate_variation: float | None
     """Standard deviation of the rate that arrives, over its mean."""
     resent: int
-    """Packets that were sent again. Unit: packets."""
+    """Packets that were retransmitted. Unit: packets."""
     feedback_rate: float
-    """Feedback sent on the way back, with IP's header. Unit: bit/s."""
+    """Rate of feedback on the reverse path, with IP's header. Unit: bit/s."""
     rates: Sequence[Sequence[float]] | None = None
     """For each flow, the media that arrived in each second of the run, bit/s."""
 
@@ -78,17 +78,17 @@ class SlowdownResult(Measured):
     """Completion times of transfers over a fabric after the warm-up, over those in an empty network."""
 
     p50: float | None
-    """Half of the transfers take at most so many times their time in an empty network."""
+    """Median of the completion time over the time in an empty network."""
     p95: float | None
-    """95 % of the transfers take at most so many times their time in an empty network."""
+    """95th percentile of the completion time over the time in an empty network."""
     p99: float | None
-    """99 % of the transfers take at most so many times their time in an empty network."""
+    """99th percentile of the completion time over the time in an empty network."""
     p50_by_size: Sequence[tuple[float, float | None]]
-    """The median by size: greatest size of a class, bytes, and slowdown."""
+    """Median by size: maximum size of a class, bytes, and slowdown."""
     p95_by_size: Sequence[tuple[float, float | None]]
-    """The same of 95 %."""
+    """95th percentile by size."""
     p99_by_size: Sequence[tuple[float, float | None]]
-    """The same of 99 %."""
+    """99th percentile by size."""
     count_by_size: Sequence[tuple[float, float | None]]
     """Transfers of each class."""
 
@@ -102,11 +102,11 @@ class FlowResult(Measured):
     goodput: float
     """Payload received by all flows. Unit: bit/s."""
     goodput_min: float | None
-    """Least payload that one flow received. Unit: bit/s."""
+    """Minimum payload of one flow. Unit: bit/s."""
     goodput_p50: float | None
     """Half of the flows receive at most this payload. Unit: bit/s."""
     goodput_max: float | None
-    """Most payload that one flow received. Unit: bit/s."""
+    """Maximum payload of one flow. Unit: bit/s."""
     jain: float | None
     """Fairness of the flows' goodput, by Jain's index."""
     received: int
@@ -130,7 +130,7 @@ class FlowResult(Measured):
     packet_delay_p999: float | None
     """99.9 % of the packets take at most this long. Unit: s."""
     packet_delay_variation_p99: float | None
-    """By so much 99 % of the packets exceed the least packet delay at most (RFC 5481). Unit: s."""
+    """99th percentile of the packet delay minus its minimum (RFC 5481). Unit: s."""
     qoo_web: float | None
     """Quality of Outcome of browsing over such a path, 0 to 100 (draft-ietf-ippm-qoo)."""
     qoo_conferencing: float | None
@@ -140,7 +140,7 @@ class FlowResult(Measured):
     qoo_backup: float | None
     """Quality of Outcome of a backup, 0 to 100."""
     rpm: float | None
-    """Round trips a minute of its packets (RPM, draft-ietf-ippm-responsiveness)."""
+    """Round trips per minute of its packets (RPM, draft-ietf-ippm-responsiveness)."""
     segment_delay_mean: float | None
     """Mean time from the first transmission of a segment to its arrival. Unit: s."""
     segment_delay_std: float | None
@@ -150,11 +150,11 @@ class FlowResult(Measured):
     power: float | None
     """Goodput over mean packet delay. Unit: bit/s^2."""
     retransmits: int
-    """Segments sent again. Unit: packets."""
+    """Segments retransmitted. Unit: packets."""
     timeouts: int
     """Expiries of the retransmission timer."""
     ecn_reductions: int
-    """Windows reduced for a congestion mark."""
+    """Reductions of the window after a congestion mark."""
     transfers: int
     """Transfers that began after the warm-up and are complete."""
     failed: int
@@ -174,7 +174,7 @@ class FlowResult(Measured):
     video: VideoResult | None = None
     """Adaptive video, if that is its kind."""
     media: MediaResult | None = None
-    """Frames of calls that adapt, if that is its kind."""
+    """Frames of adaptive video calls, if that is its kind."""
     slowdown: SlowdownResult | None = None
     """Completion times over those in an empty network, on a fabric."""
 
@@ -208,11 +208,11 @@ class LinkResult(Measured):
     queue_delay_p99: float | None
     """99 % of the packets wait at most this long. Unit: s."""
     settling_time: float | None
-    """From then on the mean queue over 1 s stays within 10 % of the buffer around the target. Unit: s."""
+    """Time from which the mean queue over 1 s stays within 10 % of the buffer around the target. Unit: s."""
     settling: Sequence[tuple[float, float | None]]
     """For the start and each scripted change: its time, and how long the queue takes to settle."""
     transient: float | None
-    """From then on the mean queue over 5 s stays within 10 % of the buffer around the target. Unit: s."""
+    """Time from which the mean queue over 5 s stays within 10 % of the buffer around the target. Unit: s."""
     queue_mean_settled: float | None
     """Mean of the packets waiting after the transient. Unit: packets."""
     queue_error: float | None
@@ -234,7 +234,7 @@ class LinkResult(Measured):
     loss_synchronisation: float | None
     """Share of the long flows that lose a packet in the same loss event, on average."""
     update_rate: float | None
-    """Periodic updates of the scheme a second. Unit: 1/s."""
+    """Periodic updates of the scheme per second. Unit: 1/s."""
     drops: Mapping[str, int]
     """Dropped packets by reason."""
 

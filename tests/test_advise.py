@@ -697,7 +697,7 @@ def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
         ((), "describe the link"),
         (("--down", "1 Mb", "--up", "1 Mbit/s"), 'down: "1 Mb" is not a rate'),
         ((*home, "--rtt", "5"), 'rtt: "5" is not a time'),
-        (("--down", __file__, "--up", "1 Mbit/s"), "the trace by --set 'links.down.rate={ trace = "),
+        (("--down", __file__, "--up", "1 Mbit/s"), "the trace with --set 'links.down.rate={ trace = "),
         ((*home, "--for", "speed"), "speed"),
         ((*home, "--flows", "5"), "one direction"),
         ((*home, "--aqms", "cake"), "at least two"),

@@ -1,6 +1,8 @@
 // Values that no page has written, from a fixed seed: as many cases as AQMLAB_FUZZ says (`make fuzz`), else 300.
 
 export const CASES = Number(process.env.AQMLAB_FUZZ ?? 300);
+/** Of links, each of which is packed and unpacked. */
+export const LINKS = Math.max(300, Math.round(CASES / 20));
 
 const ODD: unknown[] = [
   null, true, false, -1, 0, 2, 99, 1e308, 1e-9, "", "x", "../x", "open", "unmark", "__proto__", "\0", "<b>", "é".repeat(300), [], [[]], {}, { a: 1 },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
 import { address, fragmentOf, repeat, shared } from "../src/share";
-import { CASES, Draw, random } from "./any";
+import { Draw, LINKS, random } from "./any";
 import { lane, opened, playing } from "./server";
 
 const SIGHT = { quantities: ["queue", "p"], link: "uplink", together: true, window: 10 };
@@ -83,7 +83,7 @@ test("no field of a link is part of a question that is none of the studio's", as
 test("any state is refused, or asks only for what a page asks for", async () => {
   const draw = new Draw(random(1));
   let read = 0;
-  for (let i = 0; i < CASES; i++) {
+  for (let i = 0; i < LINKS; i++) {
     const state = Array.from({ length: 1 + draw.below(3) }).reduce((value) => draw.odd(value), STATE as unknown);
     const found = await shared(packed(JSON.stringify(state))).catch(({ message }: Error) => message);
     if (typeof found === "string") {
@@ -99,13 +99,13 @@ test("any state is refused, or asks only for what a page asks for", async () => 
     const numbers = [found!.now, ...found!.changes.map(({ at }) => at)];
     assert.ok(numbers.every(Number.isFinite) && found!.changes.every(({ path, value }) => typeof path === "string" && typeof value === "string"));
   }
-  assert.ok(read > CASES / 20 && read < CASES, `${read} of ${CASES}`);
+  assert.ok(read > LINKS / 20 && read < LINKS, `${read} of ${LINKS}`);
 });
 
 test("any fragment is refused or holds a state", async () => {
   const draw = new Draw(random(2));
   const whole = packed(JSON.stringify(STATE));
-  for (let i = 0; i < CASES; i++) {
+  for (let i = 0; i < LINKS; i++) {
     const fragment = draw.below(2) ? `#s=${draw.broken(whole.slice(3))}` : packed(draw.broken(JSON.stringify(STATE)));
     const found = await shared(fragment).catch(({ message }: Error) => message);
     assert.ok(typeof found === "string" ? found.startsWith("This link cannot be read") : Array.isArray(found!.changes), fragment);

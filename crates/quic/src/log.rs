@@ -169,7 +169,7 @@ mod tests {
     /// What is logged of pieces of records: the events, and whether the end tells of a failure.
     fn logged<'a>(path: &Path, pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Value>, bool) {
         let mut log = ConnectionLog::new(path, "t", "client").unwrap();
-        pieces.for_each(|piece| log.write_all(piece).unwrap());
+        pieces.for_each(|piece| log.write_all(piece).unwrap_or(())); // quinn passes over an error
         let has_failed = log.finish().is_err();
         drop(log);
         let text = std::fs::read_to_string(path).unwrap();
@@ -183,8 +183,7 @@ mod tests {
         let values = [json!(0.04), json!(u64::MAX), json!(-1), json!(null), json!({"length": 9}), json!("\u{1e}\n")];
         let mut pick = |most: usize| rng.below(most as u32) as usize;
         let keys = ["min_rtt", "ssthresh", "header", "congestion_window", "name"];
-        let data: Map<String, Value> =
-            (0..pick(4)).map(|_| (keys[pick(5)].into(), values[pick(6)].clone())).collect();
+        let data: Map<String, Value> = (0..pick(4)).map(|_| (keys[pick(5)].into(), values[pick(6)].clone())).collect();
         let event = json!({ "time": 1.5, "name": names[pick(4)], "data": data });
         let (text, is_event) = match pick(12) {
             0 => (json!({ "qlog_version": "0.3", "trace": {} }).to_string(), false),
@@ -212,7 +211,12 @@ mod tests {
             }
             let step = 1 + rng.below(80) as usize;
             let (found, has_failed) = logged(&path, all.chunks(step));
-            assert_eq!((found.len(), has_failed), (events, is_faulty), "case {case}: {}", String::from_utf8_lossy(&all));
+            assert_eq!(
+                (found.len(), has_failed),
+                (events, is_faulty),
+                "case {case}: {}",
+                String::from_utf8_lossy(&all)
+            );
         }
         std::fs::remove_file(path).unwrap();
     }

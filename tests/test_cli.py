@@ -384,7 +384,7 @@ def test_a_reader_who_leaves_is_no_failure(line: str) -> None:
 def test_the_list_of_commands_is_not_cut(aqmlab: Aqmlab) -> None:
     text = aqmlab("--help").stdout
     assert "..." not in text.partition("Commands:")[2]
-    assert "Say which scheme suits a line, with which parameters, why," in text
+    assert "Recommend an AQM for an access link and print the commands to" in text
 
 
 def test_the_scenario_of_a_lesson_goes_by_name(aqmlab: Aqmlab) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SINCE = "2026-11-30T00:00"
+SINCE = "2026-11-30T05:20"
 """Earlier commits have subjects of other forms."""
 SUBJECT = re.compile(
     r"(?!(?!Speed|Exceed|Embed)\w{3,}(?:ed|ing)\b)(?!(?:Adds|Fixes|Makes|Changes|A|An|The|No|What|Where)\b)[A-Z].{0,70}[^.\s]"

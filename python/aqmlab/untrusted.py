@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from aqmlab import parquet_pages
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
@@ -225,6 +224,8 @@ def _check_metadata(found: "parquet.FileMetaData", rows: int, path: Path, field:
 
 def _check_pages(file: BinaryIO, found: "parquet.FileMetaData", path: Path, field: str) -> None:
     """Raise InputError for a Parquet file with pages that are larger than its metadata say."""
+    from aqmlab import parquet_pages
+
     try:
         parquet_pages.check(file, found)
     except parquet_pages.PageError as error:

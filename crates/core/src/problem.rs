@@ -95,11 +95,11 @@ impl Problems {
     /// Problems that are kept of an input. As many can be read in one go, and nobody looks for names in the rest.
     pub const MOST: usize = 100;
 
-    /// The first [`Problems::MOST`] of these, with the number of the others at their end.
+    /// At most [`Problems::MOST`] of these; of more, the last is the number of the others.
     pub fn first(mut found: Vec<Problem>) -> Self {
-        let others = found.len().saturating_sub(Self::MOST);
-        if others > 0 {
-            found.truncate(Self::MOST);
+        if found.len() > Self::MOST {
+            let others = found.len() + 1 - Self::MOST;
+            found.truncate(Self::MOST - 1);
             found.push(Problem::new("", format!("and {others} more problems")));
         }
         Self(found)
@@ -253,7 +253,7 @@ mod tests {
         let found = |n| Problems::first((0..n).map(|i| Problem::new(format!("{i}"), "is wrong")).collect());
         assert_eq!(found(Problems::MOST).0.len(), Problems::MOST);
         let Problems(many) = found(Problems::MOST + 7);
-        assert_eq!((many[99].path.as_str(), many[100].reason.as_str(), many.len()), ("99", "and 7 more problems", 101));
+        assert_eq!((many[98].path.as_str(), many[99].reason.as_str(), many.len()), ("98", "and 8 more problems", 100));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Packets and sequences of packets that no honest sender makes: through the readers, the store and a forwarder.
 
 use crate::calls::CallReport;
+use crate::cases::config;
 use crate::flows::FlowCounts;
 use crate::forward::tests::{carry, forwarder};
 use crate::packet::tests::{v4, v6};
@@ -15,15 +16,8 @@ use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{Scenario, parse};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::fmt;
 use std::sync::LazyLock;
-
-/// Cases of a test: `AQMLAB_FUZZ` (`make fuzz`), else so many; from a fixed seed.
-pub fn config(usual: u32) -> ProptestConfig {
-    let cases = std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual);
-    ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
-}
 
 /// Bytes that are written elsewhere, and a length at which they may be cut off.
 #[derive(Clone, Debug)]

@@ -30,6 +30,8 @@
 
 mod calls;
 mod capture;
+#[cfg(test)]
+mod cases;
 mod direction;
 mod flows;
 mod forward;

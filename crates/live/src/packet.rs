@@ -224,7 +224,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::fuzz::config;
+    use crate::cases::config;
     use proptest::prelude::*;
 
     /// An IPv4 header of 20 bytes with a right checksum, then `rest`.

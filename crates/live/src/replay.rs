@@ -111,7 +111,7 @@ impl<I: Iterator<Item = LogRecord>> Comparison<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz::config;
+    use crate::cases::config;
     use aqmlab_scenario::parse;
     use proptest::prelude::*;
 

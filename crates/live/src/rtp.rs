@@ -112,7 +112,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::fuzz::config;
+    use crate::cases::config;
     use proptest::prelude::*;
 
     /// A datagram of RTP with so many bytes of media.

@@ -300,7 +300,7 @@ fn write_checksum(header: &mut [u8], transport: usize, payload: usize, place: us
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::fuzz::config;
+    use crate::cases::config;
     use crate::packet::tests::{v4, v6};
     use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Reads the classes that share a link: a tree, as Linux's HTB has it.
 
-use crate::links::LinkContext;
+use crate::link_context::LinkContext;
 use crate::sizing::{SizingBasis, limit};
 use crate::table_reader::{TableReader, places, scalar};
 use crate::{AqmChoice, FlowSpec};

@@ -1,6 +1,7 @@
 //! Reads a leaf-spine fabric: hosts below leaf switches, and spine switches that join all leaves, by their counts.
 
-use crate::links::{LinkContext, read_link};
+use crate::link_context::LinkContext;
+use crate::links::read_link;
 use crate::shared_buffer::SharedBufferSpec;
 use crate::table_reader::{TableReader, note_of_link};
 use crate::{AlikeLinks, LinkSpec};

@@ -12,6 +12,7 @@ mod fading;
 mod flows;
 mod impairments;
 mod interruptions;
+mod link_context;
 mod link_trace;
 mod links;
 mod location;

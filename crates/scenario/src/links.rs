@@ -5,15 +5,15 @@ use crate::condition_trace::ConditionTrace;
 use crate::distribution::Distribution;
 use crate::fading::Fading;
 use crate::impairments::{Impairments, Loss};
+use crate::link_context::LinkContext;
 use crate::link_trace::{LinkTrace, LinkTraces};
-use crate::sizing::{SizingBases, SizingBasis, limit, target};
+use crate::sizing::{SizingBasis, limit, target};
 use crate::table_reader::{TableReader, kind, scalar};
-use crate::{AqmChoice, Change, FlowSpec, LinkSpec, RateChanges};
+use crate::{AqmChoice, Change, LinkSpec, RateChanges};
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::{Framing, LinkLayer};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
-use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// The part of a rate that is left for packets of this size as queues count them.
@@ -22,15 +22,6 @@ pub(crate) fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
         LinkLayer::PLAIN => rate,
         _ => Rate(rate.0 * packet / f64::from(layer.bytes(packet.round() as u32).max(1))),
     }
-}
-
-/// The context of reading links: the flows, which tell packet sizes and round-trip times, and the traces that rates follow.
-pub struct LinkContext<'a> {
-    pub flows: &'a [FlowSpec],
-    /// The place of each group of flows, by its name.
-    pub group_of: BTreeMap<&'a str, usize>,
-    pub bases: SizingBases,
-    pub traces: &'a LinkTraces,
 }
 
 /// A link, the `index`-th, whose table stands at `at`, and what changes at it by its trace.

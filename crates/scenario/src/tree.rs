@@ -1,7 +1,8 @@
 //! Reads trees: sites below sites, and below these the lines of subscribers, all by their counts.
 
 use crate::LinkSpec;
-use crate::links::{LinkContext, read_link};
+use crate::link_context::LinkContext;
+use crate::links::read_link;
 use crate::repeat::Room;
 use crate::table_reader::{TableReader, kind, names, note_of_link, scalar};
 use aqmlab_core::problem::{clip, unknown};

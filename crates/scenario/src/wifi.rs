@@ -1,6 +1,7 @@
 //! Reads a Wi-Fi cell: an access point, and the stations that share its channel.
 
-use crate::links::{LinkContext, read_link};
+use crate::link_context::LinkContext;
+use crate::links::read_link;
 use crate::repeat::Room;
 use crate::table_reader::{TableReader, kind, names, note_of_link};
 use crate::{AlikeLinks, Branch, LinkSpec};

@@ -1,6 +1,6 @@
 use super::sequence::REMEMBERED;
 use super::*;
-use crate::fuzz::config;
+use crate::cases::config;
 use crate::packet::{Layout, UDP, tests::v4};
 use crate::rtp::tests::{feedback, rtp};
 use proptest::prelude::*;

@@ -462,7 +462,7 @@ def test_compare_with_a_suite_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) ->
 def test_compare_with_a_suite_prints_measures_matrix_and_caveats(aqmlab: Aqmlab) -> None:
     answer = aqmlab("compare", "--study", "rfc7928", "--aqms", "droptail,pie,fq-codel", "--rate", "2 Mbit/s")
     assert answer.returncode == 0
-    for text in ("8.2.3 medium congestion", "Class II / I", "Which one for this link", "critical difference", "Note:"):
+    for text in ("8.2.3 medium congestion", "Class II / I", "Comparison on this link", "critical difference", "Note:"):
         assert text in answer.stdout
 
 

@@ -68,6 +68,10 @@ READERS: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
 }
 
 
+FEW = 1000
+"""Calls that the garbage collector's callbacks of other libraries may make at any time."""
+
+
 def cost(read: Callable[[], object]) -> tuple[int, int]:
     """Return how many calls a reader makes, and its peak of memory."""
     calls = 0
@@ -105,7 +109,7 @@ def doubled(name: str, folder: Path, most: int) -> int:
     while 2 * parts <= most:
         parts *= 2
         after = cost(given.make(folder, parts))
-        growth = [large / small for small, large in zip(before, after, strict=True)]
+        growth = [large / max(small, FEW) for small, large in zip(before, after, strict=True)]
         assert max(growth) <= MOST, f"{parts} parts: calls and bytes grow by {growth}"
         before = after
     return before[1]

@@ -253,7 +253,7 @@ def test_a_message_that_is_too_large_closes_the_socket(studio: Server) -> None:
     with tab(studio) as page, suppress(ConnectionClosed):
         page.socket.send("x" * (LARGEST_BODY + 1))
         page.socket.recv(timeout=30)
-    assert page.socket.close_code == 1009
+    assert page.socket.close_code in (1009, 1006)  # 1006 where the end came while the rest was still being sent
     with tab(studio) as page:
         page.socket.send(b"\0\1")
         with pytest.raises(ConnectionClosed):

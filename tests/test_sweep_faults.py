@@ -101,7 +101,7 @@ def test_a_resume_repairs_what_it_writes_and_says_so(aqmlab: Aqmlab, folder: Pat
         with pytest.raises(lab.StoreError, match="is damaged"):
             lab.load_experiment(folder / "out")
     answer = aqmlab("sweep", "e.toml", "--out", "out", "--resume", "--json")
-    assert f"Repaired: out/{name}" in answer.stderr
+    assert f"Repaired out/{name}" in answer.stderr
     assert json.loads(answer.stdout)["repaired"] == [name]
     assert table(folder) == whole
 

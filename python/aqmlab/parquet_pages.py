@@ -16,6 +16,8 @@ LONGEST_HEADER = 2**16
 
 DEEPEST = 8
 """Levels of structs and lists within a header."""
+_SIZES = {2, 3}
+"""The fields of a header with the unpacked and the packed size."""
 LONG_LIST = 15
 """Stands for a list's size where that follows."""
 
@@ -25,11 +27,15 @@ _FIXED = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
 
 
 class PageError(ValueError):
-    """A page that is not as the metadata of its file say."""
+    """Pages that are larger than the metadata of their file say, or too many."""
+
+
+class DamageError(ValueError):
+    """A header that cannot be read."""
 
 
 def check(file: BinaryIO, found: "parquet.FileMetaData") -> None:
-    """Raise PageError if the pages of a column are larger together than the metadata state, or are too many."""
+    """Raise PageError if pages are larger than the metadata state or too many, DamageError for damage."""
     left = MOST_PAGES
     for group in (found.row_group(i) for i in range(found.num_row_groups)):
         for column in (group.column(i) for i in range(group.num_columns)):
@@ -56,7 +62,7 @@ def _sizes(file: BinaryIO, column: "parquet.ColumnChunkMetaData") -> Iterator[in
         try:
             unpacked, packed, header = _header(data)
         except IndexError:
-            raise PageError(f"{column.path_in_schema}: a page without a header") from None
+            raise DamageError(f"{column.path_in_schema}: a page without a header") from None
         if unpacked < 0 or packed < 0:
             raise PageError(f"{column.path_in_schema}: a page of fewer than no bytes")
         yield unpacked
@@ -64,8 +70,9 @@ def _sizes(file: BinaryIO, column: "parquet.ColumnChunkMetaData") -> Iterator[in
 
 
 def _header(data: bytes) -> tuple[int, int, int]:
-    """Return the unpacked and packed size in a page's header, and the length of the header itself."""
-    at, field, sizes = 0, 0, {2: -1, 3: -1}
+    """Return the unpacked and packed size in a page's header, and its own length; IndexError if there is none."""
+    at, field = 0, 0
+    sizes: dict[int, int] = {}
     while (kind := data[at] & 15) != _STOP:
         step = data[at] >> 4
         at += 1
@@ -74,11 +81,13 @@ def _header(data: bytes) -> tuple[int, int, int]:
         else:
             number, at = _varint(data, at)
             field = _signed(number)
-        if field in sizes and kind in _INTEGERS:
+        if field in _SIZES and kind in _INTEGERS:
             number, at = _varint(data, at)
             sizes[field] = _signed(number)
         else:
             at = _after(data, at, kind)
+    if sizes.keys() != _SIZES:
+        raise IndexError
     return sizes[2], sizes[3], at + 1
 
 

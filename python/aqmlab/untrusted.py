@@ -223,13 +223,17 @@ def _check_metadata(found: "parquet.FileMetaData", rows: int, path: Path, field:
 
 
 def _check_pages(file: BinaryIO, found: "parquet.FileMetaData", path: Path, field: str) -> None:
-    """Raise InputError for a Parquet file with pages that are larger than its metadata say."""
+    """Raise InputError for a Parquet file with pages that are larger than its metadata say, ArrowInvalid for damage."""
+    import pyarrow as pa
+
     from aqmlab import parquet_pages
 
     try:
         parquet_pages.check(file, found)
     except parquet_pages.PageError as error:
         raise InputError(field, f"{path}: {error}") from None
+    except parquet_pages.DamageError as error:
+        raise pa.ArrowInvalid(str(error)) from None
 
 
 def _written_out(found: "pa.Table", path: Path, field: str) -> "pa.Table":

@@ -90,7 +90,8 @@ class Player(threading.Thread):
             try:
                 act = self._acts.get(timeout=self._pause())
             except queue.Empty:
-                self._next_step = time.monotonic() + self._work(self._try_step)
+                rest = self._work(self._try_step)
+                self._next_step = max(self._next_step, time.monotonic()) + rest
                 continue
             if act is None:
                 TURNS.leave(self)
@@ -167,7 +168,8 @@ class Player(threading.Thread):
             return None
         began, at = self._anchor
         due = began + (self._next_sample() - at) / self.speed if self.speed else began
-        return min(max(0.0, max(due, self._next_step) - time.monotonic()), LONGEST_WAIT)
+        owed = self._next_step - (0.0 if self._answer is None else AT_ONCE)  # somebody waits for the end of a step
+        return min(max(0.0, max(due, owed) - time.monotonic()), LONGEST_WAIT)
 
     def _next_sample(self) -> float:
         """The simulated time of the next sample."""

@@ -59,7 +59,7 @@ params! {
     ///
     /// ## Departures
     /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line. One queue, not one per flow as in CAKE: the last
-    /// packet means the last of the whole queue, p is everybody's, and a full queue drops the arriving packet. CAKE's
+    /// packet means the last of the whole queue, p is common, and a full queue drops the arriving packet. CAKE's
     /// count of bulk flows (`ingress` there) and its longer target and interval on slow links are left out. The target
     /// is a sojourn time and a parameter of the scheme, not the link's target.
     pub struct CobaltParams for Cobalt {

@@ -54,7 +54,7 @@ params! {
     /// ## Readings
     /// RFC 8289 leaves marking open. A mark counts as a drop does and lets the packet go, and the next signal is
     /// foreseen at once, as in Linux. In flow queueing, each packet that is dropped from the head because the buffer is
-    /// full increments the count, as in Linux's `fq_codel`; A packet that a single full queue drops does not, as in
+    /// full increments the count, as in Linux's `fq_codel`; a packet that a single full queue drops does not, as in
     /// `codel`.
     ///
     /// ## Linux

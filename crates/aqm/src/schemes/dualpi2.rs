@@ -43,8 +43,8 @@ params! {
     /// signalled. While both queues wait, C gets `classic_weight` of the link. A packet that cannot carry a mark passes
     /// when L marks.
     ///
-    /// With `queue_protection` packets of flows that build a queue in L are redirected to C on arrival (RFC 9957). It
-    /// uses the delay of the bytes in L, including the packet, at the link's rate. p'_L of that delay is the
+    /// With `queue_protection` packets of flows that build a queue in L are redirected to C on arrival (RFC 9957).
+    /// Protection uses the delay of the bytes in L, including the packet, at the link's rate. p'_L of that delay is the
     /// congestion, and min_th + range is CRITICALqL.
     ///
     /// ## Readings

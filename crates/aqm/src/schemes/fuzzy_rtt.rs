@@ -70,7 +70,7 @@ params! {
     /// to these numbers of the paper, so the agreement confirms nothing. Schemes of one probability give 0.55 to 0.70.
     /// Queueing takes 11.5 to 18 ms, most at 10 Mbit/s (paper: 14 ms).
     ///
-    /// A larger `gain` is less fair under light load and fairer under high load: The default of 3e-5, fitted to loads
+    /// A larger `gain` is less fair under light load and fairer under high load. The default of 3e-5, fitted to loads
     /// up to three times as high, gives 0.73, 0.94 and 0.94. It also follows faster when the load changes. If no sender
     /// announces a round-trip time, the index is as low as for the other schemes. p needs tens of seconds to spread
     /// out, up to a minute and more at 10 Mbit/s. A `gain` for losses near 1 % is too slow for hundreds of flows at 15

@@ -26,7 +26,7 @@ params! {
     ///
     /// ## Readings
     /// Initial weights are not published and matter. The integral weight must dominate: (0.1, 1, 0.1) reproduces Tables
-    /// 1 to 8 of Li et al. 2014 and Table 13 (273 packets here, 279 published); Equal weights of 1e-5 give 229 there.
+    /// 1 to 8 of Li et al. 2014 and Table 13 (273 packets here, 279 published); equal weights of 1e-5 give 229 there.
     /// Only their ratios count. `normalise = "none"` (as AN-AQM is printed) gives 25.6 % drops in Table 5, where 24.3 %
     /// is published and the divided form gives 25.1 %.
     pub struct NeuronPidParams for NeuronPid {

@@ -64,7 +64,7 @@ params! {
     ///
     /// ## Departures
     /// Compared line by line with `net/sched/sch_sfb.c` at 2519003dd5fb, which contains the rules of Linux 5.10.13, and
-    /// iproute2's `q_sfb.c`: Probabilities are not rounded to 16 bits, and times not to ticks. The hash is of a number
+    /// iproute2's `q_sfb.c`. Probabilities are not rounded to 16 bits, and times not to ticks. The hash is of a number
     /// that replaces the flow's 5-tuple. The hashes hold from the first packet on instead of from the set-up. Packets
     /// that waited before SFB replaced another scheme are in no bin; Linux drops them.
     pub struct SfbParams for Sfb {

@@ -141,7 +141,7 @@ def message(_: Path, n: int) -> Reading:
 INPUTS = {
     "bundle": Input("bundle", bundle, 2, 16, 480),
     "scenario": Input("scenario", scenario_file, 200, 1600, 64_000),
-    "experiment": Input("scenario", experiment, 50, 200, 100_000),
+    "experiment": Input("scenario", experiment, 50, 200, 24_000),
     "rate trace": Input("rate trace", trace, 10_000, 80_000, 1_800_000),
     "JSON": Input("JSON", document, 1000, 16_000, 8_000_000),
     "Parquet": Input("Parquet", table, 20_000, 160_000, 10_000_000),

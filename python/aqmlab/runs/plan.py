@@ -26,6 +26,8 @@ from aqmlab.runs.task import ENGINES, LINUX, SIM, Task
 
 KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds", "warmup", "engine", "law")
 MSER = "mser"
+MOST_CONDITIONS = 50_000
+"""Of an experiment: each takes some 90 microseconds to read."""
 MOST_RUNS = 1_000_000
 LARGEST_SEED = 2**63 - 1
 
@@ -259,15 +261,16 @@ def _read(
     scenarios = _scenarios(data["scenarios"], path.parent, values, traces)
     arms = _arms(data["aqms"], path.parent)
     seeds = _seeds(data.get("seeds", 1))
-    runs = len(scenarios) * len(arms) * len(seeds) * prod(map(len, overrides.values()))
-    if runs > MOST_RUNS:
-        raise InputError("experiment", f"{runs:,} runs; at most {MOST_RUNS:,}")
+    conditions = len(scenarios) * len(arms) * prod(map(len, overrides.values()))
+    for number, most, of in ((conditions * len(seeds), MOST_RUNS, "runs"), (conditions, MOST_CONDITIONS, "conditions")):
+        if number > most:
+            raise InputError("experiment", f"{number:,} {of}; at most {most:,}")
     warmup = _warmup(data.get("warmup", {}), scenarios, overrides)
     given = {} if isinstance(warmup, str) else warmup
     engine = engine or data.get("engine", SIM)
     law = law or _law(data.get("law"))
-    conditions = tuple(_conditions(scenarios, arms, overrides, given, engine, law))
-    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, conditions, warmup, engine, law)
+    each = tuple(_conditions(scenarios, arms, overrides, given, engine, law))
+    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, each, warmup, engine, law)
 
 
 def _check(data: Mapping[str, Any], path: Path) -> None:

@@ -18,6 +18,7 @@ from aqmlab.studio import export, field, opening, turns
 from aqmlab.studio.budget import MemoryPool
 from aqmlab.studio.gate import SOCKETS
 from aqmlab.studio.lanes import MOST_CHANGES, Lanes
+from aqmlab.studio.player import AT_ONCE, Player
 from aqmlab.studio.serve import READ
 from aqmlab.studio.session import Session
 from conftest import SMALL
@@ -128,6 +129,18 @@ def test_each_of_many_works_for_a_share_of_the_time() -> None:
     shared.begin(1)
     assert shared.rest(1, 10) == pytest.approx(25)
     assert shared.rest(3, 10) == pytest.approx(25)
+
+
+def test_a_step_that_somebody_waits_for_begins_before_play_may_go_on() -> None:
+    player = Player(lambda _: None)
+    player.open(Lanes(Scenario.parse(TEXT, "small"), ["pi"], 1, 0.1, []))
+    player.play(1)
+    player._next_step = time.monotonic() + AT_ONCE - 1
+    assert player._pause() == pytest.approx(AT_ONCE - 1, abs=0.5)
+    player.play(1, answer="asked")
+    assert player._pause() == 0
+    player._next_step += 11  # what many steps have come to owe
+    assert player._pause() == pytest.approx(10, abs=0.5)
 
 
 def test_nobody_waits_for_the_large_text_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

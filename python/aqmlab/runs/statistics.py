@@ -210,7 +210,7 @@ def mser(times: Sequence[float], values: Sequence[float], batch: int = 5) -> flo
 
     MSER leaves out the first d observations that make the mean of the others most certain: d minimises
     `sum((x - mean)^2) / (n - d)^2`, sum and mean over the n - d others (White 1997, Simulation 69(6), equation 2). As
-    in MSER-5, the observations are means over `batch` values (White, Cobb and Spratt 2000). More than five of them are
+    in MSER-5, the observations are means over `batch` values (White, Cobb and Spratt 2000). At least five of them are
     kept, because few values may agree by chance (Hoad, Robinson and Davies 2010). None if more than half would go: the
     run is too short to tell, or never settles.
     """

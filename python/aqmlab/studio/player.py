@@ -28,7 +28,7 @@ SPEED_OVER = 0.3
 LONGEST_WAIT = 60.0
 """Maximum seconds between steps, because a slow speed may ask a clock to wait too long."""
 AT_ONCE = 3.0
-"""Seconds of rest that answers may owe: a page opens, plays and changes without a pause between."""
+"""Seconds of rest that answers and steps may owe: a page opens, plays, changes and steps without a pause between."""
 SHARE_OF_TABLES = 0.02
 """Share of the time that tables may take."""
 

@@ -63,7 +63,7 @@ class Claim:
     worded: tuple[str, ...] = ()
     why: str | None = None
     shown: Shown | None = None
-    median: bool = field(default=False, repr=False)
+    median: bool = False
     alternatives: tuple["Alternative", ...] = field(default=(), repr=False)
 
     @property

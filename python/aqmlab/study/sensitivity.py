@@ -236,8 +236,7 @@ def digest(claim: Claim) -> str:
 
 
 def _key(claim: Claim) -> str:
-    """Return the digest of a claim; `median` is part of it only where it is set, so that older digests stay."""
-    return sha256((repr(claim) + " median" * claim.median).encode()).hexdigest()
+    return sha256(repr(claim).encode()).hexdigest()
 
 
 def _varied(paper: Study, claim: Claim, tried: Sequence[Tried]) -> Varied:

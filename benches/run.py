@@ -212,7 +212,12 @@ def head(load: float) -> str:
         ("load before the start", f"{load:.1f} processes on average over a minute"),
         ("date", f"{datetime.now(UTC):%Y-%m-%d}"),
     ]
-    return f"""# Benchmarks
+    return f"""---
+search:
+  boost: 0.3
+---
+
+# Benchmarks
 
 <!-- Written by `make bench`; do not edit. -->
 

@@ -122,7 +122,7 @@ def tcp() -> str:
     rows = [(f"`{c.name}`", c.default, c.ns2, c.linux, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()]
     laws = [(f"[`{law.name}`](tcp/{law.name}.md)", law.title, str(law.year), law.summary) for law in catalogue.laws()]
     return text(
-        "# TCP",
+        "# TCP and congestion control algorithms",
         NOTE,
         "Receivers acknowledge every segment, or every second one with `delayed_ack`. `variant` is the loss recovery:",
         table(

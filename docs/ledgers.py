@@ -36,6 +36,8 @@ SAID = {
 }
 COLUMNS = 7
 """Of a ledger's table."""
+FRONT = "---\nsearch:\n  boost: 0.3\n---"
+"""Metadata of an evidence page: the site's search ranks it low."""
 IN_PRINT = {True: "holds", False: "fails", None: ""}
 
 
@@ -45,6 +47,7 @@ def page(again: Reproduction) -> str:
     counts = ", ".join(f"{count} {SAID[name]}" for name, count in again.ledger.items() if count and name in SAID)
     return "\n\n".join(
         [
+            FRONT,
             f"# What {title(study.name)} says",
             f"<!-- Written by `python docs/ledgers.py {study.name}`; do not edit. -->",
             f"Every sentence of *{study.title}* about what a scheme does: {len(again.claims)}, of which {counts}.\n"
@@ -103,6 +106,7 @@ def second_reading() -> str:
         compare(name, {(row["section"], row["sentence"]): row for row in first if row["paper"] == name}, parts)
     return "\n\n".join(
         [
+            FRONT,
             "# Verdicts of the second reading",
             "<!-- Written by `python docs/ledgers.py`; do not edit. -->",
             "The papers were read a second time, sentence by sentence. A sentence that fails was\n"

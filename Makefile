@@ -150,8 +150,9 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 docs: build  ## Rewrite the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
-pictures: build  ## Redraw the pictures of README and of the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
+pictures: build  ## Redraw the pictures of README, the landing page, and the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
 	$(BIN)/python docs/readme_picture.py
+	$(BIN)/python docs/cards.py
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/fabric.py
 	$(BIN)/python docs/wifi.py

@@ -25,6 +25,8 @@ SIZE = style.Size(3.3, inf, 9)
 HEIGHT = 1.75
 """Inches of a panel, on the page of a journal."""
 STUDY, TABLE, MEASURE = "li2014", "1", "queue_mean"
+FIFO = "modem's FIFO"
+"""The only queue without commands."""
 GAIN = "1e-3"
 """Of the own AQM."""
 NUMBER = r"[-+]?\d[\d.]*"
@@ -87,9 +89,10 @@ def compare(axes: Any) -> None:
 def reproduce(axes: Any) -> None:
     """The mean queue that a paper prints, and the one that aqmlab measures."""
     found = [cell for cell in aqmlab.reproduce(STUDY, tables=[TABLE]).cells if cell.column == MEASURE and cell.ours]
-    names = [label(cell.scheme) for cell in found]
-    axes.plot([cell.published for cell in found], names, "o", color=style.LINE, fillstyle="none", markersize=7)
-    axes.plot([cell.ours.mean for cell in found if cell.ours], names, "x", color=style.TARGET, markersize=5)
+    places = range(len(found))
+    axes.plot([cell.published for cell in found], places, "o", color=style.LINE, fillstyle="none", markersize=7)
+    axes.plot([cell.ours.mean for cell in found if cell.ours], places, "x", color=style.TARGET, markersize=5)
+    axes.set_yticks(places, [label(cell.scheme) for cell in found])
     axes.invert_yaxis()
     axes.set(xlim=(0, 1.1 * max(cell.published for cell in found)), xlabel="Mean queue (packets)")
     axes.legend(["paper", "aqmlab"], loc="lower left")
@@ -145,7 +148,7 @@ def live(axes: Any) -> None:
 
 
 def kernel(axes: Any) -> None:
-    """The delay of pings on a Linux kernel without commands and with those that `aqmlab advise` prints."""
+    """The delay of pings on Linux before a modem, without commands and with those that `aqmlab advise` prints."""
     delays: dict[str, float] = {}
     scheme = ""
     for row in rows("advise-evidence.md", "packets in the modem"):
@@ -153,7 +156,7 @@ def kernel(axes: Any) -> None:
             break
         scheme = row["scheme"] or scheme
         if row["direction"] == "uplink":
-            delays[scheme] = numbers(row["ping p95, ms"])[0]
+            delays[FIFO if scheme == "no commands" else scheme] = numbers(row["ping p95, ms"])[0]
     bars(axes, dict(sorted(delays.items(), key=lambda each: each[1])), "Ping on Linux 7.3, p95 (ms)")
 
 

@@ -1,8 +1,8 @@
 """Compare schemes and TCP with Linux 7.3 in virtual time (docs/kernel.md); both engines run the same scenario.
 
 `kernel/cases.jsonl` lists the settings, `kernel/rows.jsonl` the kernel's results under seeds 1 to 10, and
-`exceptions.toml` the cells that do not agree. Both engines draw the same starts, sizes and pauses under one seed. A cell
-is a measure of a case: the mean over the seeds.
+`exceptions.toml` the cells that do not agree. Both engines draw the same starts, sizes and pauses under one seed. A
+cell is a measure of a case: the mean over the seeds.
 
 Run as a program, it measures the cases that have no row yet, about ten seconds each, if a kernel is built, and writes
 docs/validation-kernel.md; `--measure CASE ...` measures these again. Results stay if this is stopped.
@@ -156,16 +156,16 @@ arrives. Four other pages compare with the same kernel:
 - [segment sequences](validation-sequences.md)
 - [tc commands](validation-tc.md)
 
-`validation/kernel/cases.jsonl` lists the settings in the words of `tc`; the list was made before the first case was run.
-`validation/kernel/rows.jsonl` contains the kernel's results under seeds 1 to 10. If a kernel is built
+`validation/kernel/cases.jsonl` lists the settings in the words of `tc`. The list was made before the first case was
+run. `validation/kernel/rows.jsonl` contains the kernel's results under seeds 1 to 10. If a kernel is built
 (`aqmlab kernel build`), `make validate` measures the missing rows, ten seconds each.
 
-The cases named `caketurns` were added later. They run CAKE with tins and no bandwidth below an HTB class with the link's
-rate, and also compare the loss of every tin and the mean end-to-end delay of its segments.
+The cases named `caketurns` were added later. They run CAKE with tins and no bandwidth below an HTB class with the
+link's rate, and also compare the loss of every tin and the mean end-to-end delay of its segments.
 
-A cell is a measure of a case, the mean over ten seeds. The means may differ by three standard deviations of the kernel's
-ten runs, but the tolerance is at least the first value of this table and at most the second. The second value is the
-tolerance for [Linux 6.1 in real time](validation-linux.md).
+A cell is a measure of a case, the mean over ten seeds. The means may differ by three standard deviations of the
+kernel's ten runs, but the tolerance is at least the first value of this table and at most the second. The second value
+is the tolerance for [Linux 6.1 in real time](validation-linux.md).
 
 | measure | minimum tolerance | maximum tolerance |
 | --- | --- | --- |
@@ -184,11 +184,9 @@ tolerance for [Linux 6.1 in real time](validation-linux.md).
 def page(checked: Sequence[Checked]) -> str:
     """Return the validation page."""
     agree, cells = counts(checked)
-    summary = (
-        f"**{agree} of {cells} cells agree ({agree / cells:.1%}), in {len(checked)} of the {len(cases())} cases.**"
-    )
-    rest = "" if len(checked) == len(cases()) else " The others have no row yet."
-    parts = [f"{HEAD}{summary}{rest}", ""]
+    missing = len(cases()) - len(checked)
+    rest = f" {missing} further cases have no row yet." if missing else ""
+    parts = [f"{HEAD}**{agree} of {cells} cells agree ({agree / cells:.1%}), in {len(checked)} cases.**{rest}", ""]
     for title, groups in by_group(checked).items():
         rows = [row_of_group(name, group) for name, group in groups.items()]
         parts += [*pages.table([title, "cases", "cells", "agree", ""], rows), ""]
@@ -246,168 +244,6 @@ def row_of(checked: Checked) -> list[str]:
     """Return a case as a row of the table."""
     texts = [str(cell) if cell.agrees else f"**{cell}**" for cell in checked.cells]
     return [f"`{checked.case.id}`", *texts[:4], ", ".join(texts[4:])]
-
-
-def differing(self) -> list[Cell]:
-    """The cells that do not agree."""
-    return [cell for cell in self.cells if not cell.agrees]
-
-
-def measured(case: Case, run: RunResult | Failure) -> dict[str, float]:
-    """Return the cells of one run; rates in Mbit/s, times in s."""
-    assert isinstance(run, RunResult), str(run)
-    link = run.links["bottleneck"]
-    names = ["utilisation", "queue_mean", "queue_std", "drop_ratio"]
-    if any(group.get("ecn") for group in case.groups):
-        names.append("mark_ratio")
-    found = {name: float(getattr(link, name)) for name in names}
-    for i, group in enumerate(case.groups, 1):
-        flows = run.flows[f"g{i}"]
-        if len(case.groups) > 1:
-            found[f"rate of {i}"] = flows.goodput / 1e6
-        if case.takes_turns:
-            found |= {f"{name} of {i}": float(getattr(flows, name)) for name in ("drop_ratio", "segment_delay_mean")}
-        if "bytes" in group:
-            found |= {f"{name} of {i}": float(getattr(flows, name)) for name in ("fct_mean", "fct_p95")}
-    return found
-
-
-def by_name(runs: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...]]:
-    """Return the values of each cell, by seed."""
-    return {name: tuple(run[name] for run in runs) for name in runs[0]}
-
-
-def measure(wanted: Sequence[Case], version: str) -> None:
-    """Run the cases on the kernel under every seed, and store the row of each as soon as it is complete."""
-    for i, case in enumerate(wanted, 1):
-        print(f"{i} of {len(wanted)}: {case.id}", flush=True)
-        runs = run_many([Task(case.scenario, case.setting.scheme, seed, engine=LINUX) for seed in SEEDS])
-        values = {
-            name: [float(f"{value:.6g}") for value in each]
-            for name, each in by_name([measured(case, run) for run in runs]).items()
-        }
-        kept = [row for row in lines(ROWS) if row["id"] != case.id]
-        rows = [*kept, {"id": case.id, "kernel": version, "runs": values}]
-        ROWS.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def check(wanted: Sequence[Case], seeds: Sequence[int] = SEEDS) -> list[Checked]:
-    """Run the cases that have a row in the simulator, and compare them."""
-    rows: dict[str, Row] = {row["id"]: row["runs"] for row in lines(ROWS)}
-    known = [case for case in wanted if case.id in rows]
-    outcomes = iter(run_many([Task(case.scenario, case.setting.scheme, seed) for case in known for seed in seeds]))
-    checked = []
-    for case in known:
-        ours = by_name([measured(case, next(outcomes)) for _ in seeds])
-        cells = (Cell(name, tuple(theirs), ours[name]) for name, theirs in rows[case.id].items())
-        checked.append(Checked(case, tuple(cells)))
-    return checked
-
-
-HEAD = f"""\
-{pages.FRONT}# Validation against Linux 7.3
-
-<!-- Written by `make validate`; do not edit. -->
-
-Both engines run the same scenarios: [Linux 7.3 in virtual time](kernel.md), with its own TCP and queueing disciplines,
-and the simulator. Under one seed both draw the same starts, sizes and pauses. Receivers read every segment as it
-arrives. Four other pages compare with the same kernel:
-
-- [random scenarios](validation-random.md)
-- [scenarios from public reports](validation-reported.md)
-- [segment sequences](validation-sequences.md)
-- [tc commands](validation-tc.md)
-
-`validation/kernel/cases.jsonl` lists the settings in the words of `tc`; the list was made before the first case was run.
-`validation/kernel/rows.jsonl` contains the kernel's results under seeds 1 to 10. If a kernel is built
-(`aqmlab kernel build`), `make validate` measures the missing rows, ten seconds each.
-
-The cases named `caketurns` were added later. They run CAKE with tins and no bandwidth below an HTB class with the link's
-rate, and also compare the loss of every tin and the mean end-to-end delay of its segments.
-
-A cell is a measure of a case, the mean over ten seeds. The means may differ by three standard deviations of the kernel's
-ten runs, but the tolerance is at least the first value of this table and at most the second. The second value is the
-tolerance for [Linux 6.1 in real time](validation-linux.md).
-
-| measure | minimum tolerance | maximum tolerance |
-| --- | --- | --- |
-| utilization | 1 point | 2 points |
-| mean queue | 5 % or 1 packet | 10 % or 2 packets |
-| standard deviation of the queue | 12.5 % or 1.5 packets | 25 % or 3 packets |
-| drop ratio, mark ratio | 10 % or 0.025 points | 20 % or 0.05 points |
-| rate of each group, if several groups share the link | 12.5 % | 25 % |
-| mean time of short transfers | 7.5 % or 5 ms | 15 % or 10 ms |
-| 95th percentile of the time of short transfers | 12.5 % or 5 ms | 25 % or 10 ms |
-| mean delay of segments | 2.5 % or 1 ms | 5 % or 2 ms |
-
-"""
-
-
-def page(checked: Sequence[Checked]) -> str:
-    """Return the validation page."""
-    agree, cells = counts(checked)
-    summary = (
-        f"**{agree} of {cells} cells agree ({agree / cells:.1%}), in {len(checked)} of the {len(cases())} cases.**"
-    )
-    rest = "" if len(checked) == len(cases()) else " The others have no row yet."
-    parts = [f"{HEAD}{summary}{rest}", ""]
-    for title, groups in by_group(checked).items():
-        rows = [row_of_group(name, group) for name, group in groups.items()]
-        parts += [*pages.table([title, "cases", "cells", "agree", ""], rows), ""]
-    parts += ["## Cells that do not agree", ""]
-    parts += pages.table(
-        ["case", "Linux / simulator", "cause"], [exception(each) for each in checked if each.differing]
-    )
-    parts += ["", "## All cases", "", CASES_HEAD, ""]
-    heads = ["case", "utilization (%)", "mean queue (packets)", "std", "drops (%)"]
-    others = "marks (%), rates (Mbit/s), times (ms); losses (%), delays (ms) of tins"
-    parts += pages.table([*heads, others], [row_of(each) for each in checked])
-    return "\n".join(parts) + "\n"
-
-
-CASES_HEAD = """\
-Linux / simulator; cells that do not agree are bold. The name of a case is rate (Mbit/s), round trip (ms), qdisc,
-controllers and numbers of flows."""
-
-
-def by_group(checked: Sequence[Checked]) -> dict[str, dict[str, list[Checked]]]:
-    """Return the cases by scheme, controller and rate; a case with two controllers is in both groups."""
-    found: dict[str, dict[str, list[Checked]]] = {"scheme": {}, "controller": {}, "rate": {}}
-    for each in checked:
-        case = each.case
-        for title, names in (
-            ("scheme", [case.scheme]),
-            ("controller", case.laws),
-            ("rate", [f"{case.rate_mbit:g} Mbit/s"]),
-        ):
-            for name in names:
-                found[title].setdefault(name, []).append(each)
-    return found
-
-
-def counts(checked: Sequence[Checked]) -> tuple[int, int]:
-    """Return how many cells agree, and how many there are."""
-    cells = [cell for each in checked for cell in each.cells]
-    return sum(cell.agrees for cell in cells), len(cells)
-
-
-def row_of_group(name: str, group: Sequence[Checked]) -> str:
-    """Return a group as a row of a table, with its share in bold where it is too small."""
-    agree, cells = counts(group)
-    share = f"{agree / cells:.0%}"
-    return f"| {name} | {len(group)} | {cells} | {agree} | {share if agree >= FEWEST * cells else f'**{share}**'} |"
-
-
-def exception(checked: Checked) -> str:
-    """Return what does not agree in a case, and the cause."""
-    wrong = ", ".join(f"{cell.name} {cell}" for cell in checked.differing)
-    return f"- `{checked.case.id}`: {wrong}. {exceptions.of_row('kernel', checked.case.id).cause}"
-
-
-def row_of(checked: Checked) -> str:
-    """Return a case as a row of the table."""
-    texts = [str(cell) if cell.agrees else f"**{cell}**" for cell in checked.cells]
-    return f"| `{checked.case.id}` | {' | '.join(texts[:4])} | {', '.join(texts[4:])} |"
 
 
 def differing(checked: Sequence[Checked]) -> exceptions.Cells:

@@ -1,8 +1,7 @@
 """Compare random scenarios with Linux 7.3 in virtual time (docs/kernel.md); both engines run the same scenario.
 
-    python validation/random_scenarios.py               # measure missing seeds, write docs/validation-random.md
-    python validation/random_scenarios.py --add SEED N   # draw N more scenarios under a seed and store them first
-    python validation/random_scenarios.py --draw SEED N  # judge N fresh scenarios, and store nothing
+It measures missing seeds and writes docs/validation-random.md. `--add SEED N` first draws N more scenarios under a seed
+and stores them. `--draw SEED N` judges N fresh scenarios and stores nothing.
 
 `kernel/random.jsonl` contains the scenarios and the results of Linux under seeds 1 to 10, or at least 1 to 5. If the
 means over these seeds do not agree, it contains seeds 1 to 40. `exceptions.toml` lists the scenarios that do not agree,

@@ -223,8 +223,8 @@ def page(found: dict[str, list[Verdict]], version: str) -> str:
         "",
         "## Tests that do not agree",
         "",
-        "aqmlab rejects options that it does not support, by name. It accepts one command that Linux rejects because of",
-        "the device.",
+        "aqmlab rejects options that it does not support, by name. It accepts one command that Linux rejects because",
+        "of the device.",
         "",
         *pages.table(["cause", "tests"], others),
     ]

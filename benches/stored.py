@@ -172,8 +172,8 @@ def cores_section() -> str:
 *One run on n threads*: 40,000 flows, or `networks/isp-10k` for {tree["simulated"]} s. The network is divided for n
 threads, and a single thread runs it and records the time of each part in each round. A model assigns the parts to n
 threads, each part to the first free thread. It adds the exchange after each round, set-up and results
-(`python benches/projection.py`). It ignores resources that n processors share. On two threads the measured times
-differ from the projection by {min(apart):+.0%} to {max(apart):+.0%}.
+(`python benches/projection.py`). It ignores the caches, memory and clock that n processors share. On two
+threads the measured times differ from the projection by {min(apart):+.0%} to {max(apart):+.0%}.
 
 `isp-10k` is divided into sixteen parts, its sites, which share nothing and synchronize once a second. Two things
 limit its gain. A single thread does set-up and results, which take {tree["outside"]:.1f} s of {tree["one"]:.0f} s

@@ -56,7 +56,7 @@ def flood() -> str:
 
 
 def anomaly() -> tuple[str, dict[str, dict[str, float]]]:
-    """Goodput of downloads and the delay of pings beside them."""
+    """Goodput of downloads and the delay of concurrent pings."""
     rows, delays = [], {}
     for state, values in STATES.items():
         found = runs("wifi/anomaly", values)

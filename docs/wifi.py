@@ -88,7 +88,7 @@ def thirty() -> str:
 
 
 def codel() -> str:
-    """Goodput of all and the wait in the queue, by stations, their rate and CoDel's constants."""
+    """Goodput of all and the queueing delay, by stations, their rate and CoDel's constants."""
     rows = []
     for stations, rate in ALIKE:
         cells = []

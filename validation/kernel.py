@@ -149,7 +149,7 @@ HEAD = f"""\
 
 Both engines run the same scenarios: [Linux 7.3 in virtual time](kernel.md), with its own TCP and queueing disciplines,
 and the simulator. Under one seed both draw the same starts, sizes and pauses. Receivers read every segment as it
-arrives. Four other pages compare with the same kernel:
+arrives. Other comparisons with Linux 7.3:
 
 - [random scenarios](validation-random.md)
 - [scenarios from public reports](validation-reported.md)

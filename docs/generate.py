@@ -13,6 +13,7 @@ from shlex import quote
 import api
 import measures
 import options
+import source_map
 from beside_linux import as_linux
 from tables import table
 
@@ -44,6 +45,7 @@ def pages() -> dict[Path, str]:
         **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
         DOCS / "lessons" / "README.md": course(),
         **{DOCS / "lessons" / f"{each.id}.md": lesson_page(each) for each in lessons()},
+        **source_map.pages(),
     }
 
 

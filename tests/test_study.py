@@ -240,13 +240,13 @@ def test_schemes_that_are_not_built_are_missing_and_say_so(monkeypatch: pytest.M
     again = reproduction.reproduce("sun2007", tables=["1"], figures=["12"])
     assert again.unbuilt == ["REM"]
     missing = [cell for cell in again.cells if cell.verdict == "missing"]
-    assert [(cell.row, cell.why) for cell in missing] == [("REM", "the scheme is not built yet")] * 2
+    assert [(cell.row, cell.why) for cell in missing] == [("REM", "the scheme is not implemented")] * 2
     assert again.coverage["missing"] == 2
     assert again.absent(again.figures[0]) == ["REM"]
     assert {checked.verdict for checked in again.claims} == {"holds", "weak"}
     comparing = [checked for checked in again.claims if checked.claim.below]
     assert len(comparing) >= 4
-    assert all("REM not built yet" in checked.measured for checked in comparing)
+    assert all("REM not implemented" in checked.measured for checked in comparing)
 
 
 def test_figures_and_tables_choose_together() -> None:

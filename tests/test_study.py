@@ -137,7 +137,7 @@ def test_the_page_of_a_ledger_has_what_the_paper_s_file_says_now(name: str) -> N
     study = load_study(name)
     rows = {(row[0], row[1]): row for line in page.splitlines() if len(row := line.strip("| ").split(" | ")) > 5}
     assert [word for word, meaning in study.words.items() if f"\n- {word}: {meaning}.\n" not in page] == []
-    assert f"Every sentence of *{study.title}* about what a scheme does: {len(study.claims)}, of which " in page
+    assert f"*{study.title}* contains {len(study.claims)} sentences about the behaviour of schemes: " in page
     stale = []
     for claim in study.claims:
         row = rows[claim.section, claim.text]

@@ -35,7 +35,7 @@ def reproduce(
 
     The output lists the published and the measured numbers, cell by cell, with a verdict. --out writes report.html,
     results.json and the figures. --sensitivity judges each failing sentence again, by every reading that the text
-    allows and under variations of the details that the paper omits. With --out it stores the verdicts and resumes.
+    allows and under variations of the details that the paper omits; --out then stores the verdicts, to resume.
     """
     from aqmlab.study import paper, reproduction
 

@@ -21,12 +21,12 @@ class Claim:
 
     A check uses the mean over the seeds, or the median for settling times and where `median` is set. It must pass in
     each scenario of `groups` and in each of the times `during`. If `per` names another measure, the value is divided by
-    it. If `target` is set, the value is the distance from it. The value of each of `schemes`
+    it. If `target` is set, the value is the distance from it. The kinds of checks:
 
-    - is `within` two ends;
-    - is `below` or `above` the values of other schemes, by at least `margin` and `factor` and at most the factor
-      `up_to`; if `rank` is 2, one of these schemes is exempt;
-    - or differs from the others of `schemes` by at most the factor `alike`.
+    - The value of each of `schemes` is `within` two ends.
+    - It is `below` or `above` the values of other schemes, by at least `margin` and `factor` and at most the factor
+      `up_to`. If `rank` is 2, one of these schemes is exempt.
+    - The values of `schemes` differ by at most the factor `alike`.
 
     `most` allows failures in fewer than half of the places. `average` takes the mean over each group. From group to
     group the mean follows `trend` ("rises", "falls") or changes by at most the factor `steady`. The check is weak if a

@@ -1,6 +1,6 @@
 """A study: a paper's tables, figures and claims as data, so that they can be run again and compared.
 
-`papers/<name>.toml` names the paper and maps its schemes and metrics to those of the simulator. It also gives the
+`papers/<name>.toml` names the paper and maps its schemes and metrics to the simulator. It also gives the
 tolerances, the scenarios of each table and figure, and the reasons why a cell may not be reproducible.
 `papers/<name>.csv` holds the printed numbers, `ledgers/<name>.toml` the sentences. docs/studies.md describes the format.
 """

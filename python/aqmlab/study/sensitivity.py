@@ -53,7 +53,7 @@ class Varied:
 
     @property
     def told(self) -> str:
-        """The origin of the failure, and the variations: "ours (holds: twice the band; fails: half the band)"."""
+        """The origin of the failure, and the variations: `"ours (holds: twice the band; fails: half the band)"`."""
         moved = [each.variation for each in self.tried if each.verdict == "holds"]
         stays = [each.variation for each in self.tried if each.verdict != "holds"]
         parts = [f"holds: {', '.join(moved)}"] if moved else []

@@ -96,6 +96,7 @@ def claims_table(out: Console, heading: str, judged: Sequence[claims.Checked]) -
 SHORT = ("holds", "shown")
 """Verdicts that need no reason."""
 
+
 def _tolerances(out: Console, cells: Sequence[Cell]) -> None:
     """Print the tolerance of each measure in the cells."""
     found = dict.fromkeys(f"{cell.metric.metric.title} {cell.metric.tolerance}" for cell in cells)

@@ -11,7 +11,9 @@ def sensitivities(several: Sequence[Sensitivity]) -> None:
     """Print for each study the failing sentences with their variations, and the number of failures by origin."""
     out = console()
     for found in several:
-        shown = table(f"{found.study.title}: {len(found.varied)} sentences fail", "Section", "Sentence", "Other readings")
+        shown = table(
+            f"{found.study.title}: {len(found.varied)} sentences fail", "Section", "Sentence", "Other readings"
+        )
         for each in found.varied:
             shown.add_row(each.section, each.text, readings(each.told))
         out.print(shown)

@@ -205,7 +205,7 @@ def panel(axes: Any, case: Case, flows: int, dots: Sequence[Dot]) -> None:
 
 
 def gains() -> Figure:
-    """Draw the queue of Xiong et al.'s link under the gains called stable and unstable, and under the reconstruction."""
+    """Draw the queue of Xiong et al.'s link under the gains called stable and unstable, and as reconstructed."""
     scenario = aqmlab.load("xiong2010/table-4")
     runs = [(name, aqmlab.run(scenario, spec, series=True)) for name, spec in GAINS.items()]
     panels = [queue_panel(name, {name: run}, "bottleneck", scenario.link("bottleneck").target) for name, run in runs]

@@ -140,7 +140,7 @@ def _built(paper: Judged, name: str) -> bool:
 
 
 def _told(claim: Claim, found: Found, against: Found) -> str:
-    """Describe the measured values; of many places, those that contradict the claim, or else the range of the values."""
+    """Describe the measured values; of many places, those that contradict the claim, or else the range."""
     distance = f"distance from {claim.target:g}: " if claim.target is not None else ""
     if len(found) == 1:
         return distance + _words(claim, next(iter(found.values())))

@@ -94,7 +94,7 @@ def gather(paper: Judged, claim: Claim, source: Source, names: Iterable[str]) ->
 
 
 def centres(claim: Claim, by_seed: BySeed) -> Found:
-    """Return the means over the seeds (medians for TIMES and where `median` is set), or their distance from the target."""
+    """Return the means over the seeds (medians for TIMES or with `median`), or their distance from the target."""
     centre = median if claim.median or claim.value in TIMES else fmean
     return {
         place: {name: _distance(claim, centre(values.values()) if values else inf) for name, values in schemes.items()}

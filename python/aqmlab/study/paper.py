@@ -2,7 +2,7 @@
 
 `papers/<name>.toml` names the paper and maps its schemes and metrics to the simulator. It also gives the
 tolerances, the scenarios of each table and figure, and the reasons why a cell may not be reproducible.
-`papers/<name>.csv` holds the printed numbers, `ledgers/<name>.toml` the sentences. docs/studies.md describes the format.
+`papers/<name>.csv` holds the printed numbers, `ledgers/<name>.toml` the sentences. docs/studies.md describes the files.
 """
 
 import csv
@@ -98,7 +98,7 @@ class PaperTable:
 class PaperPanel:
     """One panel of a figure: which schemes (by the paper's names), in which scenarios, at which link, which metric.
 
-    `law` is one of `aqmlab.analysis.fuzzy.LAWS`; `analysis` holds the values for which the stability analysis is computed.
+    `law` is one of `aqmlab.analysis.fuzzy.LAWS`; `analysis` holds the parameters of the stability analysis.
     """
 
     title: str

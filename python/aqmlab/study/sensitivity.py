@@ -209,7 +209,7 @@ def all_json(several: Sequence[Sensitivity]) -> str:
 
 
 def stored(study: str) -> Mapping[str, Varied]:
-    """Return the stored results of a study's failing sentences, by the digest of their checks; empty if none are stored."""
+    """Return the stored results of a study's failing sentences, by the digest of their checks; empty by default."""
     file = files("aqmlab.study") / "ledgers" / "sensitivity" / f"{study}.json"
     if not file.is_file():
         return {}
@@ -222,7 +222,7 @@ def stored(study: str) -> Mapping[str, Varied]:
 
 
 def whose(found: Checked, known: Mapping[str, Varied]) -> str:
-    """Return the origin of a failure and its variations, "unknown" unless this very check was varied."""
+    """Return the origin of a failure and its variations; "unknown" unless this check was varied."""
     varied = known.get(digest(found.claim))
     if found.printed is False and (varied is None or varied.whose != "ours"):
         return "the paper's (its own tables contradict the sentence)"

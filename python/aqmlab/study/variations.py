@@ -17,8 +17,8 @@ from aqmlab.study.readings import BANDS
 class Variation:
     """A sentence judged otherwise: another check (None where it does not apply), or another scenario, or both.
 
-    `of` is the kind of variation: "band", "reading", "constant", or one of `aqmlab.study.paper.UNSTATED`, which runs the
-    scenarios again.
+    `of` is the kind of variation: "band", "reading", "constant", or one of `aqmlab.study.paper.UNSTATED`, which runs
+    the scenarios again.
     """
 
     name: str

@@ -195,8 +195,8 @@ def sentences(found: Compared) -> list[str]:
         low, high = ratio.interval or (ratio.mean, ratio.mean)
         verdict = "is better than" if high < 0 else "is worse than" if low > 0 else "does not differ significantly from"
         told.append(
-            f"{when}, {title} {verdict} PI over {ratio.n} held-out scenarios. Its queue error is {_ratio(ratio)} times PI's "
-            f"(geometric mean, 95 % interval)."
+            f"{when}, {title} {verdict} PI over {ratio.n} held-out scenarios. Its queue error is {_ratio(ratio)} times "
+            f"PI's (geometric mean, 95 % interval)."
         )
     rest = [(catalogue.find(name).title, _ratio(found.ratio(name, "pi", TUNED))) for name in others]
     return [*told, *(f"Tuned {name}'s queue error is {ratio} times tuned PI's." for name, ratio in rest)]

@@ -78,7 +78,7 @@ def claims_table(out: Console, heading: str, judged: Sequence[claims.Checked]) -
     out.print(title(f"{heading}: {counts.get('holds', 0)} of {len(judged)} hold"))
     for name, count in counts.items():
         verdict = claims.VERDICTS[name]
-        out.print(Text(f"{verdict.mark} {count} {name}: {verdict.meaning}", style=COLOURS[name]))
+        out.print(Text(f"{verdict.mark} {name} ({count}): {verdict.meaning}", style=COLOURS[name]))
     for checked in judged:
         if checked.verdict in SHORT:
             out.print(Text(f"{claims.VERDICTS[checked.verdict].mark} {checked.claim.section}: {checked.claim.text}"))

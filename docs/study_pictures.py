@@ -1,6 +1,6 @@
 """Draw one figure of a paper for the page of its study (seed 1): docs/NAME.png.
 
-`python docs/study_pictures.py [NAME ...]` draws the figures of the named studies, or all (some minutes).
+`python docs/study_pictures.py [NAME ...]` draws the figures of the named studies, or all (about a minute).
 """
 
 import sys
@@ -10,7 +10,7 @@ import aqmlab
 from aqmlab.present.figures.study import figure
 from aqmlab.present.plots.files import draw, encode
 
-FIGURES = {"boudi": "6", "jafar": "6", "sun2007": "12"}
+FIGURES = {"boudi": "10", "jafar": "6", "sun2007": "12"}
 """The figure that each page shows, by study."""
 
 

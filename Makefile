@@ -157,12 +157,13 @@ pictures: build  ## Redraw the pictures of README, the landing page, and the pag
 	$(BIN)/python docs/readme_picture.py
 	$(BIN)/python docs/cards.py
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/study_pictures.py
 	$(BIN)/python docs/fabric.py
 	$(BIN)/python docs/wifi.py
 	$(BIN)/python docs/autorate.py
 	$(BIN)/python docs/media.py
 
-deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed.md, advise-evidence.md
+deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed*.md, advise-evidence.md
 	$(BIN)/python docs/deployed.py
 	$(BIN)/python docs/home.py
 

@@ -118,7 +118,7 @@ def test_options_that_do_not_go_with_parts(aqmlab: Aqmlab, folder: Path) -> None
     answer = aqmlab("merge", "parts/1")
     assert (answer.returncode, answer.stderr) == (
         2,
-        "Error: out: missing; --out DIR says where the merged sweep goes\n",
+        "Error: out: missing; --out DIR names the folder for the merged sweep\n",
     )
 
 

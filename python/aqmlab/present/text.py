@@ -38,6 +38,20 @@ def chart_rows(study: Study, chart: Chart) -> dict[str, list[str]]:
     }
 
 
+READINGS = {
+    "ours": "The verdict depends on the reading",
+    "the paper's": "The sentence fails under every reading that its text allows",
+    "unknown": "The cause is not known",
+}
+"""The origin of a failure in a sentence."""
+
+
+def readings(whose: str) -> str:
+    """Return the origin of a failure in words: "The verdict depends on the reading. Holds: ...; fails: ..."."""
+    origin, _, tried = whose.partition(" (")
+    return ". ".join([READINGS[origin], *([tried[0].upper() + tried[1:-1]] if tried else [])]) if origin else ""
+
+
 def _number(panel: ChartPanel, point: Summary | None) -> str:
     return panel.metric.metric.show(point.mean if point else None, point.half_width if point else None)
 

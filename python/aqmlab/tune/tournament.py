@@ -185,21 +185,21 @@ def run(
 
 
 def sentences(found: Compared) -> list[str]:
-    """Say whether a neuron wins over PI, as published and once both are tuned."""
+    """Return sentences that compare the best neuron with PI, as published and tuned, and the other neurons with PI."""
     if "pi" not in found.schemes or not found.neurons:
         return []
     best, *others = found.neurons
     title, told = catalogue.find(best).title, []
-    for role, when in ((PUBLISHED, "With published parameters"), (TUNED, "Once both are tuned")):
+    for role, when in ((PUBLISHED, "As published"), (TUNED, "When both are tuned")):
         ratio = found.ratio(best, "pi", role)
         low, high = ratio.interval or (ratio.mean, ratio.mean)
-        verdict = "wins over" if high < 0 else "loses to" if low > 0 else "is not told apart from"
+        verdict = "is better than" if high < 0 else "is worse than" if low > 0 else "does not differ significantly from"
         told.append(
-            f"{when}, {title} {verdict} PI: its queue error is {_ratio(ratio)} times PI's in the geometric mean "
-            f"over {ratio.n} held-out scenarios (95 % interval)."
+            f"{when}, {title} {verdict} PI over {ratio.n} held-out scenarios. Its queue error is {_ratio(ratio)} times "
+            f"PI's (geometric mean, 95 % interval)."
         )
-    rest = [f"{catalogue.find(name).title} {_ratio(found.ratio(name, 'pi', TUNED))}" for name in others]
-    return [*told, f"The other neurons, tuned, over tuned PI: {', '.join(rest)}."] if rest else told
+    rest = [(catalogue.find(name).title, _ratio(found.ratio(name, "pi", TUNED))) for name in others]
+    return [*told, *(f"Tuned {name}'s queue error is {ratio} times tuned PI's." for name, ratio in rest)]
 
 
 def _ratio(logarithm: Summary) -> str:

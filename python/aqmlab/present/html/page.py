@@ -11,6 +11,7 @@ from aqmlab.present.html.table import HtmlTable
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots import files
 from aqmlab.present.plots.data import Drawing
+from aqmlab.present.text import readings
 from aqmlab.runs.executor import Progress
 from aqmlab.study.cells import VERDICTS
 from aqmlab.study.claims import VERDICTS as CLAIM_VERDICTS
@@ -102,5 +103,5 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=lambda value: plain(value) if type(value) is str else value,
     )
-    environment.globals |= {"verdicts": VERDICTS, "claim_verdicts": CLAIM_VERDICTS}
+    environment.globals |= {"verdicts": VERDICTS, "claim_verdicts": CLAIM_VERDICTS, "readings": readings}
     return environment

@@ -16,13 +16,13 @@ from aqmlab.scenario import load
 from aqmlab.study.readings import SeriesReading
 
 OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "std": pstdev, "min": min, "max": max}
-"""What becomes of the values of several scenarios, by its name in a study; "std" is over these scenarios alone."""
+"""Functions over the values of several scenarios, by their names in a study; "std" is over these scenarios only."""
 
 Needed = Mapping[str, Sequence[str]]
-"""Which schemes to run, in order, by scenario."""
+"""The schemes to run, in order, by scenario."""
 
 WITH, AND = " with ", "; "
-"""Between a scenario and its settings in the name of a place: `jafar/case-1-100 with flows.ftp.ecn=true`."""
+"""Separators in the name of a place with settings: `jafar/case-1-100 with flows.ftp.ecn=true`."""
 
 
 def scenario_of(place: str) -> Scenario:
@@ -37,7 +37,7 @@ def place_of(of: Scenario) -> str:
 
 
 def original(place: str) -> str:
-    """Return the place under the name of the scenario that its own is another name of."""
+    """Return the place with the original name of its scenario instead of an alias."""
     name, *settings = place.partition(WITH)
     return "".join([scenario.original(name), *settings])
 
@@ -59,20 +59,20 @@ class StudyRuns:
         return Table(runs, {name: compared.scenario.links[0] for name, compared in self.comparisons.items()})
 
     def read(self, scenario: str, spec: str, link: str, reading: SeriesReading) -> dict[int, float | None]:
-        """Return by seed what is read off the time series, for the seeds that have them."""
+        """Return by seed the reading of the time series, for the seeds with series."""
         compared = self.comparisons[scenario]
         series = {seed: run for (ran, seed), run in compared.runs.items() if ran == spec and run.series}
         return {seed: reading.of(run, compared.scenario, link) for seed, run in series.items()}
 
     def values(self, scenarios: Iterable[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
-        """Return by seed what each scenario measured, for the seeds whose runs all succeeded."""
+        """Return by seed the value in each scenario, for the seeds whose runs all succeeded."""
         measure = metrics.at(path, link)
         found = [self.table.measured(scenario, spec, measure) for scenario in scenarios]
         seeds = sorted(set[int].intersection(*map(set, found)))
         return {seed: [values[seed] for values in found] for seed in seeds}
 
     def together(self, scenarios: Sequence[str], spec: str, link: str, path: str, over: str) -> dict[int, float]:
-        """Return by seed one value for all scenarios, for the seeds that have one in every scenario."""
+        """Return by seed one value over all scenarios, for the seeds with a value in every scenario."""
         found = {}
         for seed, values in self.values(scenarios, spec, link, path).items():
             present = [value for value in values if value is not None]
@@ -89,9 +89,9 @@ def measure(
     progress: Progress | None,
     find: Callable[[str], Scenario] = scenario_of,
 ) -> StudyRuns:
-    """Run what is needed, a scenario that has two names once; with series of every seed where they are `read`.
+    """Run the needed scenarios, one with two names only once; places in `read` keep the series of every seed.
 
-    `find` returns the scenario of a place, by default as `scenario_of`.
+    `find` returns the scenario of a place, by default like `scenario_of`.
     """
     schemes: dict[str, dict[str, None]] = {}
     for name, specs in needed.items():

@@ -150,7 +150,7 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 	$(BIN)/python validation/balance.py
 	$(BIN)/python validation/shares.py
 
-docs: build  ## Rewrite the generated pages of docs/
+docs: build  ## Write the generated pages of docs/ and the tables of files in READMEs
 	$(BIN)/python docs/generate.py
 
 pictures: build  ## Redraw the pictures of README and of the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls

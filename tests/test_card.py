@@ -233,7 +233,7 @@ def test_pictures_have_a_panel_for_each_path_and_a_line_for_each_law() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("cubik",), 'law: no law is called "cubik"; did you mean "cubic"?'),
+        (("cubik",), 'law: no congestion controller is called "cubik"; did you mean "cubic"?'),
         (("cubic:beta=7",), "beta"),
         (("cubic", "--only", "5.9"), 'only: no point of RFC 9743 "5.9"'),
         (("cubic", "--engine", "lunix"), 'engine: no engine is called "lunix"; did you mean "linux"?'),

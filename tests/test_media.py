@@ -121,7 +121,7 @@ def test_the_study_takes_any_law_of_calls(law: str) -> None:
 
 
 def test_no_law_of_tcp_is_one_of_calls() -> None:
-    with pytest.raises(InputError, match='no law of calls "cubic"; known: '):
+    with pytest.raises(InputError, match='no rate control of calls "cubic"; known: '):
         load_suite("rmcat").with_law("cubic")
 
 

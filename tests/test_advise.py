@@ -702,7 +702,7 @@ def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
         ((*home, "--flows", "5"), "one direction"),
         ((*home, "--aqms", "cake"), "at least two"),
         ((*home, "--law", "cubik"), "cubic"),
-        ((*home, "--call", "nad"), 'call: no law of calls "nad"; did you mean "nada"'),
+        ((*home, "--call", "nad"), 'call: no rate control "nad"; did you mean "nada"'),
         (("--rate", "1 Mbit/s", "--call", "gcc"), "call: gcc: a call needs two directions"),
         (("home/meeting", "--call", "gcc"), "call: gcc: describes an access link; leave the scenarios out"),
         (("li2014/table-1", "--rtt", "5 ms"), "leave the scenarios out"),

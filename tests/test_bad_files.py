@@ -255,7 +255,7 @@ PLACES: list[Case] = [
     ({}, "run small.toml/below.toml", "small.toml/below.toml: cannot be read (Not a directory)"),
     ({}, f"run {'x' * 300}.toml", "cannot be read (File name too long)"),
     ({}, f"run {'x' * 300}", "no built-in scenario and no file"),
-    ({}, f"show {'x' * 5000}", "no scheme, law, scenario, study or preset"),
+    ({}, f"show {'x' * 5000}", "no scheme, controller, scenario, study or preset"),
     ({}, "run x.**", "no built-in scenario and no file"),
     ({}, "run \udcff.toml", "argument: \\udcff.toml: is not UTF-8 text"),
     ({"\udcff.toml": SMALL.read_text()}, "run x.toml", "x.toml: no such file"),
@@ -284,7 +284,7 @@ PLACES: list[Case] = [
     ({"model.zip": pipe}, EXPORT, "model: model.zip: is a pipe"),
     ({"model.zip": link("nowhere")}, EXPORT, "model: model.zip: no such file"),
     ({"model.zip": link("/proc/self/mem")}, EXPORT, "is not a model that Stable-Baselines3 saved"),
-    ({"live": pipe}, REPLAY, "replay: live: is not what aqmlab live --out leaves: live/live.json"),
+    ({"live": pipe}, REPLAY, "replay: live: is not a folder of aqmlab live --out: live/live.json"),
     ({"live": link("live")}, REPLAY, "live/live.json: cannot be read (Too many levels"),
     ({"live/live.json": folder}, REPLAY, "leaves: live/live.json: is a directory"),
     ({"live/live.json": link("../answers.toml")}, REPLAY, "leaves: live/live.json: is a link that leads out of live"),
@@ -292,7 +292,7 @@ PLACES: list[Case] = [
     ({"live/up.log": gone}, REPLAY, "live/up.log: no such file"),
     ({"live/up.log": sparse(2**33)}, REPLAY, "8,589,934,592 bytes, more than 536,870,912"),
     ({}, f"live --replay {'x' * 300}", "File name too long"),
-    ({"out": pipe}, REPORT, "out: holds no sweep; expected a folder that aqmlab sweep --out left"),
+    ({"out": pipe}, REPORT, "out: holds no sweep; expected a results folder of aqmlab sweep"),
     ({"out": link("out")}, REPORT, "out: holds no sweep"),
     ({"out/plan.parquet": folder}, REPORT, "out/plan.parquet: is a directory, not a regular file"),
     ({"out/plan.parquet": link("../answers.toml")}, REPORT, "out/plan.parquet: is a link that leads out of out"),
@@ -341,8 +341,8 @@ PLACES: list[Case] = [
 
 OUTS: list[Case] = [
     ({"to": b"mine"}, f"{RUN} --out to", "out: to: is a file; expected a folder"),
-    ({"to": link("nowhere")}, f"{RUN} --out to", "out: to: is a link to what is not there"),
-    ({"to": link("to")}, f"{RUN} --out to", "out: to: is a link to what is not there"),
+    ({"to": link("nowhere")}, f"{RUN} --out to", "out: to: is a broken link"),
+    ({"to": link("to")}, f"{RUN} --out to", "out: to: is a broken link"),
     ({"to": link("nowhere")}, f"{RUN} --out to/below", "out: to/below: to cannot be written to"),
     ({"to": pipe}, f"{RUN} --out to", "out: to: is a file; expected a folder"),
     ({}, f"{RUN} --out {'x' * 300}", "cannot be written (File name too long)"),
@@ -355,7 +355,7 @@ OUTS: list[Case] = [
     ({"to": link("to")}, f"{RUN} --pcap to --trace to", "trace: to: is also the file of --pcap"),
     ({}, f"{RUN} --pcap {'x' * 255}", "cannot be written (File name too long)"),
     ({"to": b""}, "compare small.toml --aqms pi --out to", "out: to: is a file"),
-    ({"to": link("nowhere")}, "sweep e.toml --out to", "out: to: is a link to what is not there"),
+    ({"to": link("nowhere")}, "sweep e.toml --out to", "out: to: is a broken link"),
     ({}, f"sweep e.toml --out {'x' * 300}", "File name too long"),
     ({"to": b""}, "merge out --out to", "out: to: is a file"),
     ({"to": folder}, "plot out ranking --out to.pdf/x.pdf --measure nothing", 'no measure "nothing"'),
@@ -377,7 +377,7 @@ OUTS: list[Case] = [
     ({"to": link("/dev/full")}, "exercise mark 01-bufferbloat answers.toml --out to", "out: to: not a regular file"),
     ({"to": b""}, "exercise show 01-bufferbloat --student s1 --out to", "out: to: is a file"),
     ({}, "exercise show 01-bufferbloat --student s1 --out .", "answers.toml is there already"),
-    ({"to": link("nowhere")}, "exercise show 01-bufferbloat --student s1 --out to", "is a link to what is not there"),
+    ({"to": link("nowhere")}, "exercise show 01-bufferbloat --student s1 --out to", "is a broken link"),
     ({"to": b""}, "analyse pi --rate 5Mbit/s --rtt 50ms --flows 9 --out to", "out: to: is a file"),
     ({"to": b""}, "reproduce li2014 --table 1 --out to", "out: to: is a file"),
     ({"to": b""}, "card reno --out to", "out: to: is a file"),
@@ -663,8 +663,8 @@ def log(*records: bytes) -> dict[str, bytes | str | Maker]:
 STORED: list[Case] = [
     ({"live/live.json": b"\xef\xbb\xbf{}"}, REPLAY, "live/live.json: has no such name, text, overrides"),
     ({"live/live.json": b"{}"}, REPLAY, "live/live.json: has no such name, text, overrides"),
-    ({"live/live.json": b"[]"}, REPLAY, "live: is not what aqmlab live --out leaves"),
-    ({"live/live.json": b"null"}, REPLAY, "live: is not what aqmlab live --out leaves"),
+    ({"live/live.json": b"[]"}, REPLAY, "live: is not a folder of aqmlab live --out"),
+    ({"live/live.json": b"null"}, REPLAY, "live: is not a folder of aqmlab live --out"),
     ({"live/live.json": cut}, REPLAY, "is not the expected JSON"),
     ({"live/live.json": changed(seed=1.5)}, REPLAY, "seed"),
     ({"live/live.json": changed(seed=True)}, REPLAY, "seed"),
@@ -698,7 +698,7 @@ STORED: list[Case] = [
     ({}, f"{REPORT} --link \x1b[2J", "link"),
     ({}, f"plot out ranking --aqms {'x' * 5000} --out a.pdf", "aqms"),
     ({}, "plot out raking", "figure"),
-    ({}, "sweep e.toml --out out", "go on with --resume"),
+    ({}, "sweep e.toml --out out", "continue with --resume"),
     ({"out/tune.json": "{}", "out/plan.parquet": gone}, RESUME, "holds a tune already"),
     *(
         ({}, f"sweep e.toml --out swept --shard {text}", "shard")
@@ -724,7 +724,7 @@ STORED: list[Case] = [
     ({}, f"compare small.toml --aqms {','.join(['x' * 100] * 1000)}", "aqm"),
     ({}, "compare small.toml --aqms ','", "aqms"),
     ({}, "compare small.toml --aqms pi@\x1b[2J", "aqm"),
-    ({}, "cite \x1b[2J", 'no scheme, law or study "\\u001b[2J"'),
+    ({}, "cite \x1b[2J", 'no scheme, controller or study "\\u001b[2J"'),
     ({}, "analyse pi --scenario small.toml --map a", "map"),
     ({}, "list \x1b[2J", "'\\x1b[2J' is not one of 'aqms'"),
 ]
@@ -735,14 +735,14 @@ DAMAGED: list[Case] = [
     (
         {"out/plan.parquet": b""},
         REPORT,
-        "plan.parquet: cannot be read (Parquet file size is 0 bytes); go on with --resume",
+        "plan.parquet: cannot be read (Parquet file size is 0 bytes); continue with --resume",
     ),
     ({"out/plan.parquet": cut}, MERGE, "plan.parquet: cannot be read"),
     ({"out/plan.parquet": b"PAR1" + b"\xff" * 100 + b"PAR1"}, REPORT, "plan.parquet: cannot be read"),
     ({"out/plan.parquet": rows(seed=None)}, REPORT, "plan.parquet: is not a file of a sweep (column seed)"),
     ({"out/plan.parquet": rows(scenario=None)}, REPORT, "plan.parquet: is not a file of a sweep (column scenario)"),
-    ({"out/runs.parquet": cut}, "plot out", "runs.parquet: is damaged; go on with --resume, which writes it again"),
-    ({"out/parts": part(cut)}, REPORT, "delete it and go on with --resume: only its runs are done again"),
+    ({"out/runs.parquet": cut}, "plot out", "runs.parquet: is damaged; continue with --resume, which writes it again"),
+    ({"out/parts": part(cut)}, REPORT, "delete it and continue with --resume: only its runs are done again"),
     ({"out/parts": part(rows(state="failed", error=None, result=None))}, MERGE, "seed 1: no reason is stored"),
 ]
 """A folder whose files are damaged, and one with a run that failed: exit code 1."""
@@ -771,7 +771,7 @@ BUNDLES: list[Case] = [
     (
         {"b.zip": zipped(lambda members: members.update({"/etc/passwd": b""}))},
         "verify b.zip",
-        "is no name of a file in a bundle",
+        "is not a valid file name for a bundle",
     ),
     ({"b.zip": zipped(lambda members: members.update({"a\x1b[2J": b""}))}, "verify b.zip", "a\\u001b[2J: is no name"),
     (

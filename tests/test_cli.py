@@ -104,7 +104,7 @@ def test_show_flow_queueing_with_a_scheme_that_no_list_has(aqmlab: Aqmlab) -> No
     assert "FQ-PI (fq-pi)" in aqmlab("show", "fq-pi").stdout
     refused = aqmlab("show", "fq-cake")
     assert refused.returncode == 2
-    assert 'name: no scheme, law, scenario, study or preset "fq-cake"; did you mean "cake"?' in refused.stderr
+    assert 'name: no scheme, controller, scenario, study or preset "fq-cake"; did you mean "cake"?' in refused.stderr
 
 
 def test_show_a_scenario_and_a_study(aqmlab: Aqmlab, small: str) -> None:

@@ -143,7 +143,7 @@ def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
         (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: l4s has claims"),
         (("home/call", "--only", "8.2"), "only: 8.2: describes"),
         (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes a suite"),
-        (("home", "--call", "screm"), 'call: no law of calls "screm"; did you mean "scream"'),
+        (("home", "--call", "screm"), 'call: no rate control "screm"; did you mean "scream"'),
         (
             ("home/call", "home/game", "--call", "gcc"),
             "call: gcc: no flow of home/call, home/game is a call with a picture",

@@ -102,7 +102,7 @@ def test_the_wireless_cases_but_one_hold_where_each_flow_has_a_queue() -> None:
 def test_a_call_at_no_station_is_refused(aqmlab: Aqmlab) -> None:
     for setting, told in (
         ("flows.call-up.stations=sende", 'flows.call-up.stations: unknown name of [[stations]] "sende"'),
-        ("flows.call-up.law=nads", 'flows.call-up.law: unknown law "nads"'),
+        ("flows.call-up.law=nads", 'flows.call-up.law: unknown rate control "nads"'),
         ("flows.call-up.direction=across", "flows.call-up.direction"),
         ("stations.sender.count=0", "stations.sender.count"),
     ):
@@ -121,7 +121,7 @@ def test_the_study_takes_any_law_of_calls(law: str) -> None:
 
 
 def test_no_law_of_tcp_is_one_of_calls() -> None:
-    with pytest.raises(InputError, match='no law of calls "cubic"; known: '):
+    with pytest.raises(InputError, match='no rate control "cubic"; known: '):
         load_suite("rmcat").with_law("cubic")
 
 

@@ -175,7 +175,7 @@ def test_a_law_that_the_studio_is_started_with_plays_there(library: str, tmp_pat
     [
         ("./nowhere.so", "no such file"),
         ("nowhere.py", "no such file; expected a name (aqmlab list ccs)"),
-        ("empty.py", "no law in it"),
+        ("empty.py", "no controller in it"),
         ("cubik", 'did you mean "cubic"'),
         ("./empty.py.so", "cannot be loaded"),
     ],

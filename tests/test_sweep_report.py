@@ -175,7 +175,7 @@ def test_bad_reports_are_refused(aqmlab: Aqmlab, swept: Path, tmp_path: Path, ar
 def test_a_folder_without_a_sweep_is_refused(aqmlab: Aqmlab, tmp_path: Path) -> None:
     done = aqmlab("report", tmp_path)
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
-    assert "holds no sweep; expected a folder that aqmlab sweep --out left" in done.stderr
+    assert "holds no sweep; expected a results folder of aqmlab sweep" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -259,9 +259,9 @@ def test_cake_behind_the_bottleneck() -> None:
         ("fq_codel ce_threshold_selector 0x1/0x3", "fq_codel: ce_threshold_selector"),
         ("red limit 400kb avpkt 1000 harddrop", "red: harddrop"),
         ("codel traget 5ms", 'codel has no option "traget"; did you mean "target"'),
-        ("codel target 5min", '"5min" is not what tc takes: time'),
+        ("codel target 5min", '"5min" is not valid for tc; expected time'),
         ("codel target", "target: the value is missing"),
-        ("fq_codle", 'no scheme of ours is the queueing discipline "fq_codle"; did you mean "fq_codel"'),
+        ("fq_codle", 'no scheme corresponds to the queueing discipline "fq_codle"; did you mean "fq_codel"'),
         ("netem delay 5ms", '"netem"'),
         ("stab overhead 40 linklayer atm cake", "stab"),
         ("red limit 400kb", "red needs avpkt"),
@@ -275,8 +275,8 @@ def test_what_we_lack_is_refused_by_name(typed: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("aqm", "more", "why"),
     [
-        ("blue", {}, 'Linux has nothing of "blue"'),
-        ("fq-red", {}, 'Linux has nothing of "fq-red"'),
+        ("blue", {}, 'Linux does not support "blue"'),
+        ("fq-red", {}, 'Linux does not support "fq-red"'),
         ("codle", {}, "codel"),
         ("fq-codel:ways=8", {}, 'ways: "8" cannot be told to fq_codel, which has 1'),
         ("sfb:levels=4", {}, 'levels: "4" cannot be told to sfb'),
@@ -332,7 +332,7 @@ def test_cake_on_several_queues_is_a_root_and_its_parts_are_passed_over() -> Non
     written = tc.write(of("cake-mq:queues=8,diffserv=diffserv3", 1e9))
     [command] = written.commands
     assert command.startswith("tc qdisc replace dev eth0 root cake_mq bandwidth 1gbit rtt 100ms diffserv3")
-    assert "queues: those of the device: ethtool -L eth0 combined N; Linux 7.0" in written.notes
+    assert "queues: set by the device: ethtool -L eth0 combined N; Linux 7.0" in written.notes
     options = "bandwidth 1Gbit diffserv3 dual-srchost nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0"
     parts = "".join(f"qdisc cake 0: dev eth0 parent 8001:{i} {options}\n" for i in (1, 2))
     found = tc.read(f"qdisc cake_mq 8001: dev eth0 root {options}\n{parts}").setting

@@ -199,12 +199,12 @@ def test_a_script_is_read_and_what_is_not_is_named() -> None:
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        ("sudo", '"sudo" is no line of tc; write tc qdisc replace dev DEV root ...'),
+        ("sudo", '"sudo" is not a tc command; write tc qdisc replace dev DEV root ...'),
         ("tc", '"tc" is no line of tc'),
-        (f"{ROOT}tbf rate 1mbit burst 5kb latency 70ms", 'no scheme of ours is the queueing discipline "tbf"'),
+        (f"{ROOT}tbf rate 1mbit burst 5kb latency 70ms", 'no scheme corresponds to the queueing discipline "tbf"'),
         ("tc filter add dev eth0 protocol ip u32 match u32 0 0", "no queueing discipline in it"),
-        (f"{ROOT}red limit 400kb avpkt 0", "avpkt: 0 B is no size of a packet"),
-        (f"{ROOT}choke limit 400 avpkt 0 bandwidth 10mbit", "avpkt: 0 B is no size of a packet"),
+        (f"{ROOT}red limit 400kb avpkt 0", "avpkt: 0 B is not a packet size"),
+        (f"{ROOT}choke limit 400 avpkt 0 bandwidth 10mbit", "avpkt: 0 B is not a packet size"),
         (
             f"{ROOT}gred setup vqs 8 default 0\n"
             + "\n".join(
@@ -281,7 +281,7 @@ def test_what_is_changed_keeps_the_rest() -> None:
 
 def test_several_devices_are_told_apart() -> None:
     tree = HTB + "tc class add dev eth0 parent 1: classid 1:10 htb rate 9mbit" + LEAF
-    with pytest.raises(InputError, match="dev: lines of several devices: eth0, ifb0; give those of one"):
+    with pytest.raises(InputError, match="dev: commands for several devices: eth0, ifb0; give those of one"):
         tc.read_tree(tree + "\n" + tree.replace("eth0", "ifb0"))
 
 

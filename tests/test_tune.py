@@ -312,7 +312,7 @@ def test_a_killed_tune_gives_the_same_as_an_unbroken_one(tmp_path: Path) -> None
 
 def test_a_folder_with_another_tune_is_left_alone(tmp_path: Path) -> None:
     tune(asked(), tmp_path)
-    with pytest.raises(InputError, match="holds a tune already; go on with --resume"):
+    with pytest.raises(InputError, match="holds a tune already; continue with --resume"):
         tune(asked(), tmp_path)
     with pytest.raises(InputError, match="differs in seeds"):
         tune(asked(seeds=3), tmp_path, resume=True)

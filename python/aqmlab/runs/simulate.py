@@ -125,7 +125,7 @@ def compare(
         )
         return compared
     if engine != SIM:
-        raise InputError("engine", f"{engine}: engines names those that are wanted; leave out one of the two")
+        raise InputError("engine", f"{engine}: cannot be combined with engines; leave out one of the two")
     check_engines(engines)
     [found] = compare_engines(
         [scenario], aqms, seeds, engines=engines, set=set, law=law, measures=measures, jobs=jobs, progress=progress

@@ -349,7 +349,7 @@ class Suite:
         if self.law in laws.ADAPTIVE:
             name = str(law)
             if name not in laws.ADAPTIVE:
-                raise unknown("law", "no law of calls", name, laws.ADAPTIVE)
+                raise unknown("law", "no rate control", name, laws.ADAPTIVE)
             return replace(self, experiments=[each.with_media_law(name) for each in self.experiments], given_law=name)
         if not self.law:
             raise InputError("law", f"{law}: {self.name} is about laws of its own; expected a suite such as rfc7928")

@@ -51,7 +51,7 @@ impl ParamSet for CakeMqParams {
  [A study](../cake-mq.md) has the figures.
 
  ## Readings
- After Linux `sch_cake`, read line by line. Each instance has the buffer of the link for itself, as there. `steering = \"hosts\"` stands for
+ After Linux `sch_cake`, read line by line. Each instance has the whole buffer of the link, as there. `steering = \"hosts\"` is
  a hash of addresses only, which network cards can be configured to use (`ethtool -N eth0 rx-flow-hash tcp4 sd`); `steering = \"classes\"` for
  filters that choose the queue (`skbedit queue_mapping`), here by class: the remainder of its number by `queues`.
 

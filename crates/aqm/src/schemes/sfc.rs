@@ -37,8 +37,8 @@ params! {
     /// 246 ms.
     ///
     /// ## What to expect
-    /// A PI controller with feedback of the rate, as slow as the model that its gains are for. With 500 flows on 45
-    /// Mbit/s (Li et al. 2014, Table 1) a queue of 300 packets above the target raises s by 0.08 % per second. The loss
+    /// A PI controller with feedback of the rate, as slow as the model that its gains are for. In Table 1 of Li et al.
+    /// 2014 (500 flows, 45 Mbit/s), a queue of 300 packets above the target raises s by 0.08 % per second. The loss
     /// that the load needs is not reached in 100 s: 788 ± 133 packets.
     pub struct SfcParams for Sfc {
         /// Gain on the queue error.

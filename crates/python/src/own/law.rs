@@ -193,7 +193,8 @@ impl Clone for OwnLaw {
                 Ok(law) => (law.unbind(), self.failure.clone()),
                 Err(error) => {
                     let cause = super::scheme::error_line(py, "copy.deepcopy", &error);
-                    let failure = LawFailure { at: self.now, cause: format!("the law cannot be copied: {cause}") };
+                    let failure =
+                        LawFailure { at: self.now, cause: format!("the controller cannot be copied: {cause}") };
                     (self.law.clone_ref(py), OnceLock::from(failure))
                 }
             };

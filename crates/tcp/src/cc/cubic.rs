@@ -53,8 +53,8 @@ params! {
     ///
     /// ## Departures
     /// HyStart is Linux's (Ha & Rhee 2011); `flavour = "linux"` takes it from its profile. A classic slow start ends in
-    /// losses or marks as Reno's does, and gives up 0.3 of the window there, not half. Where variant `rack` undoes a
-    /// needless reduction, W_max stays, as in Linux (4.9 restores it). A pause does not move the stage of `flavour =
+    /// losses or marks as Reno's does, and gives up 0.3 of the window there, not half. When variant `rack` undoes a
+    /// spurious reduction, W_max stays, as in Linux (4.9 restores it). A pause does not move the stage of `flavour =
     /// "linux"` (`cubictcp_cwnd_event_tx_start` does).
     pub struct CubicParams {
         /// C, how fast the window grows: segments per second cubed.

@@ -602,7 +602,7 @@ def test_an_untested_scheme_is_advised_only_where_it_is_10_percent_better() -> N
 @pytest.mark.usefixtures("fq_pie_untested")
 def test_the_title_of_commands_is_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     found = given({"fq-pie": [0.010, 0.010], "droptail": [0.020, 0.020]})
-    typed = Typed(("tc qdisc replace dev eth0 root fq_pie",), ("fq_pie: no kernel has been given such a line",))
+    typed = Typed(("tc qdisc replace dev eth0 root fq_pie",), ("fq_pie: not tested on a kernel yet",))
     advice_in_terminal(found, {"fq-pie": typed})
     said = capsys.readouterr().out
     assert "Commands for FQ-PIE\nNote: these commands are not tested on a kernel." in said

@@ -518,12 +518,12 @@ EXPERIMENTS: list[Case] = [
     )
 ]
 EXPERIMENTS += [
-    ({"e.toml": edit('["small.toml"]', '["a\\u0000.toml"]')}, SWEEP, "a\\u0000.toml: is no name of a file"),
+    ({"e.toml": edit('["small.toml"]', '["a\\u0000.toml"]')}, SWEEP, "a\\u0000.toml: is not a file name"),
     ({"e.toml": edit('["small.toml"]', '["../x.toml"]')}, SWEEP, "../x.toml: no such file"),
     ({"e.toml": edit('["red", "pi"]', "[]")}, SWEEP, "experiment.aqms"),
     ({"e.toml": edit('["red", "pi"]', "[{}]")}, SWEEP, "experiment.aqms.0"),
     ({"e.toml": edit('["red", "pi"]', f'["{"x" * 1_000_000}"]')}, SWEEP, "aqm"),
-    ({"e.toml": edit('["red", "pi"]', '["a\\u0000.py"]')}, SWEEP, "a\\u0000.py: is no name of a file"),
+    ({"e.toml": edit('["red", "pi"]', '["a\\u0000.py"]')}, SWEEP, "a\\u0000.py: is not a file name"),
     ({"e.toml": edit('["red", "pi"]', '["loop.py"]'), "loop.py": link("loop.py")}, SWEEP, "loop.py: cannot be read"),
     ({"e.toml": edit('["red", "pi"]', '["pipe.py"]'), "pipe.py": pipe}, SWEEP, "pipe.py: is a pipe"),
     (
@@ -661,8 +661,8 @@ def log(*records: bytes) -> dict[str, bytes | str | Maker]:
 
 
 STORED: list[Case] = [
-    ({"live/live.json": b"\xef\xbb\xbf{}"}, REPLAY, "live/live.json: has no such name, text, overrides"),
-    ({"live/live.json": b"{}"}, REPLAY, "live/live.json: has no such name, text, overrides"),
+    ({"live/live.json": b"\xef\xbb\xbf{}"}, REPLAY, "live/live.json: does not contain a valid name, text, overrides"),
+    ({"live/live.json": b"{}"}, REPLAY, "live/live.json: does not contain a valid name, text, overrides"),
     ({"live/live.json": b"[]"}, REPLAY, "live: is not a folder of aqmlab live --out"),
     ({"live/live.json": b"null"}, REPLAY, "live: is not a folder of aqmlab live --out"),
     ({"live/live.json": cut}, REPLAY, "is not the expected JSON"),
@@ -673,7 +673,7 @@ STORED: list[Case] = [
     (
         {"live/live.json": changed(aqm="mine.py")},
         REPLAY,
-        "the live run had mine.py; to run it on this machine say --aqm",
+        "the live run used mine.py; to run it on this machine, give --aqm",
     ),
     ({"live/live.json": changed(name="\x1b[2J", text="")}, REPLAY, "duration: missing"),
     ({"live/live.json": changed(overrides=[["duration", "'-1 s'"]])}, REPLAY, "duration"),
@@ -777,7 +777,7 @@ BUNDLES: list[Case] = [
     (
         {"b.zip": zipped(lambda members: members.update({"README.MD": b""}))},
         "verify b.zip",
-        "README.MD: is there twice, or differs",
+        "README.MD: occurs twice, or differs",
     ),
     ({"unpacked/README.md": b"other"}, "verify unpacked", "README.md: was changed"),
     ({"unpacked/README.md": folder}, "verify unpacked", "README.md: is missing"),
@@ -787,7 +787,7 @@ BUNDLES: list[Case] = [
     ({"unpacked/SHA256SUMS": b""}, "verify unpacked", "is not in SHA256SUMS"),
     ({"unpacked/huge": sparse(2**40)}, "verify unpacked", "huge: 1,099,511,627,776 bytes"),
     ({"unpacked/\udcff": b""}, "verify unpacked", "\\udcff: is no name"),
-    ({}, "verify unpacked --run-code ../mine.py", "run-code: ../mine.py: is no scheme of the bundle"),
+    ({}, "verify unpacked --run-code ../mine.py", "run-code: ../mine.py: is not a scheme of the bundle"),
     ({"model.zip": cut}, EXPORT, "is not a model that Stable-Baselines3 saved"),
     ({"model.zip": b""}, EXPORT, "is not a model that Stable-Baselines3 saved"),
     ({"model.zip": b"\x1f\x8b\x08" + bytes(50)}, EXPORT, "is not a model that Stable-Baselines3 saved"),

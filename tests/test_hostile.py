@@ -129,7 +129,7 @@ def test_what_no_bundle_has(fault: str, tmp_path: Path) -> None:
     path = tmp_path / "b.zip"
     if fault == "bzip2":
         zipped(path, {"a": b"x"}, lambda info: setattr(info, "compress_type", ZIP_BZIP2))
-        return refused(path, "packed in a way")
+        return refused(path, "compressed in a way")
     if fault == "encrypted":
         data = bytearray(zipped(path, {"a": b"x"}).read_bytes())
         at = data.index(b"PK\x01\x02")
@@ -141,7 +141,7 @@ def test_what_no_bundle_has(fault: str, tmp_path: Path) -> None:
         file.writestr("a", b"x")
         file.writestr(second, b"y")
         file.filelist[-1].filename = "A" if fault == "capitals" else "a"
-    return refused(path, "is there twice")
+    return refused(path, "occurs twice")
 
 
 def test_bombs_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

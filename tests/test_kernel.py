@@ -201,7 +201,7 @@ def test_an_archive_is_refused_without_a_digest_that_is_known(machine: Path, tre
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("absent", "is not there"), ("bin", "not the source of Linux: it has no Makefile")]
+    ("name", "said"), [("absent", "does not exist"), ("bin", "not the source of Linux: it does not contain Makefile")]
 )
 def test_what_is_no_source_is_refused(machine: Path, tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(InputError, match=f"source: .*{said}"):
@@ -211,7 +211,7 @@ def test_what_is_no_source_is_refused(machine: Path, tmp_path: Path, name: str, 
 def test_an_archive_of_something_else_leaves_nothing(machine: Path, tree: Path) -> None:
     (tree / "net/sched/Makefile").unlink()
     path = archive(tree)
-    with pytest.raises(InputError, match="it has no net/sched/Makefile"):
+    with pytest.raises(InputError, match="it does not contain net/sched/Makefile"):
         build.build(path, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     assert left() == []
 
@@ -297,7 +297,7 @@ def test_what_is_missing_is_said_with_its_packages(machine: Path, tree: Path, aq
     answer = aqmlab("kernel", "build", "--source", tree)
     assert answer.returncode == 2
     assert answer.stderr == (
-        "Error: kernel: to build it, flex, xz, stdio.h must be there: sudo apt install flex xz-utils libc6-dev\n"
+        "Error: kernel: to build it, flex, xz, stdio.h must be installed: sudo apt install flex xz-utils libc6-dev\n"
     )
     assert left() == []
 

@@ -103,7 +103,7 @@ def test_its_figures_are_those_of_what_was_measured(page: str) -> None:
     titles = [figure["layout"]["yaxis"]["title"]["text"] for figure in figures]
     first = [
         "Goodput (Mbit/s)",
-        "99th percentile of the queue delay (ms)",
+        "99th percentile of the queueing delay (ms)",
         "Jain's index of the goodput",
         "Settling time (s)",
         "Share of packets",

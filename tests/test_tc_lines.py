@@ -65,7 +65,7 @@ def test_the_size_table_is_the_layer_of_the_link(lines: str) -> None:
 
 
 def test_a_size_table_that_the_link_cannot_have_is_named() -> None:
-    with pytest.raises(InputError, match="stab: cake counts with words of its own: overhead, mpu, atm"):
+    with pytest.raises(InputError, match="stab: cake has its own options: overhead, mpu, atm"):
         tc.read(f"{ROOT}stab overhead 40 linklayer atm cake bandwidth 10mbit".replace("root stab", "root stab"))
 
 
@@ -216,12 +216,12 @@ def test_a_script_is_read_and_what_is_not_is_named() -> None:
         (f"{ROOT}dualpi2 step_thresh 3p", "step_thresh: tc takes packets, too; the step is a time here"),
         (f"{ROOT}dualpi2 max_rtt 10s", "max_rtt: 10 s: tc refuses it, as alpha would be less than 1/256 Hz"),
         (f"{ROOT}dualpi2 typical_rtt 200ms max_rtt 20ms", "typical_rtt: 200 ms is above max_rtt, 20 ms"),
-        (f"{ROOT}dualpi2 limit -5", 'limit: "-5" is not what tc takes'),
-        (f"{ROOT}codel limit -5", 'limit: "-5" is not what tc takes'),
-        (f"{ROOT}codel limit 1000p", 'limit: "1000p" is not what tc takes'),
-        (f"{ROOT}codel target -5ms", 'target: "-5ms" is not what tc takes'),
-        (f"{ROOT}cake overhead 300", 'overhead: "300" is not what tc takes'),
-        (f"{ROOT}cake mpu -1", 'mpu: "-1" is not what tc takes'),
+        (f"{ROOT}dualpi2 limit -5", 'limit: "-5" is not valid for tc'),
+        (f"{ROOT}codel limit -5", 'limit: "-5" is not valid for tc'),
+        (f"{ROOT}codel limit 1000p", 'limit: "1000p" is not valid for tc'),
+        (f"{ROOT}codel target -5ms", 'target: "-5ms" is not valid for tc'),
+        (f"{ROOT}cake overhead 300", 'overhead: "300" is not valid for tc'),
+        (f"{ROOT}cake mpu -1", 'mpu: "-1" is not valid for tc'),
         ("tc qdisc add dev eth0 root handle 10000: bfifo", 'handle: "10000:" is no number of a queueing discipline'),
         ("tc qdisc add dev eth0 root handle 12^ bfifo", 'handle: "12^" is no number'),
         (f"{ROOT}pfifo\n{ROOT}pfifo", "eth0 has a queueing discipline there already"),

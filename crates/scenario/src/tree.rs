@@ -618,7 +618,7 @@ rtt = "20 ms"
                 "parent = \"twon\"",
                 "sites.site.parent: unknown list of sites \"twon\"; did you mean \"town\"?",
             ),
-            ("parent = \"town\"", "", "sites.town.name: no line hangs below these sites"),
+            ("parent = \"town\"", "", "sites.town.name: there are no access links below these sites"),
             ("parent = \"ap\"", "", "lines.parent: missing"),
             ("down = \"100 Mbit/s\"", "down = \"fast\"", "plans.fast.down"),
             (

@@ -659,6 +659,6 @@ rtt = "20 ms"
         }
         let change = "[[changes]]\nat = \"1 ms\"\npath = \"links.far-up.rate\"\nvalue = \"9 Mbit/s\"\n";
         let found = parse(&(CELL.to_string() + change), "cell", &[]).unwrap_err().to_string();
-        assert!(found.contains("the rate of a station's radio does not change"), "{found}");
+        assert!(found.contains("the rate of a station's radio cannot change"), "{found}");
     }
 }

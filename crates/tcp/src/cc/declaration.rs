@@ -64,7 +64,7 @@ fn check(declared: &LawDeclaration) -> Result<(), Problem> {
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if !is_name {
-        let why = format!("\"{}\" is not a name; write small letters, digits and -, as in my-law", clip(name));
+        let why = format!("\"{}\" is not a name; write small letters, digits and -, as in my-controller", clip(name));
         return Err(Problem::new("name", why));
     }
     if entry(name).is_ok_and(|known| !known.is_declared) {

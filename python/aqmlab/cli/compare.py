@@ -262,7 +262,7 @@ def _in_scenarios(
 def scenarios_for(given: Sequence[str], engines: Sequence[str], traces: Path | None = None) -> list[str]:
     """Return the scenarios that are given, by folder or one by one.
 
-    On Linux, scenarios of a folder with adaptive calls are left out, with a note: Linux has no sender of them.
+    On Linux, scenarios of a folder with adaptive calls are left out, with a note: Linux cannot send them.
     """
     from aqmlab.laws import calls
 

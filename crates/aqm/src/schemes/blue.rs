@@ -15,8 +15,8 @@ params! {
     /// the link is idle:                  p = max(0, p - d2)
     /// ```
     ///
-    /// Each only if the last change of p, up or down, is at least `freeze_time` ago. An arriving packet is signalled
-    /// with probability p.
+    /// Each only if the last change of p, up or down, is at least `freeze_time` ago. The signal probability of an
+    /// arriving packet is p.
     ///
     /// ## What to expect
     /// p moves only when the buffer is full or empty, so the queue may stay anywhere between: BLUE is made for small

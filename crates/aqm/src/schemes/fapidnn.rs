@@ -157,8 +157,8 @@ impl Scheme for Fapidnn {
         papers: &["li2014"],
     };
     const STANDING: Standing = Standing::Fitted(
-        "the form of the network, its bounds and the sampling interval are fitted to the means in Li et al.'s \
-         tables; the fuzzy rules are this project's; only the first page of the paper was available",
+        "network, bounds and sampling interval are fitted to the means in Li et al.'s tables; the fuzzy rules are \
+         this project's; only the first page of the paper was available",
     );
     const OBSERVABLES: &'static [Observable] = &[
         crate::P,

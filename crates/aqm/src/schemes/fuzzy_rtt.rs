@@ -64,11 +64,11 @@ params! {
     /// which needs hundreds of arrivals for each flow.
     ///
     /// ## What to expect
-    /// At 10 to 100 Mbit/s, round trips are 40 to 640 ms and `gain` is 6e-6. Under light load Jain's index is 0.79 to
-    /// 0.92 (paper: above 0.90; means of five seeds). Under medium load it is 0.84 to 0.88 (paper: about 0.83). Under
-    /// high load it is 0.75 to 0.80 (paper: about 0.80). That gain, which the paper's scenarios set, was fitted to
-    /// these numbers of the paper, so the agreement confirms nothing. Schemes of one probability give 0.55 to 0.70.
-    /// Queueing takes 11.5 to 18 ms, most at 10 Mbit/s (paper: 14 ms).
+    /// Link rates are 10 to 100 Mbit/s, and round trips are 40 to 640 ms. `gain` is `6e-6`. Under light load Jain's
+    /// index is 0.79 to 0.92 (paper: above 0.90; means of five seeds). Under medium load it is 0.84 to 0.88 (paper:
+    /// about 0.83). Under high load it is 0.75 to 0.80 (paper: about 0.80). That gain, which the paper's scenarios set,
+    /// was fitted to these numbers of the paper, so the agreement confirms nothing. Schemes of one probability give
+    /// 0.55 to 0.70. Queueing takes 11.5 to 18 ms, most at 10 Mbit/s (paper: 14 ms).
     ///
     /// A larger `gain` is less fair under light load and fairer under high load. The default of 3e-5 is fitted to loads
     /// up to three times as high. It gives 0.73, 0.94 and 0.94. It also follows faster when the load changes. If no

@@ -47,7 +47,7 @@ params! {
     /// the output with the opposite sign, which only makes sense if V there is a cost. The meaning of theta1 and theta2
     /// is not stated: here theta1 scales the queue error and both weigh the reward, the reading that came closest in
     /// ns-2. If `learning` is "none" (constant weights 1/theta1 and theta2/theta1 s, rate mismatch in packets/s
-    /// smoothed over 20 ms), the drop ratios are far too low. Table 1 gives 14 % instead of 19 %, Table 2 gives 17 %
+    /// smoothed over 20 ms), the drop ratios are far too low. Table 1 gives 14 % instead of 19 %. Table 2 gives 17 %
     /// instead of 26 %.
     ///
     /// Eq. (13) has the rate mismatch in packets/s, not as a share. `inputs = "packets"` learns from it: n2 =

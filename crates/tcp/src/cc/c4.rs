@@ -51,9 +51,9 @@ params! {
     /// Mbit/s; a rate that drops and recovers; and two flows at once, short and long. A second flow 0.5 or 1 s later
     /// and long competition with CUBIC also finish in their time. The others transfer less in that time. "Low and up"
     /// transfers 6.5 of 7 MB (6.8 with `cascade`). A flow that begins 0.5 s after another transfers 1.3 to 3.4 of 5 MB.
-    /// Competing with CUBIC for a short time, four of five seeds finish. Competing with BBRv3, a flow transfers 3.8 to
-    /// 5.2 of 5 MB, or 17 to 25 of 20. Competing with BBR, it transfers half. The satellite test requires careful
-    /// resume.
+    /// Competing with CUBIC for a short time, four of five seeds finish. Against BBRv3, a flow transfers 3.8 to 5.2 MB
+    /// in the time for 5 MB. In the time for 20 MB it transfers 17 to 25 MB. Against BBR it transfers half of the data.
+    /// The satellite test requires careful resume.
     ///
     /// ## Readings
     /// Growth is a quarter of the growth by alpha (4.3), also in the initial state, for which the draft allows any

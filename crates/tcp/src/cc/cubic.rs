@@ -46,8 +46,8 @@ params! {
     /// application leaves unused neither grows nor lets its clock run (5.8).
     ///
     /// ## Linux
-    /// `flavour = "linux"` counts as `tcp_cubic.c` does: whole segments, ticks of 1 ms, beta = 717/1024 and C =
-    /// 410/1024. K takes one step of Newton's method. The window grows by one per whole number of acknowledged
+    /// `flavour = "linux"` counts as `tcp_cubic.c` does: whole segments, ticks of 1 ms, `beta = 717/1024` and `C =
+    /// 410/1024`. K takes one step of Newton's method. The window grows by one per whole number of acknowledged
     /// segments, at least 2. The target is the window one minimum round trip ahead; in the first second of a stage that
     /// minimum is constant.
     ///

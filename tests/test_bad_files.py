@@ -605,8 +605,8 @@ LINES: list[Case] = [
         ("", "tc"),
         ("\ufeff", "tc"),
         ("\0", "tc"),
-        ("tc", "is no line of tc"),
-        ("tc qdisc", "is no line of tc"),
+        ("tc", "is not a tc command"),
+        ("tc qdisc", "is not a tc command"),
         ("tc qdisc add", "names no queueing discipline"),
         ("tc qdisc add dev", "dev: the value is missing"),
         ("tc qdisc add dev e root", "names no queueing discipline"),
@@ -630,7 +630,7 @@ LINES: list[Case] = [
         ("tc qdisc add dev e root codel; tc qdisc add dev e root codel", "write replace"),
         (f"tc qdisc add dev e root codel {'x' * 10_000}", "a line of 10030 characters; at most 10000"),
         ("x" * 1_000_001, "standard input: more than 1,000,000 bytes"),
-        ("\n".join(["ip link set e up"] * 9000), "is no line of tc"),
+        ("\n".join(["ip link set e up"] * 9000), "is not a tc command"),
         ("tc qdisc add dev e root codel && " * 9000, "characters; at most 10000"),
         (f"{HTB}0mbit\n{HTB.replace('1:1', '1:2')}1mbit", "rate"),
         (f"{HTB}nanmbit\n{HTB.replace('1:1', '1:2')}1mbit", "rate"),
@@ -773,7 +773,7 @@ BUNDLES: list[Case] = [
         "verify b.zip",
         "is not a valid file name for a bundle",
     ),
-    ({"b.zip": zipped(lambda members: members.update({"a\x1b[2J": b""}))}, "verify b.zip", "a\\u001b[2J: is no name"),
+    ({"b.zip": zipped(lambda members: members.update({"a\x1b[2J": b""}))}, "verify b.zip", "a\\u001b[2J: is not a"),
     (
         {"b.zip": zipped(lambda members: members.update({"README.MD": b""}))},
         "verify b.zip",
@@ -786,7 +786,7 @@ BUNDLES: list[Case] = [
     ({"unpacked/SHA256SUMS": b"\xff"}, "verify unpacked", "SHA256SUMS: line 1"),
     ({"unpacked/SHA256SUMS": b""}, "verify unpacked", "is not in SHA256SUMS"),
     ({"unpacked/huge": sparse(2**40)}, "verify unpacked", "huge: 1,099,511,627,776 bytes"),
-    ({"unpacked/\udcff": b""}, "verify unpacked", "\\udcff: is no name"),
+    ({"unpacked/\udcff": b""}, "verify unpacked", "\\udcff: is not a"),
     ({}, "verify unpacked --run-code ../mine.py", "run-code: ../mine.py: is not a scheme of the bundle"),
     ({"model.zip": cut}, EXPORT, "is not a model that Stable-Baselines3 saved"),
     ({"model.zip": b""}, EXPORT, "is not a model that Stable-Baselines3 saved"),
@@ -986,7 +986,7 @@ class Waits(io.RawIOBase):
 
 
 def test_a_file_that_would_have_to_wait() -> None:
-    with pytest.raises(InputError, match=r"a: cannot be read \(it has nothing yet\)"):
+    with pytest.raises(InputError, match=r"a: cannot be read \(it is still empty\)"):
         untrusted.read_stream(Waits(), 100, "a")  # type: ignore[arg-type]
 
 

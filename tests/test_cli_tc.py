@@ -66,7 +66,7 @@ def test_what_cannot_be_said_ends_with_2(aqmlab: Aqmlab) -> None:
         (("fq-codel:ways=8",), "ways"),
         (("red", "--rate", "5Mbit/s"), "give --buffer"),
         (("codel", "--rate", "50"), 'rate: "50" is not a rate'),
-        (("codel", "--buffer", "50"), 'buffer: "50" is no size'),
+        (("codel", "--buffer", "50"), 'buffer: "50" is not a size'),
         (("pie", "--rate", "5Mbit/s", "--openwrt"), "SQM has scripts for cake and fq_codel"),
         (("codel", "--down", "5Mbit/s"), "add --openwrt"),
         (("codel:target=5",), "has no unit"),

@@ -470,7 +470,7 @@ def test_policies_of_strangers(tmp_path: Path) -> None:
 def test_runs_of_a_bundle_cost_no_more_than_they_say(small: dict[str, bytes], tmp_path: Path) -> None:
     """A run that is there twice is refused, so that work is bounded by the size of a file."""
     path = zipped(tmp_path / "b.zip", {**small, RUNS: small[RUNS] * 2})
-    refused(path, "there twice")
+    refused(path, "occurs twice")
     assert len(artefact.read(small).runs) == 1
     assert zipfile.is_zipfile(path)
 

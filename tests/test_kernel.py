@@ -155,7 +155,7 @@ def test_files_are_added_where_they_belong(machine: Path, tree: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("absent.c", None, "is not there"),
+        ("absent.c", None, "does not exist"),
         ("sch_mine.h", QDISC, "expected a name such as sch_mine.c"),
         ("sch_mine.c", b"int main(void) { return 0; }", "calls one of register_qdisc, tcp_register_congestion_control"),
         ("sch_pie.c", QDISC, "the source has net/sched/sch_pie.c already"),
@@ -286,7 +286,7 @@ def test_a_machine_whose_apt_has_no_debian_is_told_to_give_a_source(
 
 
 def test_a_machine_without_apt_is_told_to_give_a_source(machine: Path) -> None:
-    with pytest.raises(InputError, match=r"apt-get is not there .* add --source"):
+    with pytest.raises(InputError, match=r"apt-get is not installed.* add --source"):
         build.build()
 
 

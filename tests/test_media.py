@@ -145,7 +145,7 @@ def test_what_is_wrong_with_a_call_is_said_by_name(aqmlab: Aqmlab) -> None:
         assert told in done.stderr
     done = aqmlab("run", CALL, "--set", "flows.call.law=gcc", "--set", "flows.call.ecn=ect1")
     assert done.returncode == 2
-    assert '"gcc" does not answer marks' in done.stderr
+    assert '"gcc" does not respond to marks' in done.stderr
 
 
 def test_a_run_says_what_was_seen(aqmlab: Aqmlab) -> None:

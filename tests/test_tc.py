@@ -285,7 +285,7 @@ def test_what_we_lack_is_refused_by_name(typed: str, why: str) -> None:
         ("red", {"rate": 1e7}, "buffer: red needs it"),
         ("red", {"buffer": "600 packets"}, "rate: red needs the rate of the link"),
         ("pie:alpha=3 Hz", {}, "alpha: 48 is above the maximum of tc, 32"),
-        ("cake", {"ecn": False}, "ecn: cake of Linux marks"),
+        ("cake", {"ecn": False}, "ecn: cake in Linux marks"),
         ("cake:ack-filter", {}, "ack-filter: queues in the simulator do not see the ACK numbers"),
         ("cake-mq:sync_time=1 ms", {}, 'sync_time: "1 ms" cannot be set in cake_mq'),
         ("cake-mq:autorate-ingress", {}, "autorate-ingress: Linux refuses it, too"),

@@ -200,7 +200,7 @@ def test_a_script_is_read_and_what_is_not_is_named() -> None:
     ("lines", "why"),
     [
         ("sudo", '"sudo" is not a tc command; write tc qdisc replace dev DEV root ...'),
-        ("tc", '"tc" is no line of tc'),
+        ("tc", '"tc" is not a tc command'),
         (f"{ROOT}tbf rate 1mbit burst 5kb latency 70ms", 'no scheme corresponds to the queueing discipline "tbf"'),
         ("tc filter add dev eth0 protocol ip u32 match u32 0 0", "no queueing discipline in it"),
         (f"{ROOT}red limit 400kb avpkt 0", "avpkt: 0 B is not a packet size"),
@@ -222,14 +222,14 @@ def test_a_script_is_read_and_what_is_not_is_named() -> None:
         (f"{ROOT}codel target -5ms", 'target: "-5ms" is not valid for tc'),
         (f"{ROOT}cake overhead 300", 'overhead: "300" is not valid for tc'),
         (f"{ROOT}cake mpu -1", 'mpu: "-1" is not valid for tc'),
-        ("tc qdisc add dev eth0 root handle 10000: bfifo", 'handle: "10000:" is no number of a queueing discipline'),
-        ("tc qdisc add dev eth0 root handle 12^ bfifo", 'handle: "12^" is no number'),
+        ("tc qdisc add dev eth0 root handle 10000: bfifo", 'handle: "10000:" is not a handle of a queueing discipline'),
+        ("tc qdisc add dev eth0 root handle 12^ bfifo", 'handle: "12^" is not a handle'),
         (f"{ROOT}pfifo\n{ROOT}pfifo", "eth0 has a queueing discipline there already"),
         (f"{ROOT}red limit 1M avpkt 1500 nodrop", "red: nodrop"),
-        ("tc qdisc add dev a root htb\ntc class add dev a classid 1:1 htb rate 5%", "a share of the device's own rate"),
+        ("tc qdisc add dev a root htb\ntc class add dev a classid 1:1 htb rate 5%", "a share of the device's rate"),
         (f"{HTB}tc qdisc add dev eth0 root htb offload", "eth0 has a queueing discipline there already"),
         ("tc qdisc add dev eth0 root htb defualt 10", 'htb has no option "defualt"; did you mean "default"'),
-        ("tc qdisc add dev a root handle 1: htb default zz", 'default: "zz" is no class'),
+        ("tc qdisc add dev a root handle 1: htb default zz", 'default: "zz" is not a class'),
     ],
 )
 def test_what_is_not_understood_is_named(lines: str, why: str) -> None:

@@ -246,9 +246,9 @@ class StationResult(Measured):
     count: int
     """Number of identical stations."""
     airtime: float
-    """Share of the time in which one of them is on the air, with block ACKs and its part of collisions."""
+    """Share of the time in which one station is on the air, with block ACKs and its part of collisions."""
     airtime_share: float
-    """The airtime of one of them over that of all stations of the cell."""
+    """Airtime of one station over the airtime of all stations of the cell."""
     ampdu_mean: float | None
     """Mean number of MPDUs in an aggregate. Unit: packets."""
     mpdu_loss_ratio: float | None

@@ -53,7 +53,7 @@ def run(
 ) -> None:
     """Simulate one scenario once, or run it on Linux.
 
-    --out leaves result.json, series.csv and the figures.
+    --out writes result.json, series.csv and the figures.
     """
     from aqmlab import laws, own, traces
     from aqmlab.runs import simulate

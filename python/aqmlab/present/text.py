@@ -28,7 +28,7 @@ def some(names: Sequence[str], most: int = 3) -> str:
 
 
 def chart_rows(study: Study, chart: Chart) -> dict[str, list[str]]:
-    """Return the numbers of a paper's figure, one row a line, a dash where there is none."""
+    """Return the numbers of a paper's figure, one per row, with a dash for a missing number."""
     return {
         ": ".join([of_panel(study, each.panel), *([in_figure(study, name)] if name else [])]): [
             _number(each, line.get(x)) for x in chart.x

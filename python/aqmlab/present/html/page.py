@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 Files = dict[str, bytes | str]
-"""What to write, by file name."""
+"""Contents to write, by file name."""
 
 Drawings = dict[str, Drawing]
-"""What to draw, by the name of the file without its ending."""
+"""Figures to draw, by the name of the file without its ending."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table or figure with what belongs under it; `figures` are names of drawings by caption.
+    """One table or figure with the text below it; `figures` are names of drawings by caption.
 
     `setup` is what was simulated for it. `folded` are tables by title that a reader unfolds. `findings` are sentences
     above the table.

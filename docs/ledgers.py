@@ -35,13 +35,9 @@ SAID = {
     "missing": "are not measured",
 }
 COLUMNS = 7
-<<<<<<< HEAD
-"""Of a ledger's table."""
+"""Columns of a ledger's table."""
 FRONT = "---\nsearch:\n  boost: 0.3\n---"
 """Metadata of an evidence page: the site's search ranks it low."""
-=======
-"""Columns of a ledger's table."""
->>>>>>> h/studies
 IN_PRINT = {True: "holds", False: "fails", None: ""}
 
 
@@ -51,12 +47,8 @@ def page(again: Reproduction) -> str:
     counts = ", ".join(f"{count} {SAID[name]}" for name, count in again.ledger.items() if count and name in SAID)
     return "\n\n".join(
         [
-<<<<<<< HEAD
             FRONT,
-            f"# What {title(study.name)} says",
-=======
             f"# Sentences of {title(study.name)}",
->>>>>>> h/studies
             f"<!-- Written by `python docs/ledgers.py {study.name}`; do not edit. -->",
             f"*{study.title}* contains {len(again.claims)} sentences about the behaviour of schemes: {counts}.\n"
             f"They were measured with seeds 1 to {SEEDS}. See the [meaning of the verdicts](../studies.md#claims)\n"

@@ -153,15 +153,17 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 docs: build  ## Write the generated pages of docs/ and the tables of files in READMEs
 	$(BIN)/python docs/generate.py
 
-pictures: build  ## Redraw the pictures of README and of the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
+pictures: build  ## Redraw the pictures of README, the landing page, and the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
 	$(BIN)/python docs/readme_picture.py
+	$(BIN)/python docs/cards.py
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/study_pictures.py
 	$(BIN)/python docs/fabric.py
 	$(BIN)/python docs/wifi.py
 	$(BIN)/python docs/autorate.py
 	$(BIN)/python docs/media.py
 
-deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed.md, advise-evidence.md
+deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed*.md, advise-evidence.md
 	$(BIN)/python docs/deployed.py
 	$(BIN)/python docs/home.py
 

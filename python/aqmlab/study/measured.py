@@ -16,13 +16,13 @@ from aqmlab.scenario import load
 from aqmlab.study.readings import SeriesReading
 
 OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "std": pstdev, "min": min, "max": max}
-"""Functions over the values of several scenarios, by their names in a study; "std" is over these scenarios only."""
+"""Functions that combine the values of several scenarios, by name; `"std"` is over these scenarios alone."""
 
 Needed = Mapping[str, Sequence[str]]
-"""The schemes to run, in order, by scenario."""
+"""Which schemes to run, in order, by scenario."""
 
 WITH, AND = " with ", "; "
-"""Separators in the name of a place with settings: `jafar/case-1-100 with flows.ftp.ecn=true`."""
+"""Between a scenario and its settings in the name of a place: `jafar/case-1-100 with flows.ftp.ecn=true`."""
 
 
 def scenario_of(place: str) -> Scenario:
@@ -37,7 +37,7 @@ def place_of(of: Scenario) -> str:
 
 
 def original(place: str) -> str:
-    """Return the place with the original name of its scenario instead of an alias."""
+    """Return the place under the original name of its scenario."""
     name, *settings = place.partition(WITH)
     return "".join([scenario.original(name), *settings])
 
@@ -59,7 +59,7 @@ class StudyRuns:
         return Table(runs, {name: compared.scenario.links[0] for name, compared in self.comparisons.items()})
 
     def read(self, scenario: str, spec: str, link: str, reading: SeriesReading) -> dict[int, float | None]:
-        """Return by seed the reading of the time series, for the seeds with series."""
+        """Return by seed the value that is read from the time series, for the seeds that have one."""
         compared = self.comparisons[scenario]
         series = {seed: run for (ran, seed), run in compared.runs.items() if ran == spec and run.series}
         return {seed: reading.of(run, compared.scenario, link) for seed, run in series.items()}
@@ -72,7 +72,7 @@ class StudyRuns:
         return {seed: [values[seed] for values in found] for seed in seeds}
 
     def together(self, scenarios: Sequence[str], spec: str, link: str, path: str, over: str) -> dict[int, float]:
-        """Return by seed one value over all scenarios, for the seeds with a value in every scenario."""
+        """Return by seed one value for all scenarios, for the seeds that have one in every scenario."""
         found = {}
         for seed, values in self.values(scenarios, spec, link, path).items():
             present = [value for value in values if value is not None]
@@ -89,9 +89,11 @@ def measure(
     progress: Progress | None,
     find: Callable[[str], Scenario] = scenario_of,
 ) -> StudyRuns:
-    """Run the needed scenarios, one with two names only once; places in `read` keep the series of every seed.
+    """Run the needed schemes and scenarios; scenarios in `read` record the series of every seed.
 
-    `find` returns the scenario of a place, by default like `scenario_of`.
+    A scenario with two names runs once.
+
+    `find` returns the scenario of a place, by default as `scenario_of`.
     """
     schemes: dict[str, dict[str, None]] = {}
     for name, specs in needed.items():

@@ -63,7 +63,9 @@ def hits(text: str) -> Counter[str]:
 
 def texts() -> Iterator[tuple[str, str]]:
     """Every file with text for users: pages, and the docstrings and helps of the package; ledgers quote papers."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    roots = ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY")
+    pages = [*(ROOT / f"{name}.md" for name in roots), *(ROOT / "docs").rglob("*.md")]
+    pages += [*(ROOT / "crates").glob("*/README.md"), ROOT / "python" / "README.md", ROOT / "studio" / "README.md"]
     for page in pages:
         if page.parent.name != "ledgers":
             yield page.relative_to(ROOT).as_posix(), prose(page.read_text(encoding="utf-8"))

@@ -76,6 +76,7 @@ c-header:  ## Write the header of the C library again
 
 demo: build  ## Compare a call under three schemes, then reproduce Table 1 of Li et al. 2014 and write a report to demo/
 	$(BIN)/aqmlab compare home/call --aqms droptail,codel,fq-codel
+	@cat docs/call-on-linux.txt
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
 
 test: build test-rust test-studio  ## Run all tests: Rust, TypeScript and Python

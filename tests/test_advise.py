@@ -605,7 +605,7 @@ def test_the_title_of_commands_is_no_verdict(capsys: pytest.CaptureFixture[str])
     typed = Typed(("tc qdisc replace dev eth0 root fq_pie",), ("fq_pie: not tested on a kernel yet",))
     advice_in_terminal(found, {"fq-pie": typed})
     said = capsys.readouterr().out
-    assert "Commands for FQ-PIE\nNote: these commands are not tested on a kernel." in said
+    assert "Commands for FQ-PIE\nNote: these commands are not tested on a kernel. FQ-PIE is recommended because" in said
     assert "To type" not in said
 
 

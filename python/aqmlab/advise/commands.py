@@ -15,6 +15,7 @@ from aqmlab.catalogue import title
 from aqmlab.problems import InputError
 from aqmlab.quantities import written
 from aqmlab.tc.openwrt import sqm
+from aqmlab.tc.qdiscs import NOT_TESTED
 
 SHAPE = 0.95
 """The default rate of a shaper, as a share of the link's rate."""
@@ -56,7 +57,7 @@ class Typed:
     @property
     def tested(self) -> bool:
         """True if such commands are tested on a kernel."""
-        return bool(self.commands) and not any("no kernel" in note for note in self.notes)
+        return bool(self.commands) and not any(note.endswith(NOT_TESTED) for note in self.notes)
 
 
 Writer = Callable[[str, Scenario, str], Typed]

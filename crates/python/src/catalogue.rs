@@ -72,7 +72,7 @@ fn page(doc: &str) -> (String, String) {
     let lines: Vec<&str> = doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
     let end = lines.iter().position(|line| line.is_empty()).unwrap_or(lines.len());
     let (summary, body) = lines.split_at(end);
-    (summary.join(" ").trim_end_matches('.').to_string(), body.join("\n").trim().to_string())
+    (summary.join(" "), body.join("\n").trim().to_string())
 }
 
 fn describe(entry: &SchemeEntry) -> serde_json::Value {

@@ -173,7 +173,7 @@ def _of_link_layer(scheme: str, scenario: Scenario) -> list[str]:
     found = [layer.note(htb=not _is_cake(scheme)) for layer in layers if layer]
     return found or [
         "link layer: none given, so packets count with their Ethernet header of 14 B; on cable, DSL or fibre add "
-        f"--link-layer docsis, pppoe-ptm, ethernet, ... ({', '.join(KEYWORDS)})"
+        f"--link-layer and one of {', '.join(KEYWORDS)}"
     ]
 
 

@@ -33,7 +33,7 @@ CUT = "..."
 
 KINDS = {
     "varies": "depends on the machine, its network or the clock; the lines that are shown are an example",
-    "long": "is long, and the text next to it says what it contains",
+    "text": "is long, or has no more than the text or the table next to the block",
     "like": "has the form of an output on the same page, or on the page that the text links",
     "files": "is not the purpose of the command, which writes files",
 }
@@ -42,8 +42,10 @@ KINDS = {
 MASKS = {
     r"(?<= events in )[\d.]+(?= s$)": "…",
     r"\baqmlab \d+\.\d+\.\d+[^\s,;]*": "aqmlab …",
+    r"(?<=  version = \{)\d+\.\d+\.\d+[^}]*": "…",
+    r"(?<= files, )[\d,]+(?= bytes$)": "…",
 }
-"""What varies, and what replaces it: the time that a run took, the version; also the folder of the run."""
+"""What varies, and what replaces it: the time of a run, the version, the size of a file; also the folder."""
 
 PROPERTY = "printed"
 """The property of a test's report that contains an example and what it printed."""
@@ -72,11 +74,12 @@ class Example:
 
 
 def normalised(text: str, folder: Path) -> str:
-    """Return an output in this folder as a page shows it: what varies is replaced, and no blank lines are around it."""
+    """Return an output in this folder as a page shows it: with single blank lines, and what varies replaced."""
     text = text.replace(str(folder), "…")
     for pattern, replacement in MASKS.items():
         text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
-    return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
+    text = "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", f"{text}\n") if text else ""
 
 
 def cut(shown: str, printed: str) -> str:
@@ -130,7 +133,8 @@ def in_block(block: re.Match[str]) -> list[Example]:
     if block["language"] == "python":
         return [Example(block["source"], block["below"] or "", block["kind"])]
     _, *parts = re.split(r"^\$ (.*)\n", block["source"], flags=re.MULTILINE)
-    found = [Example(code, shown, block["kind"]) for code, shown in zip(parts[::2], parts[1::2], strict=True)]
+    outputs = [re.sub(r"\n+\Z", "\n", lines) for lines in parts[1::2]]
+    found = [Example(code, shown, block["kind"]) for code, shown in zip(parts[::2], outputs, strict=True)]
     if block["below"] is not None and found:
         found[-1] = Example(found[-1].code, block["below"], block["kind"])
     return found
@@ -142,17 +146,17 @@ def rewritten(text: str, printed: Mapping[str, str]) -> str:
 
 
 def block_with(block: re.Match[str], printed: Mapping[str, str]) -> str:
-    """Return a block with the outputs of its examples, where they were run."""
+    """Return a block with the outputs of its examples, where they were run; a blank line ends all but the last."""
     found = in_block(block)
     shown = [each.updated(printed[each.code]) if each.code in printed else each.shown for each in found]
     apart = block["language"] == "python" or block["below"] is not None
-    below = shown.pop() if apart else ""
-    if block["language"] == "python":
-        source = block["source"]
-    else:
-        source = "".join(
-            f"$ {each.code}\n{lines}" for each, lines in zip(found, [*shown, ""][: len(found)], strict=True)
-        )
+    below = shown[-1] if apart else ""
+    source = block["source"]
+    if block["language"] == "console":
+        within = [*shown[:-1], "" if apart else shown[-1]]
+        parts = [f"$ {each.code}\n{lines}" for each, lines in zip(found, within, strict=True)]
+        source = "".join(f"{part}\n" if lines else part for part, lines in zip(parts[:-1], within[:-1], strict=True))
+        source += parts[-1]
     fence = f"{block['mark'] or ''}```{block['language']}\n{source}```"
     return f"{fence}\n\n```text\n{below}```" if below or block["below"] is not None else fence
 

@@ -85,13 +85,19 @@ def test_a_mark_excuses_commands_without_output_and_no_others() -> None:
     assert written(page("$ aqmlab a\n", "0\n", kind="varies"), "1\n") == page("$ aqmlab a\n", "0\n", kind="varies")
 
 
+def test_a_blank_line_is_between_an_output_and_the_next_command() -> None:
+    text = page("$ aqmlab a\n", "1\n", "\n", "$ aqmlab b\n", "1\n")
+    assert written(page("$ aqmlab a\n", "$ aqmlab b\n"), "1\n") == text
+    assert written(text, "1\n") == text
+
+
 def test_an_example_that_was_not_run_stays() -> None:
-    text = page("$ aqmlab a\n", "0\n", "$ aqmlab b\n")
+    text = page("$ aqmlab a\n", "0\n", "\n", "$ aqmlab b\n")
     assert outputs.rewritten(text, {}) == text
 
 
 def test_what_varies_is_replaced_and_results_are_not(tmp_path: Path) -> None:
-    printed = f"\n\n 434.4  1.00   \n\n1,347,256 events in 0.198 s\nStored by aqmlab 0.2.0, in {tmp_path}/a.csv\n\n"
+    printed = f"\n\n 434.4  1.00   \n\n\n1,347,256 events in 0.198 s\nStored by aqmlab 0.2.0, in {tmp_path}/a.csv\n\n"
     expected = " 434.4  1.00\n\n1,347,256 events in … s\nStored by aqmlab …, in …/a.csv\n"
     assert outputs.normalised(printed, tmp_path) == expected
 
@@ -105,6 +111,11 @@ def test_a_stale_output_fails_and_is_recorded(monkeypatch: pytest.MonkeyPatch, t
     with pytest.raises(AssertionError, match=r"README\.md is stale: python docs/outputs\.py README\.md"):
         test_docs.hold_to_pages([("aqmlab a", "1.2\n")], tmp_path, record)
     assert recorded == [("printed", ("aqmlab a", "1.1\n")), ("printed", ("aqmlab a", "1.2\n"))]
+
+
+def test_every_block_of_commands_begins_with_one() -> None:
+    for path in outputs.PAGES:
+        assert not re.search(r"^```console\n(?!\$ )", path.read_text(encoding="utf-8"), re.MULTILINE), path.name
 
 
 def test_every_mark_is_of_a_kind_and_excuses_a_command() -> None:

@@ -23,8 +23,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 """Without the pages in folders, which docs/generate.py writes."""
 
-WIDTH = 100
-"""Columns of a table on a page."""
+WIDTH = 94
+"""Columns of an output: what a page of the site has room for."""
 
 LONGEST, SHORTEST = 18, 8
 """Lines: a longer output is cut at a blank line between the two, if there is one."""

@@ -11,7 +11,7 @@ PAGE ?= page
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak fuzz lint lint-rust lint-studio studio bench validate docs outputs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak fuzz lint lint-rust lint-studio studio bench instructions validate docs outputs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -135,6 +135,9 @@ $(TOOLS): studio/package-lock.json
 bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/benchmarks.md
 	$(BIN)/python benches/run.py
 
+instructions: build  ## Count the instructions of eleven runs; more than 1 % above benches/instructions.json is an error (needs valgrind)
+	$(BIN)/python benches/instructions.py
+
 validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; builds a kernel; writes docs/validation*.md, two tables of docs/l4s.md, one of docs/bbr.md
 	$(BIN)/aqmlab kernel path > /dev/null || $(BIN)/aqmlab kernel build
 	$(BIN)/python validation/ns2.py
@@ -147,7 +150,7 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 	$(BIN)/python validation/balance.py
 	$(BIN)/python validation/shares.py
 
-docs: build  ## Rewrite the generated pages of docs/
+docs: build  ## Write the generated pages of docs/ and the tables of files in READMEs
 	$(BIN)/python docs/generate.py
 
 outputs: build  ## Run the examples of the documents and write what they print below them (PAGES="docs/tc.md ..." for some; all take an hour or more)

@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that come from elsewhere: schemes, laws, TCP's constants, measures, lessons, the API.
+"""Write the pages that come from elsewhere: schemes, controllers, constants, measures, commands, lessons, the API.
 
 `python docs/generate.py --check` writes nothing and exits with 1 if a page is out of date.
 """
@@ -12,6 +12,8 @@ from shlex import quote
 
 import api
 import measures
+import options
+import source_map
 from beside_linux import as_linux
 from tables import table
 
@@ -37,11 +39,13 @@ def pages() -> dict[Path, str]:
         DOCS / "tcp.md": tcp(),
         DOCS / "api.md": api.page(NOTE_OF_PYTHON),
         DOCS / "metrics.md": measures.page((DOCS / "metrics.md").read_text(encoding="utf-8")),
+        DOCS / "commands.md": options.page((DOCS / "commands.md").read_text(encoding="utf-8")),
         CLASSES: measures.classes(),
         **{DOCS / "tcp" / f"{law.name}.md": law_page(law) for law in catalogue.laws()},
         **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
         DOCS / "lessons" / "README.md": course(),
         **{DOCS / "lessons" / f"{each.id}.md": lesson_page(each) for each in lessons()},
+        **source_map.pages(),
     }
 
 

@@ -44,13 +44,13 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Shares:
-    """What so many flows of each got."""
+    """The rates of this number of flows of each."""
 
     flows: int
     rtt: float
     """Seconds, without the queue."""
     ratio: float
-    """A Prague flow's rate over that of a CUBIC flow."""
+    """A Prague flow's rate divided by a CUBIC flow's rate."""
     p: Sequence[float]
     """p' after each update."""
     classic_rtt: float
@@ -60,7 +60,7 @@ class Shares:
 
     @property
     def predicted(self) -> float:
-        """The ratio by the response functions: marks follow the mean of 2 p', drops that of p'^2."""
+        """The ratio by the response functions: marks follow the mean of 2 p', drops the mean of p'^2."""
         return self._by(2 * mean(self.p), mean(p * p for p in self.p))
 
     @property

@@ -26,7 +26,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the seeds 1 to N.")]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at the same time; default: one a core.")
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at the same time; default: one per core.")
 ]
 
 

@@ -6,9 +6,9 @@ use aqmlab_core::{Auto, Bytes, Packets, Quantity, Ratio, Time, choice, params};
 use std::collections::BTreeMap;
 
 /// The flow has more packets waiting than it may have.
-const SHARE: Reason = "share";
+const SHARE: Reason = Reason::new(&"share");
 /// The average queue is above max_th.
-const CROWDED: Reason = "crowded";
+const CROWDED: Reason = Reason::new(&"crowded");
 
 choice! {
     /// The packets that pass while the average queue is above max_th.

@@ -6,9 +6,9 @@ use aqmlab_core::{Frequency, Packets, Ratio, Span, Time, params};
 use std::collections::VecDeque;
 
 /// A bin is full: the flow has more packets waiting than any may.
-const BIN: Reason = "bin";
+const BIN: Reason = Reason::new(&"bin");
 /// A flow that does not respond is held to a rate.
-const PENALTY: Reason = "penalty";
+const PENALTY: Reason = Reason::new(&"penalty");
 
 params! {
     /// Stochastic Fair BLUE: BLUE in hashed bins, so that a flow which does not respond is found and held down.

@@ -121,7 +121,7 @@ measures! {
         /// Dropped packets by reason.
         ///
         /// A scheme may define more reasons; reasons without a drop are not listed.
-        drops: BTreeMap<&'static str, u64> = link.accounts.drops.iter().copied().collect();
+        drops: BTreeMap<&'static str, u64> = link.accounts.drops.iter().map(|(why, packets)| (why.name(), *packets)).collect();
     }
 }
 

@@ -40,12 +40,12 @@ KINDS = {
 """Why a block shows no output of a command."""
 
 MASKS = {
-    r"(?<= events in )[\d.]+(?= s$)": "…",
+    r"^[\d,]+ events in [\d.]+ s$": "… events in … s",
     r"\baqmlab \d+\.\d+\.\d+[^\s,;]*": "aqmlab …",
     r"(?<=  version = \{)\d+\.\d+\.\d+[^}]*": "…",
     r"(?<= files, )[\d,]+(?= bytes$)": "…",
 }
-"""What varies, and what replaces it: the time of a run, the version, the size of a file; also the folder."""
+"""What varies, and what replaces it: the cost of a run, the version, the size of a file; also the folder."""
 
 PROPERTY = "printed"
 """The property of a test's report that contains an example and what it printed."""

@@ -98,7 +98,7 @@ def test_an_example_that_was_not_run_stays() -> None:
 
 def test_what_varies_is_replaced_and_results_are_not(tmp_path: Path) -> None:
     printed = f"\n\n 434.4  1.00   \n\n\n1,347,256 events in 0.198 s\nStored by aqmlab 0.2.0, in {tmp_path}/a.csv\n\n"
-    expected = " 434.4  1.00\n\n1,347,256 events in … s\nStored by aqmlab …, in …/a.csv\n"
+    expected = " 434.4  1.00\n\n… events in … s\nStored by aqmlab …, in …/a.csv\n"
     assert outputs.normalised(printed, tmp_path) == expected
 
 

@@ -102,8 +102,8 @@ def cut(shown: str, printed: str) -> str:
 
 
 def beginning(lines: list[str]) -> list[str]:
-    """Return the first lines of a long output, up to the end of a paragraph or table."""
-    ends = [i for i in range(SHORTEST, LONGEST) if not lines[i]]
+    """Return the first lines of a long output, up to the end of a paragraph or table; not a heading of few words."""
+    ends = [i for i in range(SHORTEST, LONGEST) if not lines[i] and (lines[i - 2] or len(lines[i - 1].split()) > 4)]
     return lines[: max(ends, default=LONGEST - 1)]
 
 
@@ -133,7 +133,7 @@ def in_block(block: re.Match[str]) -> list[Example]:
     if block["language"] == "python":
         return [Example(block["source"], block["below"] or "", block["kind"])]
     _, *parts = re.split(r"^\$ (.*)\n", block["source"], flags=re.MULTILINE)
-    outputs = [re.sub(r"\n+\Z", "\n", lines) for lines in parts[1::2]]
+    outputs = [f"{lines}\n" if (lines := part.rstrip("\n")) else "" for part in parts[1::2]]
     found = [Example(code, shown, block["kind"]) for code, shown in zip(parts[::2], outputs, strict=True)]
     if block["below"] is not None and found:
         found[-1] = Example(found[-1].code, block["below"], block["kind"])

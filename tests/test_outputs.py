@@ -67,7 +67,7 @@ def test_a_missing_output_is_written_whole_or_to_the_end_of_a_table() -> None:
     shown = page("$ aqmlab a\n", *long[: outputs.LONGEST - 1], "...\n")
     assert written(page("$ aqmlab a\n"), "".join(long)) == shown
     assert written(shown, "".join(long)) == shown
-    long[outputs.SHORTEST] = "\n"
+    long[outputs.SHORTEST] = long[outputs.SHORTEST + 2] = "\n"  # with a line between them: a heading
     assert written(page("$ aqmlab a\n"), "".join(long)) == page("$ aqmlab a\n", *long[: outputs.SHORTEST], "...\n")
     assert written(page("$ aqmlab a\n", "...\n", kind="like"), "1\n") == page("$ aqmlab a\n", "1\n", kind="like")
     assert written("```python\nprint(1)\n```\n", "1\n") == "```python\nprint(1)\n```\n\n```text\n1\n```\n"

@@ -76,6 +76,7 @@ c-header:  ## Write the header of the C library again
 
 demo: build  ## Compare a call under three schemes, then reproduce Table 1 of Li et al. 2014 and write a report to demo/
 	$(BIN)/aqmlab compare home/call --aqms droptail,codel,fq-codel
+	@cat docs/call-on-linux.txt
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
 
 test: build test-rust test-studio  ## Run all tests: Rust, TypeScript and Python
@@ -138,7 +139,7 @@ bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/b
 instructions: build  ## Count the instructions of eleven runs; more than 1 % above benches/instructions.json is an error (needs valgrind)
 	$(BIN)/python benches/instructions.py
 
-validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; builds a kernel; writes docs/validation*.md, two tables of docs/l4s.md, one of docs/bbr.md
+validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; builds a kernel; writes docs/validation*.md, two tables of docs/l4s-evidence.md, one of docs/bbr-evidence.md
 	$(BIN)/aqmlab kernel path > /dev/null || $(BIN)/aqmlab kernel build
 	$(BIN)/python validation/ns2.py
 	$(BIN)/python validation/linux.py
@@ -156,15 +157,17 @@ docs: build  ## Write the generated pages of docs/ and the tables of files in RE
 outputs: build  ## Run the examples of the documents and write what they print below them (PAGES="docs/tc.md ..." for some; all take an hour or more)
 	$(BIN)/python docs/outputs.py $(PAGES)
 
-pictures: build  ## Redraw the pictures of README and of the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
+pictures: build  ## Redraw the pictures of README, the landing page, and the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
 	$(BIN)/python docs/readme_picture.py
+	$(BIN)/python docs/cards.py
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/study_pictures.py
 	$(BIN)/python docs/fabric.py
 	$(BIN)/python docs/wifi.py
 	$(BIN)/python docs/autorate.py
 	$(BIN)/python docs/media.py
 
-deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed.md, advise-evidence.md
+deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed*.md, advise-evidence.md
 	$(BIN)/python docs/deployed.py
 	$(BIN)/python docs/home.py
 
@@ -174,7 +177,7 @@ advice: build  ## Check the advice for six links against other seeds; writes doc
 tuned: build  ## Tune schemes alike and compare them; writes docs/tuned.md and tables of docs/tune.md
 	$(BIN)/python docs/tune.py tuned
 
-suites: build  ## Measure what is written of L4S, BBR, slow starts and cake_mq, and a law's card; writes docs/l4s.md, bbr.md and others
+suites: build  ## Measure the studies of L4S, BBR, slow start, calls, cake_mq and LibreQoS, and the card of BBRv3; writes docs/l4s.md, bbr.md and others
 	$(BIN)/python docs/suites.py
 
 ledgers: build  ## Measure every sentence of the papers; writes docs/ledgers/ (twenty minutes)

@@ -126,7 +126,7 @@ def tcp() -> str:
     rows = [(f"`{c.name}`", c.default, c.ns2, c.linux, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()]
     laws = [(f"[`{law.name}`](tcp/{law.name}.md)", law.title, str(law.year), law.summary) for law in catalogue.laws()]
     return text(
-        "# TCP",
+        "# TCP and congestion control algorithms",
         NOTE,
         "Receivers acknowledge every segment, or every second one with `delayed_ack`. `variant` is the loss recovery:",
         table(
@@ -278,9 +278,10 @@ def tcp() -> str:
         '**`bursts = "gso"`** applies to controllers without pacing: new segments wait until about a millisecond\n'
         "of them can leave at once, as in Linux with segmentation offload. Controllers with pacing then use their\n"
         "own bursts.",
-        "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB, 45 segments; slow\n"
-        "start needs 10, 20, 40. After round trips with 10 and 20 read segments, `tcp_rcv_space_adjust` sets it to\n"
-        "2*20 + 16, plus twice as much for the growth by half. The result is 168 segments, twice the next need.\n"
+        "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB (45\n"
+        "segments). Slow start needs 10, 20 and 40. After round trips with 10 and 20 read segments,\n"
+        "`tcp_rcv_space_adjust` sets it to `2*20 + 16`, plus twice as much for the growth by half. The result is\n"
+        "168 segments, twice the next need.\n"
         "`tcp_grow_window` opens it by two segments per arriving segment. So it stays ahead, up to 2172 segments.\n"
         "While a segment is missing nothing is read, and the window may limit the sender. If ACKs queue\n"
         "(`ack_path`), it does not limit the sender, because no receiver can then measure the round trip.",

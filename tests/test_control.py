@@ -208,7 +208,7 @@ def test_a_controller_sets_the_bandwidth_of_cake(tmp_path: Path) -> None:
             ('link = "down"', 'link = "dawn"'),
             'controllers.controller.shapers.0.link: unknown link "dawn"; did you mean',
         ),
-        (('base = "10 Mbit/s"', 'base = "50 Mbit/s"'), 'shapers.0.base: "50 Mbit/s" does not lie between min and max'),
+        (('base = "10 Mbit/s"', 'base = "50 Mbit/s"'), 'shapers.0.base: "50 Mbit/s" is not between min and max'),
         (('max = "40 Mbit/s"', 'max = "fast"'), "controllers.controller.shapers.0.max"),
         (('max = "40 Mbit/s"', 'most = "40 Mbit/s"'), "controllers.controller.shapers.0.max: missing"),
         (
@@ -238,7 +238,7 @@ def test_a_report_says_who_sets_a_rate(tmp_path: Path, aqmlab: Aqmlab) -> None:
 def test_who_runs_no_controllers_says_so(tmp_path: Path, aqmlab: Aqmlab) -> None:
     import aqmlab as package
 
-    with pytest.raises(InputError, match=r"controllers\.controller: is not run here"):
+    with pytest.raises(InputError, match=r"controllers\.controller: is not supported here"):
         package.Simulation(line(tmp_path))
     refused = aqmlab("run", str(line(tmp_path, law="nobody")))
     assert refused.returncode == 2

@@ -61,12 +61,15 @@ LONG = {
     "advise.md",
     "artefacts.md",
     "boudi.md",
+    "boudi-evidence.md",
     "jafar.md",
     "lessons",
     "li2014.md",
+    "li2014-evidence.md",
     "sun2007.md",
     "tuned.md",
     "xiong2010.md",
+    "xiong2010-evidence.md",
 }
 """Pages and folders whose commands take long, and do what other tests do in little."""
 

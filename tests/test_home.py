@@ -123,7 +123,7 @@ def test_rows_of_schemes_are_told_apart_and_refused(aqmlab: Aqmlab, tmp_path: Pa
         ("cak@up", "cake"),
         ("cake@up+codel", "each link has one scheme"),
         ("cake@up+codel@up", "each link has one scheme"),
-        ("codel@down,pie", "links.down.aqm=droptail: the schemes asked for replace it"),
+        ("codel@down,pie", "links.down.aqm=droptail: the requested schemes replace it"),
         ("up=cake", "a scheme for one link is written cake@up"),
     ):
         refused = aqmlab("compare", *short, aqms)
@@ -140,13 +140,13 @@ def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
         (("--study", "rfc7928", "--buffer", "3 x"), 'buffer: "3 x" has an unknown unit'),
         (("--study", "rfc7928", "--only", "5.2", "--up", "1 Mbit/s"), "none of the experiments has two directions"),
         (("--study", "rfc7928", "--only", "5.2-cubicc"), 'did you mean "5.2-cubic"'),
-        (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: l4s has claims"),
+        (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: the claims of l4s"),
         (("home/call", "--only", "8.2"), "only: 8.2: describes"),
         (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes a suite"),
-        (("home", "--call", "screm"), 'call: no law of calls "screm"; did you mean "scream"'),
+        (("home", "--call", "screm"), 'call: no rate control "screm"; did you mean "scream"'),
         (
             ("home/call", "home/game", "--call", "gcc"),
-            "call: gcc: no flow of home/call, home/game is a call with a picture",
+            "call: gcc: no flow of home/call, home/game is an adaptive video call",
         ),
         (("--study", "rmcat", "--call", "gcc"), "call: gcc: is for scenarios"),
     ):

@@ -115,7 +115,7 @@ def test_what_is_of_built_in_schemes_only_is_refused_by_the_declared_name(aqm: s
     name = SCHEMES[aqm].partition(":")[0]
     refused = {
         ("analyse", aqm, "--scenario", "small.toml"): f'"{name}" has no linear model',
-        ("tc", aqm): f'Linux has nothing of "{name}"',
+        ("tc", aqm): f'Linux does not support "{name}"',
     }
     for command, why in refused.items():
         done = aqmlab(*command)
@@ -157,7 +157,7 @@ def test_the_view_of_a_live_run(aqm: str, tmp_path: Path) -> None:
 def test_a_live_result_is_kept_where_nothing_can_be_simulated(aqmlab: Aqmlab, tmp_path: Path) -> None:
     done = aqmlab(*LINE, "--aqm", "mine.py", "--beside", "--out", "out", "--", "sh", "-c", "exit 3")
     assert done.returncode == 3
-    assert "Warning: not simulated: beside: no flow has lasted" in done.stderr
+    assert "Warning: not simulated: beside: no flow was long enough" in done.stderr
     assert json.loads(done.stdout) == json.loads((tmp_path / "out" / "result.json").read_text())
 
 

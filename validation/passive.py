@@ -1,4 +1,4 @@
-"""Compare FuzzyRTT's own estimates of round trips with announced ones; writes a table of docs/boudi.md.
+"""Compare FuzzyRTT's estimates of round trips with the announced ones; writes a table of docs/boudi-evidence.md.
 
 An estimate is a sample of the series `rtt` at which `announced` contains a value. It is right within a tenth or 5 ms.
 """
@@ -11,7 +11,7 @@ import numpy as np
 import aqmlab
 from aqmlab.runs.results import RunResult
 
-PAGE = Path(__file__).parent.parent / "docs" / "boudi.md"
+PAGE = Path(__file__).parent.parent / "docs" / "boudi-evidence.md"
 SCENARIOS = [f"{level}-{rate}" for level in ("light", "medium", "high") for rate in (10, 50, 100)] + [
     "lognormal-medium-50"
 ]

@@ -1,6 +1,6 @@
 """Compare the share of BBRv3 against CUBIC with published measurements of Google's BBRv3.
 
-Run as a program, it measures the table of docs/bbr.md (a minute).
+Run as a program, it measures the table of docs/bbr-evidence.md (a minute).
 """
 
 import json
@@ -15,7 +15,7 @@ import exceptions
 import aqmlab
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "bbr.md"
+PAGE = HERE.parent / "docs" / "bbr-evidence.md"
 TOLERANCE = 0.25
 """Of the mean share of each controller, if the ranges of the runs do not overlap."""
 SEEDS = (1, 2, 3, 4, 5)
@@ -102,7 +102,7 @@ def differing(checked: Checked) -> exceptions.Cells:
 
 
 def table(checked: Checked) -> str:
-    """Return the table of docs/bbr.md."""
+    """Return the table of docs/bbr-evidence.md."""
     lines = ["| link | buffer | BBRv3 flows | there | here | agrees |", "| --- | --- | --- | --- | --- | --- |"]
     for each, ours in checked:
         lines.append(

@@ -41,9 +41,9 @@ def run(
     `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces the scenario's
     scheme. `set` replaces values of the scenario. `law` is the congestion controller of all TCP flows
     ("cubic:beta=0.8", a subclass of `aqmlab.CongestionControl` or an instance of one, "./libmine.so" or "mine.py").
-    `series` records time series, and `trace` names a link whose packets are traced. `progress` is called periodically
-    with the part done, and 1. Up to `threads` threads simulate at once, by default one per core; the result is the
-    same, and a small run takes one. `engine` "linux" is a real Linux in virtual time (`aqmlab kernel build`), whose
+    `series` records time series, and `trace` names a link whose packets are traced. `progress` periodically
+    receives the finished part and 1. Up to `threads` threads simulate at once, by default one per core; the result is
+    the same, and a small run takes one. `engine` "linux" is a real Linux in virtual time (`aqmlab kernel build`), whose
     trace is a capture only. Raises InputError for bad input, SchemeError if a user's scheme breaks down, and RunError
     if the run fails otherwise.
     """
@@ -114,9 +114,9 @@ def compare(
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
     `aqms` are by default the deployed schemes, in a paper's scenario the papers' (`catalogue.usual`).
-    `set` replaces values of the scenario; `law` as of `run`; `measures` are shown instead of the usual ones: names,
-    with globs ("flows.*.goodput"); `jobs` runs execute at the same time, by default one per core; `engine` as of `run`.
-    `engines` (["sim", "linux"]) has it done by each of them, and gives their results side by side. A run that fails is
+    `set` replaces values of the scenario. `law` and `engine` work as in `run`. `measures` replace the usual ones:
+    names, with globs ("flows.*.goodput"). `jobs` runs execute at the same time, by default one per core.
+    `engines` (["sim", "linux"]) runs it in each of them and compares their results. A run that fails is
     listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """
     if engines is None:
@@ -125,7 +125,7 @@ def compare(
         )
         return compared
     if engine != SIM:
-        raise InputError("engine", f"{engine}: engines names those that are wanted; leave out one of the two")
+        raise InputError("engine", f"{engine}: cannot be combined with engines; leave out one of the two")
     check_engines(engines)
     [found] = compare_engines(
         [scenario], aqms, seeds, engines=engines, set=set, law=law, measures=measures, jobs=jobs, progress=progress

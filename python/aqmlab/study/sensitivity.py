@@ -1,6 +1,6 @@
-"""The origin of failures: each failing sentence judged again with what its paper leaves open varied.
+"""The origin of failures: each failing sentence is judged again under variations of the details that its paper omits.
 
-`ledgers/sensitivity/<name>.json` holds what was found; `docs/ledgers.py --sensitivity` writes it.
+`ledgers/sensitivity/<name>.json` stores the results; `docs/ledgers.py --sensitivity` writes it.
 """
 
 import json
@@ -25,11 +25,11 @@ from aqmlab.study.paper import Study, load_study
 from aqmlab.study.variations import VARIATIONS, constants
 
 WHOSE = {
-    "ours": "it moves with what the paper leaves open: bands, numbers for vague words, readings, unstated runs",
-    "the paper's": "the verdict stays under all variations, or the paper's own tables contradict the sentence",
-    "unknown": "not varied, or moved only by what the paper states, or a scheme is fitted or reconstructed",
+    "ours": "the verdict changes with a detail that the paper leaves open: a band, a vague word, a reading, the runs",
+    "the paper's": "no variation changes the verdict, or the paper's own tables contradict the sentence",
+    "unknown": "not varied, changed only by what the paper states, or a scheme is fitted or reconstructed",
 }
-"""The origins that a failure can have, and what that means."""
+"""The origins of a failure, and their meaning."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Varied:
-    """A failing sentence with the variations that were tried until one that the paper leaves open moved the verdict."""
+    """A failing sentence with its variations, tried until one that the paper leaves open changed the verdict."""
 
     section: str
     text: str
@@ -53,17 +53,17 @@ class Varied:
 
     @property
     def told(self) -> str:
-        """Say whose failure it is, and what was varied."""
+        """The origin of the failure, and the variations: `"ours (holds: twice the band; fails: half the band)"`."""
         moved = [each.variation for each in self.tried if each.verdict == "holds"]
         stays = [each.variation for each in self.tried if each.verdict != "holds"]
-        parts = [f"holds with {', '.join(moved)}"] if moved else []
-        parts += [f"fails with {', '.join(stays)}"] if stays else []
+        parts = [f"holds: {', '.join(moved)}"] if moved else []
+        parts += [f"fails: {', '.join(stays)}"] if stays else []
         return f"{self.whose} ({'; '.join(parts)})" if parts else self.whose
 
 
 @dataclass(frozen=True, repr=False)
 class Sensitivity(Result):
-    """The failing sentences of a study, and whose failure each is."""
+    """The failing sentences of a study, and the origin of each failure."""
 
     study: Study
     seeds: int
@@ -71,24 +71,24 @@ class Sensitivity(Result):
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers of failures that are ours, the paper's and of unknown origin."""
+        """The number of failures by origin."""
         found = [each.whose for each in self.varied]
         return {whose: found.count(whose) for whose in WHOSE}
 
     @property
     def headline(self) -> str:
-        """The study, and whose the failures are."""
+        """The study, and its failures by origin."""
         return f"{self.study.title}, {len(self.varied)} sentences fail: " + ", ".join(
             f"{whose} {count}" for whose, count in self.counts.items()
         )
 
     def sheets(self) -> Iterator[Sheet]:
-        """Return a table with a row a sentence."""
+        """Return a table with one row per sentence."""
         rows = [[each.section, each.text, each.told] for each in self.varied]
         yield Sheet("Sentences that fail", ["Section", "Sentence", "Whose"], rows)
 
     def entry(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
+        """Return the content of the JSON document."""
         sentences = [
             {
                 "section": each.section,
@@ -108,7 +108,7 @@ class Sensitivity(Result):
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdicts of a study by check and variation, kept in a file if there is one."""
+    """The verdicts of a study by check and variation, stored in a file if one is given."""
 
     file: Path | None
     head: Mapping[str, Any]
@@ -116,7 +116,7 @@ class Verdicts:
 
     @classmethod
     def of(cls, study: str, seeds: int, file: Path | None) -> "Verdicts":
-        """Return those that a file has of this study, with as many seeds, by this version."""
+        """Return the stored verdicts of this study, with as many seeds, by this version."""
         head = {"study": study, "seeds": seeds, "version": __version__}
         data: dict[str, Any] = {}
         if file is not None:
@@ -125,7 +125,7 @@ class Verdicts:
         return cls(file, head, data["verdicts"] if data.get("head") == head else {})
 
     def put(self, variation: str, verdicts: Mapping[str, str]) -> None:
-        """Keep verdicts under a variation by check."""
+        """Store verdicts under a variation by check."""
         self.found.setdefault(variation, {}).update(verdicts)
         if self.file is not None:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ class Judge:
         variation: str = "",
         change: Callable[[Scenario], Scenario] = _same,
     ) -> list[str]:
-        """Return the verdict on each claim in its scenarios, changed."""
+        """Return the verdict on each claim in its changed scenarios."""
         known = self.known.found.get(variation, {})
         fresh = [claim for claim in claims if _key(claim) not in known]
         if fresh:
@@ -172,9 +172,9 @@ def sensitivity(
     progress: Progress | None = None,
     file: Path | None = None,
 ) -> Sensitivity:
-    """Judge each sentence of a study that fails again, by its alternatives and with what the paper leaves open varied.
+    """Judge each failing sentence of a study again, by its alternatives and under variations of the omitted details.
 
-    Verdicts are kept in `file` as they are found, and those that are there already are not found again.
+    Verdicts are stored in `file` one by one; those that it already contains are not measured again.
     Raises InputError for an unknown study, before anything runs.
     """
     paper = load_study(study)
@@ -209,7 +209,7 @@ def all_json(several: Sequence[Sensitivity]) -> str:
 
 
 def stored(study: str) -> Mapping[str, Varied]:
-    """Return what was found of a study's failing sentences, by the digest of their checks; none if nothing was."""
+    """Return the stored results of a study's failing sentences, by the digest of their checks; empty by default."""
     file = files("aqmlab.study") / "ledgers" / "sensitivity" / f"{study}.json"
     if not file.is_file():
         return {}
@@ -222,7 +222,7 @@ def stored(study: str) -> Mapping[str, Varied]:
 
 
 def whose(found: Checked, known: Mapping[str, Varied]) -> str:
-    """Return whose failure it is, and what was varied, where that is known of this very check."""
+    """Return the origin of a failure and its variations; "unknown" unless this check was varied."""
     varied = known.get(digest(found.claim))
     if found.printed is False and (varied is None or varied.whose != "ours"):
         return "the paper's (its own tables contradict the sentence)"
@@ -230,7 +230,7 @@ def whose(found: Checked, known: Mapping[str, Varied]) -> str:
 
 
 def digest(claim: Claim) -> str:
-    """Return what tells a check from others, whatever the sentence and its reason say: a changed one is not known."""
+    """Return an identifier of the check alone, without the words of its sentence and its reason."""
     same = replace(claim, section="", text="", why=None, control=())
     return _key(same)[:12]
 
@@ -253,7 +253,7 @@ def _whose(paper: Study, claim: Claim, tried: Sequence[Tried]) -> str:
 
 
 def _published(paper: Study, claim: Claim) -> bool:
-    """Say whether the laws of all that a claim compares are as published."""
+    """Say whether all schemes that a claim compares are as published."""
     return all(
         catalogue.find(spec.partition(":")[0]).standing.kind == "published"
         for spec in paper.compared(replace(claim, control=()))

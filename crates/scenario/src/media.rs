@@ -242,7 +242,7 @@ mod tests {
             ("", "flows.flows.rate: missing"),
             ("law = \"gcc\"\nframe_rate = \"0 Hz\"", "flows.flows.frame_rate: \"0 Hz\" is out of range"),
             ("law = \"gcc\"\necn = true", "\"gcc\" does not respond to marks"),
-            ("law = \"nada\"\necn = \"ect1\"", "\"nada\" does not; expected true, false or \"ect0\""),
+            ("law = \"nada\"\necn = \"ect1\"", "\"nada\" is not one; expected true, false or \"ect0\""),
             ("law = \"gcc\"\nrate = \"9 Mbit/s\"", "is not between rate_min and rate_max"),
             ("law = \"gcc\"\nrate_min = \"9 Mbit/s\"", "\"9 Mbit/s\" is above rate_max"),
             ("law = \"gcc\"\npause = [\"2 s\", \"1 s\"]", "expected two times, the earlier first"),

@@ -3,12 +3,13 @@
 That is the summary in docs/studies.md and the verdicts that changed since the first reading, in
 docs/ledgers/second-reading.md. `python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default.
 `--sensitivity` first varies what the sentences that fail rest on, with three seeds, and stores whose failure each is,
-in python/aqmlab/study/ledgers/sensitivity.
+in python/aqmlab/study/ledgers/sensitivity. With `--keep FOLDER` its runs are kept there, and a session that was killed
+goes on.
 """
 
+import argparse
 import csv
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -143,9 +144,17 @@ def _origin(whose: str) -> str:
 
 def main() -> None:
     """Write the pages asked for, and the two summaries; with --sensitivity also what they show of failures."""
-    for name in [name for name in sys.argv[1:] if name != "--sensitivity"] or aqmlab.studies():
-        if "--sensitivity" in sys.argv:
-            found = aqmlab.sensitivity(load_study(name).name, seeds=VARIED_SEEDS)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a study; by default all")
+    parser.add_argument("--sensitivity", action="store_true", help="vary the sentences that fail, and store the result")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="keep the runs of --sensitivity, and go on from them"
+    )
+    asked = parser.parse_args()
+    for name in asked.names or aqmlab.studies():
+        if asked.sensitivity:
+            file = asked.keep / f"{name}.jsonl" if asked.keep else None
+            found = aqmlab.sensitivity(load_study(name).name, seeds=VARIED_SEEDS, file=file)
             (STORED / f"{name}.json").write_text(found.json() + "\n", encoding="utf-8")
         again = aqmlab.reproduce(load_study(name).name, seeds=SEEDS)
         (DOCS / "ledgers" / f"{name}.md").write_text(page(again) + "\n", encoding="utf-8")

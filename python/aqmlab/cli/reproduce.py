@@ -35,7 +35,7 @@ def reproduce(
 
     Our numbers stand beside the published ones, cell by cell, with a verdict. --out leaves report.html, results.json
     and the figures. --sensitivity judges each sentence that fails again by every reading that the text allows, and
-    with what the paper leaves open varied; with --out it keeps the verdicts and goes on from them.
+    with what the paper leaves open varied; with --out it keeps the runs and goes on from them.
     """
     from aqmlab.study import paper, reproduction
 
@@ -78,7 +78,7 @@ def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool, out: "P
         files.check_folder(out)
     found = []
     for study in [name] if name else paper.studies():
-        file = out / f"{study}.json" if out else None
+        file = out / f"{study}.jsonl" if out else None
         with progress(f"Varying {study}") as told:
             found.append(sensitivity.sensitivity(study, seeds, jobs=jobs, progress=told, file=file))
     if as_json:

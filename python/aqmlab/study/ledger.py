@@ -29,7 +29,7 @@ class Claim:
     ("rises", "falls"), or changes by a factor of `steady` at most. `band` and `between` (packets) belong to values read
     off the series (`aqmlab.study.readings`). `worded` are the keys whose number stands for a vague word. `shown` is how
     people read a value that only a suite knows. `alternatives` are other checks that the text allows
-    (`aqmlab.study.sensitivity`).
+    (`aqmlab.study.sensitivity`). `contradicted` names the part of the paper that says otherwise.
     """
 
     section: str
@@ -64,6 +64,7 @@ class Claim:
     why: str | None = None
     shown: Shown | None = None
     median: bool = False
+    contradicted: str | None = field(default=None, repr=False)
     alternatives: tuple["Alternative", ...] = field(default=(), repr=False)
 
     @property

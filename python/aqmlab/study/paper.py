@@ -179,7 +179,8 @@ class Study:
     """A paper as data. `differences` are rows of the paper that are one scheme minus the mean of others.
 
     `words` says which number its claims take for a vague word of the paper, `unstated` what of UNSTATED it leaves open,
-    `open` other values of schemes, by the paper's names, whose constants it leaves open.
+    `open` other values of schemes, by the paper's names, whose constants it leaves open: of those in `exhausted` all
+    values that the text allows.
     """
 
     name: str
@@ -193,6 +194,7 @@ class Study:
     words: Mapping[str, str]
     unstated: Sequence[str]
     open: Mapping[str, Sequence[str]]
+    exhausted: Sequence[str]
     claims: Sequence[Claim]
     notes: Sequence[Note]
     published: Sequence[Published]
@@ -354,6 +356,7 @@ def load_study(name: str) -> Study:
         words=words,
         unstated=data.get("unstated", ()),
         open=data.get("open", {}),
+        exhausted=data.get("exhausted", ()),
         claims=claims,
         notes=notes,
         published=published,

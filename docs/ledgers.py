@@ -35,6 +35,16 @@ SAID = {
     "untestable": "not testable",
     "missing": "not measured",
 }
+FIRST = "0.2, first reading"
+COUNTED = ("holds", "weak", "fails", "undecided", "shown", "background", "untestable")
+VERSION_01 = {
+    "boudi": (73, 19, 0, 35, 0, 6, 0, 13),
+    "jafar": (38, 24, 0, 6, 0, 1, 0, 7),
+    "li2014": (187, 101, 0, 61, 0, 11, 0, 14),
+    "sun2007": (35, 27, 0, 4, 0, 1, 0, 3),
+    "xiong2010": (51, 7, 0, 28, 0, 8, 0, 8),
+}
+"""What version 0.1 counted: sentences, and COUNTED."""
 COLUMNS = 7
 """Of a ledger's table."""
 IN_PRINT = {True: "holds", False: "fails", None: ""}
@@ -93,6 +103,29 @@ def summary() -> str:
     total = ["all", *(str(sum(int(row[i]) for row in rows)) for i in range(1, len(rows[0])))]
     heads = ["paper", "sentences", *(f"{verdict.mark} {kind}" for kind, verdict in VERDICTS.items())]
     return table(heads, [*rows, total])
+
+
+def changes() -> str:
+    """Return how many sentences of each verdict each version has, the present one read from the pages."""
+    with (DOCS / "ledgers" / "first-reading.csv").open(encoding="utf-8", newline="") as file:
+        first = [*csv.DictReader(file)]
+    rows = []
+    for name in aqmlab.studies():
+        versions = {
+            FIRST: [row["verdict"] for row in first if row["paper"] == name],
+            "0.2": [verdict for verdict, *_ in sentences(name).values()],
+        }
+        rows.append([f"[{title(name)}]({name}.md)", "0.1", *map(str, VERSION_01[name])])
+        rows += [["", version, *counts(verdicts)] for version, verdicts in versions.items()]
+    totals = {version: [row[2:] for row in rows if row[1] == version] for version in ("0.1", FIRST, "0.2")}
+    for version, of in totals.items():
+        rows.append(["all", version, *(str(sum(map(int, each))) for each in zip(*of, strict=True))])
+    return table(["paper", "version", "sentences", *COUNTED], rows)
+
+
+def counts(verdicts: Sequence[str]) -> list[str]:
+    """Return the number of sentences, and of each verdict of COUNTED."""
+    return list(map(str, (len(verdicts), *map(verdicts.count, COUNTED))))
 
 
 def second_reading() -> str:
@@ -159,12 +192,14 @@ def main() -> None:
         again = aqmlab.reproduce(load_study(name).name, seeds=SEEDS)
         (DOCS / "ledgers" / f"{name}.md").write_text(page(again) + "\n", encoding="utf-8")
     (DOCS / "ledgers" / "second-reading.md").write_text(second_reading() + "\n", encoding="utf-8")
-    studies = DOCS / "studies.md"
-    text = studies.read_text(encoding="utf-8")
-    told = f"<!-- ledgers -->\n{summary()}\n<!-- end -->"
-    studies.write_text(
-        re.sub(r"<!-- ledgers -->.*?<!-- end -->", lambda _: told, text, flags=re.DOTALL), encoding="utf-8"
-    )
+    fill(DOCS / "studies.md", "ledgers", summary())
+    fill(DOCS / "ledgers" / "changes.md", "counts", changes())
+
+
+def fill(page: Path, mark: str, text: str) -> None:
+    """Write text between the marks of a page."""
+    told, old = f"<!-- {mark} -->\n{text}\n<!-- end -->", page.read_text(encoding="utf-8")
+    page.write_text(re.sub(rf"<!-- {mark} -->.*?<!-- end -->", lambda _: told, old, flags=re.DOTALL), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -266,7 +266,7 @@ def test_what_a_paper_s_tables_contradict_is_ours_where_its_text_allows_another_
     found = Checked(LOWEST, "fails", printed=False)
     assert whose(found, {}) == "the paper's (its own tables contradict the sentence)"
     varied = module.Varied("3.3", "PI", digest(LOWEST), "ours", [module.Tried("another set", "reading", "holds")])
-    assert whose(found, {varied.check: varied}) == "ours (holds with another set)"
+    assert whose(found, {varied.check: varied}) == "ours (holds: another set)"
 
 
 def test_what_another_part_of_the_paper_contradicts_is_ours_by_an_alternative_only() -> None:
@@ -276,7 +276,7 @@ def test_what_another_part_of_the_paper_contradicts_is_ours_by_an_alternative_on
     assert whose_of(said, Attempt("otherwise", "reading", VariedCheck(other))) == "ours"
     varied = module.Varied("1", "it", digest(said), "the paper's", [module.Tried("half the band", "band", "fails")])
     assert whose(Checked(said, "fails"), {varied.check: varied}) == (
-        "the paper's (section 2 contradicts the sentence; fails with half the band)"
+        "the paper's (section 2 contradicts the sentence; fails: half the band)"
     )
 
 
@@ -288,8 +288,8 @@ def test_what_is_stored_is_of_this_very_check() -> None:
     asked = claim(within=(0, 1))
     varied = module.Varied("1", "a sentence", digest(asked), "ours", [module.Tried("twice the band", "band", "holds")])
     known = {varied.check: varied}
-    assert whose(Checked(asked, "fails"), known) == "ours (holds with twice the band)"
-    assert whose(Checked(replace(asked, text="other words"), "fails"), known) == "ours (holds with twice the band)"
+    assert whose(Checked(asked, "fails"), known) == "ours (holds: twice the band)"
+    assert whose(Checked(replace(asked, text="other words"), "fails"), known) == "ours (holds: twice the band)"
     assert whose(Checked(replace(asked, within=(0, 2)), "fails"), known) == "unknown"
     assert whose(Checked(replace(asked, median=True), "fails"), known) == "unknown"
 

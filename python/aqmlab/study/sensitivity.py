@@ -14,7 +14,7 @@ from typing import Any
 from aqmlab import catalogue
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.executor import Progress
-from aqmlab.study.claims import Checked
+from aqmlab.study.claims import VERDICTS, Checked
 from aqmlab.study.evidence import holds_in_print
 from aqmlab.study.judge import Judge, VariedCheck
 from aqmlab.study.kept import KeptRuns
@@ -51,11 +51,9 @@ class Varied:
 
     @property
     def parts(self) -> list[str]:
-        """The variations by what they show."""
-        moved = [each.variation for each in self.tried if each.verdict == "holds"]
-        stays = [each.variation for each in self.tried if each.verdict != "holds"]
-        parts = [f"holds with {', '.join(moved)}"] if moved else []
-        return parts + ([f"fails with {', '.join(stays)}"] if stays else [])
+        """The variations by the verdict under them: `"holds: twice the band"`, `"fails: half the band"`."""
+        found = {kind: [each.variation for each in self.tried if each.verdict == kind] for kind in VERDICTS}
+        return [f"{kind}: {', '.join(names)}" for kind, names in found.items() if names]
 
     @property
     def told(self) -> str:

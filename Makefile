@@ -11,7 +11,7 @@ PAGE ?= page
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak fuzz lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak fuzz lint lint-rust lint-studio studio bench instructions validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -135,7 +135,10 @@ $(TOOLS): studio/package-lock.json
 bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/benchmarks.md
 	$(BIN)/python benches/run.py
 
-validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; builds a kernel; writes docs/validation*.md, two tables of docs/l4s.md, one of docs/bbr.md
+instructions: build  ## Count the instructions of eleven runs; more than 1 % above benches/instructions.json is an error (needs valgrind)
+	$(BIN)/python benches/instructions.py
+
+validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; builds a kernel; writes docs/validation*.md, two tables of docs/l4s-evidence.md, one of docs/bbr-evidence.md
 	$(BIN)/aqmlab kernel path > /dev/null || $(BIN)/aqmlab kernel build
 	$(BIN)/python validation/ns2.py
 	$(BIN)/python validation/linux.py
@@ -147,18 +150,20 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 	$(BIN)/python validation/balance.py
 	$(BIN)/python validation/shares.py
 
-docs: build  ## Rewrite the generated pages of docs/
+docs: build  ## Write the generated pages of docs/ and the tables of files in READMEs
 	$(BIN)/python docs/generate.py
 
-pictures: build  ## Redraw the pictures of README and of the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
+pictures: build  ## Redraw the pictures of README, the landing page, and the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
 	$(BIN)/python docs/readme_picture.py
+	$(BIN)/python docs/cards.py
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/study_pictures.py
 	$(BIN)/python docs/fabric.py
 	$(BIN)/python docs/wifi.py
 	$(BIN)/python docs/autorate.py
 	$(BIN)/python docs/media.py
 
-deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed.md, advise-evidence.md
+deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed*.md, advise-evidence.md
 	$(BIN)/python docs/deployed.py
 	$(BIN)/python docs/home.py
 
@@ -168,7 +173,7 @@ advice: build  ## Check the advice for six links against other seeds; writes doc
 tuned: build  ## Tune schemes alike and compare them; writes docs/tuned.md and tables of docs/tune.md
 	$(BIN)/python docs/tune.py tuned
 
-suites: build  ## Measure what is written of L4S, BBR, slow starts and cake_mq, and a law's card; writes docs/l4s.md, bbr.md and others
+suites: build  ## Measure the studies of L4S, BBR, slow start, calls, cake_mq and LibreQoS, and the card of BBRv3; writes docs/l4s.md, bbr.md and others
 	$(BIN)/python docs/suites.py
 
 ledgers: build  ## Measure every sentence of the papers; writes docs/ledgers/ (twenty minutes)

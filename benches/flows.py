@@ -1,8 +1,8 @@
-"""Measure the engine with 50 to 1,000,000 flows, beside that of another commit, and store it in benches/flows.json.
+"""Measure the engine with 50 to 1,000,000 flows, compare it with another commit, and store benches/flows.json.
 
     python benches/flows.py COMMIT
 
-Takes ten minutes. `make bench` writes what is stored onto its page.
+It takes ten minutes. `make bench` writes the stored results onto its page.
 """
 
 import json

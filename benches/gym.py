@@ -1,7 +1,7 @@
-"""Measure the environments: simulated seconds a second beside the plain engine, and the memory of many.
+"""Measure the environments: simulated seconds per second compared with the plain engine, and the memory of many.
 
-One core, the best of many rounds, in time of the processor. `--json FILE` keeps the result; `docs/gym_page.py` fills
-the page from it.
+One core, the best of many rounds, in processor time. `--json FILE` keeps the result; `docs/gym_page.py` fills the page
+from it.
 """
 
 import json
@@ -29,11 +29,11 @@ CASES = {
     "Table 1 of Li et al. 2014: 500 flows, 45 Mbit/s": ({}, 8, 0.15),
     "20 flows, 10 Mbit/s": (TWENTY, 32, 0.04),
 }
-"""What is set, environments side by side, and p."""
+"""The values set, the number of parallel environments, and p."""
 
 
 def best(act: Callable[[], float]) -> float:
-    """The most of what `act` reaches, in simulated seconds a second: other programs only slow it down."""
+    """The maximum speed of `act`, in simulated seconds per second: other programs only slow it down."""
     found = 0.0
     for _ in range(ROUNDS):
         start = time.process_time()

@@ -1,7 +1,7 @@
-"""How soon the studio answers honest sessions while hostile ones send the worst messages that are known.
+"""Measure the studio's response time for honest sessions while hostile sessions send the worst known messages.
 
-The server, the honest sessions and the hostile ones are three processes of this machine. The honest sessions are
-measured alone first, for a tenth of the time. `--seconds` says how long they go on beside the hostile ones.
+The server, the honest sessions and the hostile sessions are three processes of this machine. The honest sessions are
+measured alone first, for a tenth of the time. `--seconds` is the time with both.
 """
 
 import argparse
@@ -40,11 +40,11 @@ LESSONS = [
     ("home/rrul", ["pie", "cake"]),
     ("link/mix", ["codel", "pi2", "fq-codel", "droptail"]),
 ]
-"""What honest sessions open: the first is what the page opens by itself."""
+"""Scenarios that honest sessions open; the page opens the first by default."""
 PATIENCE = 30.0
 """Seconds after which an honest session without an answer is given up."""
 PLAYED = 3.0
-"""Seconds for which a hostile session plays what it has opened."""
+"""Seconds for which a hostile session plays its scenario."""
 
 
 # ---- Honest sessions.
@@ -52,7 +52,7 @@ PLAYED = 3.0
 
 @dataclass
 class Honest:
-    """What the honest sessions saw."""
+    """The measurements of the honest sessions."""
 
     answers: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Seconds until an answer, by kind of message."""
@@ -308,7 +308,7 @@ def worst() -> dict[str, Callable[[Hostile], None]]:
 
 
 def attack(host: str, cookie: str, seconds: float, number: int, only: str | None) -> None:
-    """Let hostile sessions go on in this process; print what became of their messages."""
+    """Run hostile sessions in this process; print the fate of their messages."""
     known = {name: act for name, act in worst().items() if only in (None, name)}
     until = time.monotonic() + seconds
     names = [list(known)[i % len(known)] for i in range(number)]
@@ -328,7 +328,7 @@ def attack(host: str, cookie: str, seconds: float, number: int, only: str | None
 
 
 def use(server: Server, seconds: float, sessions: int) -> Honest:
-    """Let honest sessions go on."""
+    """Run honest sessions."""
     seen, until = Honest(), time.monotonic() + seconds
     threads = [threading.Thread(target=honest, args=(server, seen, until, i), daemon=True) for i in range(sessions)]
     for thread in threads:
@@ -368,7 +368,7 @@ def show_hostile(found: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def main() -> None:
-    """Measure the honest alone, then beside the hostile; print both."""
+    """Measure the honest sessions alone, then with the hostile ones; print both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--honest", type=int, default=10, help="sessions")

@@ -71,7 +71,7 @@ def costs() -> Iterator[str]:
 
 
 def cost(text: str, scheme: str) -> float:
-    """Return the processor time of a run in a process of its own, s; its kernel's included."""
+    """Return the processor time of a run in a separate process, s, its kernel included."""
     code = f"import aqmlab; aqmlab.run(aqmlab._core.Scenario.parse({text!r}, 'bench'), {scheme!r}, engine='linux')"
     before = os.times()
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -115,7 +115,7 @@ def spread(runs: Sequence[RunResult], measure: str) -> str:
 
 
 def different(runs: Sequence[RunResult]) -> int:
-    """Return how many of the runs differ in what they measured."""
+    """Return how many runs differ in their measures."""
     return len({sha256(json.dumps(dict(run.values)).encode()).digest() for run in runs})
 
 

@@ -1,8 +1,6 @@
-"""Measure what a packet costs under each congestion-control law, and store it in benches/laws.json.
+"""Measure the cost of a packet under each congestion controller, and store it in `benches/laws.json`.
 
-    python benches/laws.py
-
-`make bench` writes what is stored onto its page.
+`python benches/laws.py` measures all, and `make bench` writes the stored results onto its page.
 """
 
 import json
@@ -35,7 +33,7 @@ ROUNDS = 7
 
 
 def main() -> None:
-    """Run every law in every case, in turn; keep the best times."""
+    """Run every controller in every case, in turn; keep the best times."""
     rows = []
     for flows, buffer, duration in CASES:
         texts = [SCENARIO.format(flows=flows, buffer=buffer, duration=duration, law=law) for law in LAWS]

@@ -2,8 +2,8 @@
 
     python benches/limits.py [NAME ...]
 
-Each is made and read in a process of its own, in which the peak of memory is measured too. `make bench` runs this and
-writes a table; what takes longer than `TARGET` is printed.
+Each is made and read in a separate process, which also measures the peak memory. `make bench` runs this and writes a
+table. Inputs that take longer than `TARGET` are printed.
 """
 
 import json
@@ -25,7 +25,7 @@ from largest import INPUTS  # type: ignore[import-not-found]  # noqa: E402
 
 
 def main(names: list[str]) -> None:
-    """Measure the named kinds, or all, and store them beside those that are stored."""
+    """Measure the named kinds, or all, and add them to the stored ones."""
     found = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
     for name in names or INPUTS:
         found[name] = measured(name)

@@ -1,8 +1,8 @@
-"""Measure packets a second through a line of crate aqmlab, and store them in benches/line.json.
+"""Measure packets per second through a link of the crate aqmlab, and store them in benches/line.json.
 
     python benches/line.py
 
-`make bench` writes what is stored onto its page. `others` there was measured once, with sources that are not ours.
+`make bench` writes the stored results onto its page. `others` was measured once, with sources of other projects.
 """
 
 import json

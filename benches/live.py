@@ -1,4 +1,4 @@
-"""Measure live runs, and write what is found into docs/live-benchmarks.md with --write.
+"""Measure live runs, and write the results to docs/live-benchmarks.md with --write.
 
 Needs iperf3, a machine without other work, and for the kernel's shaper root:
 `python benches/live.py [speed] [accuracy] [delay] [loss] [beside] [kernel] [--write]`, all by default.
@@ -56,14 +56,14 @@ while True: hole.recv(1 << 16)
 
 
 def speed() -> str:
-    """What crosses a line of 2 Gbit/s, and one that is faster than the machine, with the kernel's own shaper beside."""
+    """Throughput of a link of 2.5 Gbit/s, of one faster than the machine, and of the kernel's shaper."""
     cases = {
-        f"TCP, {aqm}, line of {rate}": (aqm, rate, "-t 60")
+        f"TCP, {aqm}, link of {rate}": (aqm, rate, "-t 60")
         for rate in ("2.5Gbit/s", "40Gbit/s")
         for aqm in ("fq-codel", "pi", "droptail")
     }
     for offered in ("1G", "0"):
-        name = f"UDP, 1000-byte datagrams, {'as fast as they come' if offered == '0' else '1 Gbit/s offered'}, droptail"
+        name = f"UDP, 1000-byte datagrams, {'at maximum speed' if offered == '0' else '1 Gbit/s offered'}, droptail"
         cases[name] = ("droptail", "40Gbit/s", f"-u -b {offered} -l 1000 -t 60")
     rows = [_speed(name, *case) for name, case in cases.items()]
     name = "UDP, 1000-byte datagrams, 1 Gbit/s offered in segments of 60, droptail"
@@ -91,7 +91,7 @@ def _speed(name: str, aqm: str, rate: str, client: str | Sequence[str], serve: s
 
 
 def accuracy() -> str:
-    """Rate and lateness of lines that the machine can keep up with."""
+    """Rate and lateness of links that the machine can keep up with."""
     rows = []
     for rate, number in (("10Mbit/s", 1e7), ("100Mbit/s", 1e8), ("1Gbit/s", 1e9)):
         line = ["--up", rate, "--rtt", "20ms", "--buffer", "100ms", "--duration", "10s", "--set", "warmup='3 s'"]
@@ -105,11 +105,11 @@ def accuracy() -> str:
     return table(head, rows)
 
 
-CELLS = ["scheme", "law", "flows", "goodput (Mbit/s)", "Jain", "queueing delay (ms)", "drops (%)", "agree"]
+CELLS = ["scheme", "controller", "flows", "goodput (Mbit/s)", "Jain", "queueing delay (ms)", "drops (%)", "agree"]
 
 
 def beside() -> str:
-    """20 Mbit/s, 40 ms: every scheme under every law with each number of flows, live and simulated."""
+    """20 Mbit/s, 40 ms: every scheme under every controller with each number of flows, live and simulated."""
     rows = [_cell(aqm, law, flows) for aqm in SCHEMES for law in LAWS for flows in FLOWS]
     agree = sum(row[-1] == "yes" for row in rows)
     return f"{table(CELLS, rows)}\n\n{agree} of {len(rows)} cells agree."
@@ -138,13 +138,13 @@ def _cell(aqm: str, law: str, flows: int) -> list[str]:
 
 
 def agreeing(names: Sequence[str], live: Measures, simulated: Measures, *, is_valid: bool) -> list[str]:
-    """A row: both beside each other, and whether they agree."""
+    """A row: live and simulated, and whether they agree."""
     verdict = ", ".join(differences(live, simulated)) or "yes"
     return [*names, *shown(live, simulated), verdict if is_valid else f"{verdict} (the machine was late)"]
 
 
 def mean(several: Sequence[Measures]) -> Measures:
-    """The mean of each measure; None where one has none."""
+    """The mean of each measure; None if a run has none."""
     found: dict[str, float | None] = {}
     for name in several[0]:
         values = [each[name] for each in several]
@@ -166,14 +166,14 @@ TITLES = {
     "accuracy": "Accuracy",
     "delay": "One-way delay",
     "loss": "Losses",
-    "beside": "Live / simulated: 20 Mbit/s, 40 ms, 100 packets, target 20 packets, 40 s after 5 s",
-    "kernel": "Kernel / live / simulated: 20 Mbit/s, 40 ms, 30 s after 10 s",
+    "beside": "Live compared with simulated",
+    "kernel": "Kernel compared with live and simulated",
 }
 NOTES = {
     "speed": (
         "iperf3's sender and receiver share the two cores with the threads that carry packets. *Thread busy* is the "
         "load of the thread from the command to the far end. For comparison, the kernel's shaper is `tc htb` on a "
-        "pair of veth devices, measured in the same minutes. It has no delay, does not split large segments, and "
+        "pair of veth devices, measured in the same minutes. It adds no delay, does not split large segments, and "
         "works in the sender's system calls, not in a thread."
     ),
     "accuracy": "Four Reno flows.",
@@ -185,15 +185,16 @@ NOTES = {
     ),
     "loss": "As above, at 100 Mbit/s.",
     "beside": (
-        "Cells agree within 3 % of goodput, 0.05 of Jain's index, 1 ms or 10 % of the mean queueing delay, "
-        "and 0.05 points or 20 % of the drops. (One flow loses six to twenty packets in 40 s: without the "
-        "points, two or three losses decide.) Simulated is the mean of five seeds; live is one run."
+        "Live / simulated at 20 Mbit/s and 40 ms, with 100 packets of buffer and a target of 20 packets. Runs are "
+        "measured for 40 s after a warm-up of 5 s. Live is one run, simulated the mean of five seeds. A cell agrees "
+        "within 3 % of goodput, 0.05 of Jain's index, and 1 ms or 10 % of the mean queueing delay. Drops may differ by "
+        "0.05 points or 20 %, because a flow loses only six to twenty packets in a run."
     ),
     "kernel": (
-        "The kernel's own qdiscs as [measured](validation-linux.md) in Linux 6.1 (user-mode Linux), with `htb` as the "
-        "shaper, Ethernet headers, and netem for the delay. The live links have the same buffers and 14 B of overhead. "
-        "Bounds are as above. The simulation has one seed. Each is one run, in which few losses decide: if live "
-        "differs from the kernel, the simulation agrees with live."
+        "Kernel / live / simulated at 20 Mbit/s and 40 ms, for 30 s after a warm-up of 10 s. The kernel's qdiscs were "
+        "[measured](validation-linux.md) in Linux 6.1 (user-mode Linux), with `htb` as the shaper, Ethernet headers, "
+        "and netem for the delay. The live links use the same buffers and 14 B of overhead. Tolerances are as above. "
+        "Each cell is a single run with few losses: if live differs from the kernel, the simulation agrees with live."
     ),
 }
 
@@ -208,7 +209,7 @@ def main() -> None:
     """Measure the parts that are named, all by default; --write replaces their sections of the page."""
     wanted = [part for part in PARTS if part in sys.argv[1:]] or list(PARTS)
     day = datetime.now(tz=UTC).date()
-    where = f"Measured on {day}, Linux {platform.release()}, a virtual machine with {os.cpu_count()} cores."
+    where = f"Measured on {day}, `Linux {platform.release()}`, a virtual machine with {os.cpu_count()} cores."
     for part in wanted:
         text = "\n\n".join(filter(None, [fill(NOTES[part], 130), PARTS[part](), where]))
         print(f"## {TITLES[part]}\n\n{text}\n", flush=True)

@@ -1,6 +1,6 @@
-"""What single datagrams meet on a live line: delay beside that of the ideal line, losses, and who has counted them.
+"""Single datagrams on a live link: delay compared with the ideal link, losses, and the counters at every point.
 
-A sender notes when it sends each datagram, and the kernel of the receiver when it comes. Both ends have one clock.
+A sender records when it sends each datagram, and the receiver's kernel when it arrives. Both ends use one clock.
 """
 
 import shlex
@@ -53,7 +53,7 @@ with open(sys.argv[1], "wb", buffering=0) as file:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Datagrams that crossed a line: when each was sent, when those came that came (ns), and the run's document."""
+    """Datagrams over a link: the time of each sending and arrival (ns), and the run's document."""
 
     sent: Sequence[int]
     came: dict[int, int]
@@ -61,11 +61,11 @@ class Crossing:
 
     @property
     def lost(self) -> list[int]:
-        """Numbers of those that did not come."""
+        """Numbers of the datagrams that did not arrive."""
         return [number for number in range(len(self.sent)) if number not in self.came]
 
     def errors(self, rate: float, delay: float) -> list[float]:
-        """By how much each came later than on the ideal line, seconds."""
+        """The delay of each arrival compared with the ideal link, seconds."""
         errors, free, takes = [], 0.0, 8e9 * SIZE / rate
         for number, sent in enumerate(self.sent):
             free = max(free, sent) + takes
@@ -75,7 +75,7 @@ class Crossing:
 
 
 def cross(rate: float, seed: int = 1, *options: str) -> Crossing:
-    """Send bursts over a line of 10 ms each way, at half its rate but not more than 10 000 datagrams a second."""
+    """Send bursts over a link of 10 ms in each direction, at half its rate, at most 10 000 datagrams per second."""
     apart = max(BURST * 8 * SIZE / rate / 0.5, BURST / 10_000)
     with TemporaryDirectory() as folder:
         sent, came = Path(folder, "sent"), Path(folder, "came")
@@ -87,14 +87,14 @@ def cross(rate: float, seed: int = 1, *options: str) -> Crossing:
 
 
 def delays() -> str:
-    """One-way delay beside the ideal line's."""
+    """One-way delay compared with the ideal link."""
     rows = []
     for name, rate in (("10 Mbit/s", 1e7), ("100 Mbit/s", 1e8), ("1 Gbit/s", 1e9)):
         crossing = cross(rate)
         errors = quantiles(crossing.errors(rate, 0.01), n=100)
         shown = [f"{1e3 * errors[share - 1]:+.3f}" for share in (1, 50, 99)]
         rows.append([name, str(len(crossing.came)), *shown, _balance(crossing), validity(crossing.document)])
-    head = ["line", "datagrams", "later by, p1 (ms)", "p50 (ms)", "p99 (ms)", "accounts balance", "valid"]
+    head = ["link", "datagrams", "later by, p1 (ms)", "p50 (ms)", "p99 (ms)", "accounts balance", "valid"]
     return table(head, rows)
 
 
@@ -109,20 +109,20 @@ def losses() -> str:
         shown = [f"{count}", f"{len(lost)}", f"{middle - half:.0f} to {middle + half:.0f}", again]
         rows.append([f"{100 * share:g} %", str(seed), *shown, _balance(crossing)])
         before = lost
-    head = ["loss", "seed", "sent", "lost", "99.9 % of binomial counts", "the same ones again", "accounts balance"]
+    head = ["loss", "seed", "sent", "lost", "99.9 % of binomial counts", "same packets again", "accounts balance"]
     return table(head, rows)
 
 
 def _balance(crossing: Crossing) -> str:
-    """Whether sender, both devices as the kernel counts, we and the receiver have counted the same."""
+    """Whether sender, kernel (at both devices), aqmlab and receiver counted the same."""
     up = crossing.document["live"]["up"]
     lost = crossing.document["links"]["up"]["lost"] + crossing.document["links"]["up"]["dropped"]
     pairs = {
-        "kernel sent, we read": (up["kernel_sent"], up["read"]),
-        "sent, we read": (len(crossing.sent), up["read"] - up["multicast"]),
+        "kernel sent, aqmlab read": (up["kernel_sent"], up["read"]),
+        "sent, aqmlab read": (len(crossing.sent), up["read"] - up["multicast"]),
         "read, written and lost": (up["read"] - up["multicast"], up["written"] + lost),
-        "we wrote, kernel received": (up["written"], up["kernel_received"]),
-        "we wrote, came": (up["written"], len(crossing.came)),
+        "aqmlab wrote, kernel received": (up["written"], up["kernel_received"]),
+        "aqmlab wrote, received": (up["written"], len(crossing.came)),
     }
     wrong = [f"{name}: {one}, {other}" for name, (one, other) in pairs.items() if one != other]
     return "; ".join(wrong) or "yes"

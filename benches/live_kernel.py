@@ -1,4 +1,4 @@
-"""The kernel's own queueing disciplines beside the same lines live and simulated."""
+"""The kernel's queueing disciplines compared with the same links, live and simulated."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "validation" / "linux"
 LINE = "20-40-"
 SCHEMES = {"pfifo limit 66": "droptail", "codel": "codel", "pie": "pie", "fq_codel": "fq-codel"}
 BOUNDS = {"goodput": (0.0, 0.03), "Jain": (0.05, 0.0), "delay": (1e-3, 0.1), "drops": (5e-4, 0.2)}
-"""What two runs may differ by: so much, or this share, whichever is more."""
+"""The allowed difference of two runs: a value, or a share, whichever is more."""
 
 Measures = Mapping[str, float | None]
 
@@ -39,7 +39,7 @@ def measured(document: Mapping[str, Any]) -> Measures:
 
 
 def shown(*runs: Measures) -> list[str]:
-    """Cells of a table, the runs beside each other."""
+    """Cells of a table with the values of all runs."""
 
     def text(name: str, scale: float, digits: int) -> str:
         values = [run[name] for run in runs]
@@ -49,7 +49,7 @@ def shown(*runs: Measures) -> list[str]:
 
 
 def kernel() -> str:
-    """Every case of 20 Mbit/s and 40 ms with one law, as validation/linux.py has measured it."""
+    """Every case of 20 Mbit/s and 40 ms with a single controller, as validation/linux.py measured it."""
     rows, lines = (_read("rows"), _read("cases"))
     cells = []
     for name, case in lines.items():
@@ -58,7 +58,7 @@ def kernel() -> str:
             if group["law"] in ("reno", "cubic") and not group["ecn"]:
                 cells.append(_cell(case, group, rows[name]))
     agree = [sum(cell[place] == "yes" for cell in cells) for place in (-2, -1)]
-    head = ["qdisc", "law", "flows", "goodput (Mbit/s)", "Jain", "queueing delay (ms)", "drops (%)"]
+    head = ["qdisc", "controller", "flows", "goodput (Mbit/s)", "Jain", "queueing delay (ms)", "drops (%)"]
     body = table([*head, "live as kernel", "live as simulated"], cells)
     return f"{body}\n\nLive agrees with the kernel in {agree[0]} of {len(cells)}, with the simulation in {agree[1]}."
 

@@ -1,4 +1,4 @@
-"""What the measurements of live runs share: a command behind a line, and tables."""
+"""Shared parts of the measurements of live runs: a command over a link, and tables."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ Document = Mapping[str, Any]
 
 
 def live(options: Sequence[str], command: str | Sequence[str], serve: str = IPERF) -> Document:
-    """Run a command behind a line, a text being the arguments of iperf3, and return what was measured."""
+    """Run a command over a link (a text is arguments of iperf3), and return the measured document."""
     client = f"iperf3 -c server {command}".split() if isinstance(command, str) else list(command)
     line = [*AQMLAB, "live", *options, "--serve", serve, "--json", "--", *client]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
@@ -24,11 +24,11 @@ def live(options: Sequence[str], command: str | Sequence[str], serve: str = IPER
 
 
 TRIES = 4
-"""A run in which the machine was late is made again, so often at most."""
+"""The maximum number of runs if the machine is late."""
 
 
 def punctual(options: Sequence[str], command: str | Sequence[str], serve: str = IPERF) -> Document:
-    """Run a command behind a line, again if the machine was late, and return what was measured."""
+    """Run a command over a link, repeat it if the machine was late, and return the measured document."""
     for _ in range(TRIES):
         found = live(options, command, serve)
         if found["live"]["valid"]:

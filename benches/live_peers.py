@@ -1,4 +1,4 @@
-"""The speed of the kernel's own shaper between two network namespaces, for a live line to stand beside. Needs root."""
+"""The speed of the kernel's shaper between two network namespaces, to compare with a live link. Needs root."""
 
 import json
 import os
@@ -27,11 +27,11 @@ sleep 0.3
 shift
 iperf3 --json -c 198.18.0.2 $*
 """
-"""Arguments: the rate or 0 for none, and those of iperf3."""
+"""Arguments: the rate or 0 for none, then arguments of iperf3."""
 
 
 def htb(rate: str, client: str) -> float | None:
-    """Goodput in bit/s of iperf3 through htb and pfifo, None where that cannot be."""
+    """Goodput in bit/s of iperf3 through htb and pfifo, None if it cannot be measured."""
     if os.geteuid() != 0:
         return None
     command = ["unshare", "--net", "sh", "-c", SCRIPT, "sh", rate, *client.split()]

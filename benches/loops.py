@@ -11,7 +11,7 @@ CASES: Mapping[str, tuple[str, float]] = {
     "fluid model, PI, 100 s": ("li2014/table-1, one class of flows", 0.05),
     "stability map, PI": ("100 × 100 points of RTT and flows, 45 Mbit/s", 10),
 }
-"""What is measured, in which case, and the seconds that it may take."""
+"""The measurement, its case, and the maximum time in seconds."""
 
 
 def analysis_times() -> dict[str, list[float]]:

@@ -1,9 +1,9 @@
 """Measure the networks that are named benchmarks; stores networks.json.
 
-    python benches/networks.py            # all, fifteen minutes; `make bench` writes what is stored onto its page
+    python benches/networks.py            # all, fifteen minutes; `make bench` writes the stored results onto its page
     python benches/networks.py isp-10k    # one of them
 
-Time is that of a whole process: the scenario is read, the network set up, and results are written.
+Time is measured for a whole process: it reads the scenario, sets up the network and writes results.
 """
 
 import json
@@ -28,7 +28,7 @@ SCHEMES = {"isp-10k": "cake", "leaf-spine-1k": "dctcp-step:k=65 packets,unmarkab
 
 
 def main() -> None:
-    """Measure what was named, or all, and store it beside what has been measured before."""
+    """Measure the named networks, or all, and add them to the stored ones."""
     with tempfile.TemporaryDirectory() as folder:
         engine = built(Path(folder), {})
         for name in sys.argv[1:] or THREADS:

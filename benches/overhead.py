@@ -1,8 +1,8 @@
-"""Measure what Python, results and files cost beside the engine in many short runs; store it in benches/overhead.json.
+"""Measure the overhead of Python, results and files in many short runs, and store it in benches/overhead.json.
 
     python benches/overhead.py
 
-`make bench` writes what is stored onto its page.
+`make bench` writes the stored results onto its page.
 """
 
 import json

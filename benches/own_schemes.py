@@ -14,7 +14,7 @@ class TickPi(aqmlab.Aqm):
         self.e_old = -queue.target
 
     def on_tick(self, queue: aqmlab.Queue) -> None:
-        """Take one step of the law."""
+        """Take one step of the controller."""
         e = queue.packets - queue.target
         self.p = min(max(self.p + self.a * e - self.b * self.e_old, 0.0), 1.0)
         self.e_old = e

@@ -1,7 +1,7 @@
-"""How soon the studio's page has a moving queue, how large it is, and how fast its engine is beside the native one.
+"""Measure the studio's page: time to a moving queue, size, and speed of its engine compared with the native one.
 
-`make page` first. A slow processor is every process of the browser stopped for three quarters of the time: the
-browser's own slowing leaves out workers, which have the engine. How slow it is is measured by a loop of JavaScript.
+Run `make page` first. A slow processor is simulated by stopping every process of the browser for three quarters of the
+time, because the browser's own throttling excludes workers, which run the engine. A loop of JavaScript measures it.
 """
 
 import gzip
@@ -25,7 +25,7 @@ from test_wasm import chromium  # type: ignore[import-not-found]  # noqa: E402
 
 PAGE = ROOT / "target" / "studio"
 FIRST = ["index.html", "studio.css", "studio.js", "worker.js", "aqmlab_engine.wasm", "data/catalogue.json"]
-"""What is loaded before anything moves, but the scenario."""
+"""Files that are loaded before the queue moves, without the scenario."""
 MOVING = """
 const done = arguments[0];
 (function look() {
@@ -87,7 +87,7 @@ def slowed(browser: Browser, times: float) -> Iterator[None]:
 
 
 def first_queue(times: float) -> tuple[float, float]:
-    """Return the seconds from the start of loading to a queue that moves, in a fresh browser, and those of a loop."""
+    """Return the seconds from the start of loading to a moving queue, in a fresh browser, and of a loop."""
     with served(PAGE.parent) as address, Browser() as browser:
         browser.open("about:blank", 1280)
         browser.set_script_timeout(60)

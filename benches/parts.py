@@ -2,7 +2,7 @@
 
     python benches/parts.py
 
-Needs valgrind and takes ten minutes. `make bench` writes what is stored onto its page.
+It needs valgrind and takes ten minutes. `make bench` writes the stored results onto its page.
 """
 
 import json
@@ -98,7 +98,7 @@ def part_of(path: str) -> str:
 
 
 def of_files(profile: str) -> Iterator[tuple[str, Mapping[str, int]]]:
-    """Yield the costs of each line of a callgrind profile with its source file, those of called functions left out."""
+    """Yield the costs of each line of a callgrind profile with its source file, without called functions."""
     names: dict[str, str] = {}
     events: list[str] = []
     file, is_call = "", False

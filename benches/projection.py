@@ -1,13 +1,13 @@
-"""What more threads than this machine has would gain in one run: a projection, from a trace of real runs.
+"""Project the gain of more threads than this machine has in one run, from a trace of real runs.
 
     python benches/projection.py            # writes projection.json, which `make bench` reads; ten minutes
     python benches/projection.py isp-10k    # one of the runs
 
-A run is divided as for N threads and done by one, and what each part takes in each round is written down, as is the
-exchange after it. The model gives parts to N threads in their order, each to the one that becomes free first, and waits
-for the last. What it cannot know is what N processors share: caches, memory and clock. So it is held against a real
-run on two. Times are those of the processor, so that other work on the machine counts less; the measured ones are wall
-time, and of those the best.
+A run is divided for N threads, and a single thread runs it and records the time of each part and of the exchange in
+each round. The model assigns the parts to N threads in their order, each to the first free thread, and waits for the
+last. It ignores resources that N processors share: caches, memory and clock. It is therefore compared with a real run
+on two threads. Projected times are processor time, so other work on the machine counts less. Measured times are the
+best wall time.
 """
 
 import heapq
@@ -64,8 +64,8 @@ struct Gate<'a> {""",
     eprintln!("{} {lines:?}", spent() - begun);
     (0..gate.parts.len()).for_each(|part| gate.lock(part).take_in());""",
 }
-"""Of the engine that is measured: its rounds are done by as many threads as it is told, whatever they are divided for.
-It says what all rounds took and, of each, what each part and the exchange did, ns."""
+"""Changes of the engine's source for the measurement: any number of threads may run its rounds, whatever the division.
+It prints the time of all rounds and, for each round, the time of each part and of the exchange, ns."""
 
 FLOWS = 40_000
 NETWORK = "isp-10k"
@@ -129,7 +129,7 @@ def network() -> str:
 
 @dataclass(frozen=True, order=True)
 class Trace:
-    """What a run took, s: the whole process, and its rounds, each as what the parts and then the exchange took."""
+    """The times of a run, s: the whole process, and in each round the parts and then the exchange."""
 
     processor: float
     wall: float

@@ -1,4 +1,4 @@
-"""Measure speed and memory, beside ns-2 where it is installed, and write docs/benchmarks.md."""
+"""Measure speed and memory, with ns-2 for comparison if it is installed, and write docs/benchmarks.md."""
 
 import json
 import os
@@ -138,7 +138,7 @@ def engine_speeds() -> dict[str, dict[str, Speed]]:
 
 
 def hold_contest() -> dict[str, list[Process]]:
-    """Run the contestants in turn, for noise to meet them all alike; those of ns-2 if it is there."""
+    """Run the contestants in turn, so that noise affects all; ns-2 only if it is installed."""
     order = [name for name in ROUND * ROUNDS if shutil.which(CONTESTANTS[name][0])]
     runs: dict[str, list[Process]] = {}
     for name in order:
@@ -168,7 +168,7 @@ def own_times() -> dict[str, list[float]]:
 
 
 def as_ns2(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a result of aqmlab in the form of dumbbell.tcl; its wall time has the set-up in it."""
+    """Return a result of aqmlab in the form of dumbbell.tcl; its wall time includes the set-up."""
     return {**result["links"]["bottleneck"], "setup_wall": 0.0, "wall": result["engine"]["wall"]}
 
 
@@ -180,11 +180,11 @@ with open(sys.argv[1], "w") as spent:
     json.dump([wall, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss], spent)
 sys.exit(code)
 """
-"""A small process that starts another: the peak memory of a process begins with that of the one that starts it."""
+"""A small process that starts another, because a process inherits the peak memory of its parent."""
 
 
 def spend(command: Sequence[str], what: str) -> Process:
-    """Run a command to its end and say what it cost; exit if it fails."""
+    """Run a command to its end and return its cost; exit if it fails."""
     print(f"{what} ...", file=sys.stderr)
     with tempfile.NamedTemporaryFile("r") as spent:
         done = subprocess.run(
@@ -201,7 +201,7 @@ def spend(command: Sequence[str], what: str) -> Process:
 
 
 def head(load: float) -> str:
-    """Write the title, what is counted and the machine."""
+    """Write the title, the definitions and the machine."""
     rows = [
         ("processor", f"{processor()}, {os.cpu_count()} cores"),
         ("system", system()),
@@ -212,14 +212,19 @@ def head(load: float) -> str:
         ("load before the start", f"{load:.1f} processes on average over a minute"),
         ("date", f"{datetime.now(UTC):%Y-%m-%d}"),
     ]
-    return f"""# Benchmarks
+    return f"""---
+search:
+  boost: 0.3
+---
+
+# Benchmarks
 
 <!-- Written by `make bench`; do not edit. -->
 
-`make bench` measures all of this again, in a few minutes, and rewrites this page. A *packet* here is one
-that leaves the bottleneck: dropped packets, ACKs and the access links cost time and are not counted. Times
-are wall time. *Best* and *median* are over the repeats; rates and ratios are of the best, for other work on
-the machine can only add time.
+`make bench` repeats these measurements in a few minutes and writes this page. [Performance](performance.md)
+summarizes it. A *packet* is a packet that leaves the bottleneck. Dropped packets, ACKs and access links take time but
+are not counted. Times are wall time. *Best* and *median* are over the repeats. Rates and ratios use the best, because
+other work on the machine can only add time.
 
 {table(("", "measured on"), rows)}"""
 
@@ -246,7 +251,7 @@ def targets(
     rows.append(("memory of a run, Python included", "50 MB", f"{memory:.0f} MB", memory < 50))
     for name, most in OWN_MOST.items():
         times = own_ratio(own, name)
-        rows.append((f"PI {name}, beside the built-in", f"{most} × its time", f"{times:.3g} ×", times <= most))
+        rows.append((f"PI {name}, compared with the built-in", f"{most} × its time", f"{times:.3g} ×", times <= most))
     rows.append((f"sweep of {sweep_runs(sweep):,} runs", "4 min", span(sweep.wall), sweep.wall < SWEEP_MOST))
     for name, (_, longest) in ANALYSES.items():
         fastest = min(analysis[name])
@@ -257,35 +262,35 @@ def targets(
 
 def schemes_section(speeds: Mapping[str, Speed]) -> str:
     """Write the speed of the engine under every scheme."""
-    return f"""## How fast is the engine under each scheme?
+    return f"""## Engine speed by scheme
 
 `li2014/table-1`: 500 Reno flows on 45 Mbit/s for 100 s, seed 1, on one core, set-up and metrics included
 (`cargo bench -p aqmlab-sim`).
 
 {speed_table("scheme", speeds)}
 
-Departures under CoDel, PIE and what builds on them cannot be foreseen, so each is an event: 3.4 to 3.7 events a packet
-instead of 2.4. Flow queueing adds about 470 instructions a packet (hash, lists, up to three turns of a queue for one
-packet); FQ-PIE updates every queue each 15 ms, five updates for each packet that leaves; CAKE searches sets of eight
-and accounts for tins. With 50 flows instead of 500 a packet costs nearly the same: memory is not the limit."""
+Departures under CoDel, PIE and schemes based on them cannot be predicted, so each departure is an event. A packet then
+needs 3.4 to 3.7 events instead of 2.4. Flow queueing adds about 470 instructions per packet for the hash, the lists and
+up to three turns of a queue. FQ-PIE updates every queue every 15 ms, which is five updates per packet. CAKE searches
+sets of eight queues and accounts for tins. A packet costs nearly the same with 50 flows, so memory is not the limit."""
 
 
 def sizes_section(alike: Mapping[str, Speed], differing: Mapping[str, Speed]) -> str:
     """Write the speed of the engine under more and more flows."""
-    return f"""## What do more flows cost?
+    return f"""## Number of flows
 
-The same for 10 s with other numbers of flows, each with the share of rate, buffer and target that it has in
-Table 1. The queue is droptail: the gains of a scheme would suit one size only. All flows have a round trip of 80 ms:
+The same scenario for 10 s with other numbers of flows. Rate, buffer and target per flow are as in Table 1. The queue is
+droptail, because the gains of a scheme suit one size only. All flows have a round trip of 80 ms:
 
 {speed_table("flows", alike)}
 
-Each flow has its own, evenly from 40 to 200 ms, so that few events are pushed in order of time:
+Round trips spread evenly from 40 to 200 ms, so few events are pushed in order of time:
 
 {speed_table("flows", differing)}"""
 
 
 def threads_section(engine: Mapping[str, Mapping[str, Speed]]) -> str:
-    """Write what more threads gain in one run."""
+    """Write the gain of more threads in one run."""
     rows = []
     for name, speeds in engine.items():
         if name.startswith("threads"):
@@ -293,26 +298,26 @@ def threads_section(engine: Mapping[str, Mapping[str, Speed]]) -> str:
             for threads, speed in speeds.items():
                 fastest = min(speed.seconds)
                 rows.append((name.removeprefix("threads, "), threads, span(fastest), f"{one / fastest:.2f} ×"))
-    return f"""## What do more threads gain in one run?
+    return f"""## Threads in one run
 
-Table 1 for 10 s with more flows, whose round trips are 40 to 200 ms: `aqmlab run --threads N`. The result is the
-same to the byte. A smaller run takes one thread by itself; a sweep gives each run one core.
+Table 1 for 10 s with more flows and round trips of 40 to 200 ms: `aqmlab run --threads N`. The result has the same
+bytes with any number of threads. By default a smaller run uses one thread, and a sweep gives each run one core.
 
-{table(("", "threads", "best", "beside one"), rows)}"""
+{table(("", "threads", "best", "compared with one"), rows)}"""
 
 
 def events_section(speeds: Mapping[str, Speed]) -> str:
-    """Write what the event queue costs."""
+    """Write the cost of the event queue."""
     rows = [
         (f"{int(case.split()[0]):,}", case.split()[1], f"{1e9 * min(speed.seconds):.0f} ns")
         for case, speed in speeds.items()
     ]
-    return f"""## What does the event queue cost?
+    return f"""## Event queue
 
-The hold model: the first of so many pending events is taken out, and one is put in 20 to 100 ms later. Beside it
-the heap of Rust's standard library with the same order.
+The hold model: the first pending event is removed, and a new one is added 20 to 100 ms later. The table compares the
+calendar queue with the heap of Rust's standard library, which gives the same order.
 
-{table(("pending", "queue", "an event"), rows)}"""
+{table(("pending", "queue", "time per event"), rows)}"""
 
 
 def speed_table(case: str, speeds: Mapping[str, Speed]) -> str:
@@ -333,29 +338,29 @@ MEASURES: Mapping[str, Callable[[Process], float]] = {
 
 
 def contest_section(contest: Mapping[str, list[Process]]) -> str:
-    """Write aqmlab beside ns-2: the times, and what was simulated."""
-    title = "## How fast is ns-2 in the same scenario?\n\n"
+    """Write the comparison with ns-2: the times, and the results."""
+    title = "## ns-2 in the same scenario\n\n"
     rivals = [name for name in contest if name != "aqmlab"]
     if not rivals:
-        return f"{title}`ns` is not installed on this machine, so that nothing was compared."
+        return f"{title}`ns` is not installed on this machine, so nothing was compared."
     times = [(name, *contest_cells(runs)) for name, runs in contest.items()]
     ratios = [(measure, *(f"{ratio(contest, rival, measure):.3g} ×" for rival in rivals)) for measure in MEASURES]
     simulated = [(name, *simulated_cells(runs[0])) for name, runs in contest.items()]
-    return f"""{title}`li2014/table-1` under PI with seed 1 through the command line, and ns-2 with
-`benches/ns2/dumbbell.tcl`, in turn. In *pairs* each flow has a source and a sink node of its own, as the
-papers draw it; in *shared* all flows have the same two, ns-2's best case. None writes a trace.
+    return f"""{title}`li2014/table-1` under PI with seed 1, in turn by the command line and by ns-2 with
+`benches/ns2/dumbbell.tcl`. In *pairs* each flow has a separate source and sink node, as papers draw it. In *shared*
+all flows share two nodes, which is ns-2's best case. None writes a trace.
 
 {table(("", "repeats", *MEASURES, "packets/s", "peak memory"), times)}
 
-Times are best / median; packets/s are over set-up and simulation. How many times as long ns-2 takes:
+Times are best / median. Packets/s are for set-up and simulation. Time of ns-2, compared with aqmlab:
 
 {table(("", *rivals), ratios)}
 
-- *Simulation alone* begins at ns-2's first event. aqmlab does not tell its set-up apart: it is in its time.
-- *Set-up and simulation* is from the scenario to the result. ns-2 computes its routes in it, and in *pairs*
-  they are most of its time.
-- *Whole process* adds the loading of the program. For aqmlab that is Python and its packages: most of its
-  time here, once a process, however long or many its runs are.
+- *Simulation alone* starts at ns-2's first event. aqmlab's time includes its set-up.
+- *Set-up and simulation* is from the scenario to the result. ns-2 computes its routes, which is most of the time in
+  *pairs*.
+- *Whole process* includes loading the program. For aqmlab this is Python and its packages: most of its time here, once
+  per process, independent of the number and length of runs.
 
 Both simulate the same:
 
@@ -371,7 +376,7 @@ def contest_cells(runs: list[Process]) -> tuple[str, ...]:
 
 
 def simulated_cells(run: Process) -> tuple[str, ...]:
-    """Return what happened at the bottleneck."""
+    """Return the results at the bottleneck."""
     link = run.printed
     counts = (f"{link[name]:,}" for name in ("arrived", "departed"))
     return *counts, f"{link['drop_ratio']:.2%}", f"{link['queue_mean']:.0f}", f"{link['queue_std']:.0f}"
@@ -381,10 +386,10 @@ def batch_section(batches: list[Process]) -> str:
     """Write the time that many runs take together."""
     walls = [run.wall for run in batches]
     row = (BATCH_RUNS, len(walls), span(min(walls)), span(median(walls)), f"{batches[0].memory:.0f} MB")
-    return f"""## How long do the tables of a paper take?
+    return f"""## Tables of a paper
 
 Tables 1 to 8 and 13 of Li et al. (2014) for its eight schemes, as one process on all cores:
-`aqmlab reproduce li2014 --table 1 --table 2 ...`. Its memory holds a run for each core, and pandas.
+`aqmlab reproduce li2014 --table 1 --table 2 ...`. The memory includes one run per core, and pandas.
 
 {table(("runs", "repeats", "best", "median", "peak memory"), [row])}"""
 
@@ -393,9 +398,10 @@ def sweep_section(sweep: Process) -> str:
     """Write the time of a sweep."""
     runs = sweep_runs(sweep)
     row = (f"{runs:,}", span(sweep.wall), f"{runs / sweep.wall:.1f}", f"{sweep.memory:.0f} MB")
-    return f"""## How long does a sweep take?
+    return f"""## Sweep
 
-All scenarios of Li et al. (2014), its eight schemes, ten seeds, stored as they are done: `aqmlab sweep`, on all cores.
+All scenarios of Li et al. (2014), its eight schemes, ten seeds: `aqmlab sweep`, on all cores. Runs are stored as they
+end.
 
 {table(("runs", "wall time", "runs/s", "peak memory"), [row])}"""
 
@@ -406,42 +412,42 @@ def sweep_runs(sweep: Process) -> int:
 
 
 def analysis_section(analysis: Mapping[str, list[float]]) -> str:
-    """Write what the fluid model and the linear analysis cost."""
+    """Write the cost of the fluid model and the linear analysis."""
     rows = [
         (name, ANALYSES[name][0], len(times), span(min(times)), span(median(times))) for name, times in analysis.items()
     ]
-    return f"""## What do fluid model and analysis cost?
+    return f"""## Fluid model and analysis
 
-In a process that is there, on one core.
+In a running process, on one core.
 
 {table(("", "case", "repeats", "best", "median"), rows)}"""
 
 
 def own_section(own: Mapping[str, list[float]]) -> str:
-    """Write what a scheme in Python costs."""
+    """Write the cost of a scheme in Python."""
     rows = [
         (name, len(times), span(min(times)), span(median(times)), f"{own_ratio(own, name):.3g} ×")
         for name, times in own.items()
     ]
-    return f"""## What does a scheme in Python cost?
+    return f"""## AQM scheme in Python
 
-`li2014/table-1` with seed 1 under PI with a period of 1 ms, in turn: the built-in one, and the two of
-`benches/own_schemes.py`. *On ticks* it sets the drop probability and is asked for nothing else; *per packet*
-it also draws for each of the 635,000 packets that arrive. All three drop the same packets.
+`li2014/table-1` with seed 1 under PI with a period of 1 ms, in turn: the built-in scheme and the two of
+`benches/own_schemes.py`. *On ticks* sets the drop probability only. *Per packet* also draws for each of the 635,000
+packets that arrive. All three drop the same packets.
 
-{table(("PI", "repeats", "best", "median", "beside the built-in"), rows)}"""
+{table(("PI", "repeats", "best", "median", "compared with the built-in"), rows)}"""
 
 
 # ---- small things
 
 
 def own_ratio(own: Mapping[str, list[float]], name: str) -> float:
-    """Return how many times as long as the built-in scheme one in Python takes, best against best."""
+    """Return the time of a scheme in Python, divided by the built-in scheme's, best against best."""
     return min(own[name]) / min(own["pi, built in"])
 
 
 def ratio(contest: Mapping[str, list[Process]], rival: str, measure: str) -> float:
-    """Return how many times as long the rival takes, best against best."""
+    """Return the rival's time divided by aqmlab's, best against best."""
     of = MEASURES[measure]
     return min(map(of, contest[rival])) / min(map(of, contest["aqmlab"]))
 
@@ -452,13 +458,13 @@ def span(seconds: float) -> str:
 
 
 def printed(command: Sequence[str], typed: str = "") -> str:
-    """Return what a command prints."""
+    """Return the output of a command."""
     done = subprocess.run(command, input=typed, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
 def ns2_version() -> str:
-    """Return the version of ns-2, or that it is not there."""
+    """Return the version of ns-2, or that it is not installed."""
     return printed(["ns"], "puts [ns-version]\nexit\n") if shutil.which("ns") else "not installed"
 
 

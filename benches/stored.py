@@ -1,8 +1,8 @@
-"""Sections of the benchmark page on what is measured seldom and stored: many flows, threads, where the time goes.
+"""Sections of the benchmark page with stored measurements: many flows, threads, time by part.
 
     python benches/stored.py
 
-writes these sections again; all others stay as `make bench` left them.
+writes these sections again. All others stay as `make bench` wrote them.
 """
 
 import json
@@ -21,14 +21,14 @@ PROJECTED = (4, 8, 16, 64)
 """Numbers of cores for which speed is projected."""
 LINKS = {
     "one": "one bottleneck",
-    "eight": "eight bottlenecks, side by side",
-    "two": "two bottlenecks, one after the other",
+    "eight": "eight bottlenecks in parallel",
+    "two": "two bottlenecks in series",
     "ack": "ACKs queue too (`ack_path`)",
 }
 
 
 def stored(name: str) -> Any:
-    """Return what benches/NAME.json holds."""
+    """Return the content of benches/NAME.json."""
     return json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -44,7 +44,7 @@ def per_second(run: Mapping[str, Any]) -> str:
 
 
 def picture(name: str, alt: str, drawn: LineChart) -> str:
-    """Draw a picture of the page, and return the line that shows it."""
+    """Draw a picture of the page, and return the Markdown that shows it."""
     (DOCS / f"{name}.png").write_bytes(encode(draw(drawn), "png"))
     return f"![{alt}]({name}.png)"
 
@@ -55,7 +55,7 @@ def value(number: float) -> Summary:
 
 
 def flows_section() -> str:
-    """Write the engine with up to a million flows beside an earlier one."""
+    """Write the speed with up to a million flows, compared with an earlier engine."""
     found = stored("flows")
     rows = []
     for row in found["rows"]:
@@ -69,52 +69,31 @@ def flows_section() -> str:
         for run in found["million"]
     ]
     shown = picture("benchmarks-flows", "Time of a packet and memory against flows", against_flows(found["rows"]))
-    return f"""## How many flows at once?
+    return f"""## From 50 to a million flows
 
-One thread under PI, 90 kbit/s a flow; beside it, run in turn, the engine of commit {found["commit"]}, which counted
-all pushes and, with different round trips, went in rounds on one thread. `python benches/flows.py COMMIT` measures
-that again.
+One thread under PI, with 90 kbit/s per flow. The engine of commit {found["commit"]} was run in turn with it. It
+counted all pushes, and synchronized rounds on one thread if round trips differed. To measure again:
+`python benches/flows.py COMMIT`.
 
 {table(("round trips", "flows", "packets/s before", "now", "", "peak memory"), rows)}
 
 {shown}
 
-A flow takes 384 bytes, that of CUBIC 80 more, of which an ACK touches five cache lines. Up to 500 flows everything
-lies in the caches, and a packet costs its instructions: queue, scheme, receiver, sender, meters. Beyond, each
-packet touches two times five cache lines that have to come from memory; the flows of the next events are fetched
-ahead, which hides most of the 80 ns that a miss takes.
+A flow takes 384 bytes, and 80 more with CUBIC. An ACK touches five cache lines of a flow. Up to 500 flows everything is
+in the caches, and the number of instructions determines the time of a packet: about 1400, a fifth of them in the event
+queue. Beyond 500 flows each packet touches two times five cache lines in memory. The flows of the next events are
+prefetched, which hides most of the 80 ns of a miss.
 
-The aims were 1.5, 1.4, 1.35, 1.8 and 1.6 times the speed before with one round trip, and 1.9, 1.9, 4.7 and 5 times
-from 500 flows on with different ones. Small runs fall short, by up to 30 %: nothing waits for memory there, and the
-1400 instructions of a packet, about four to a cycle, lie in sixty functions, of which the event queue has the most, a
-fifth. Two other designs, beside the present one with one round trip: rounds, 0.87 times as fast with 50 flows and 0.97
-with 500, as the events of one round trip need no sorting; and senders that act at once when a packet leaves its queue,
-which saves the event of each ACK but needs to know how each event came about, 0.84 to 0.94 times, with lanes or with
-lists. Also tried: the compiler's profile-guided optimization, 1.03 to 1.07; choosing the next lane without branches,
-0.97, as a guess that is mostly right costs less than to wait; a lane for the periodic updates of schemes, 0.97; without
-gain, bins of other sizes, two copies of the loop, one queue's service in line, fewer copies of a packet, lanes in
-pages, branches marked as rare, comparing lanes by time alone, instructions of
-newer processors, and other limits of the compiler.
+A million CUBIC flows with round trips of 40 to 200 ms on 100 Gbit/s under PI, for 10 s:
 
-What a processor waits for does not show in the number of instructions. Writing the key of an event in parts and
-copying it at once cost up to a twentieth of all time, and so did reading a whole word for one of its bytes: the fields
-of keys, ACKs and flows are in an order that avoids both.
+{table(("threads", "packets/s", "compared with one", "peak memory"), million)}
 
-For many flows most was won by asking for both cache lines of an event that lies in two, 1.13 times with a million, and
-by never reading with one load what several stores have just written, 1.04. Without gain: large pages for what is
-pending, fetching only the lines of a flow that the event touches, showing one event ahead at each pop, not a bin, and
-fetching the memory of CUBIC beside the flow's.
-
-A million flows of CUBIC with round trips of 40 to 200 ms on 100 Gbit/s under PI, for 10 s:
-
-{table(("threads", "packets/s", "beside one", "peak memory"), million)}
-
-Two threads go in rounds: what crosses from one part to another waits in lists, for 64 bytes a packet. A list keeps the
-memory of the largest round that it had."""
+Two threads synchronize in rounds. Packets between the parts of the network wait in lists, which need 64 bytes per
+packet and keep the memory of the largest round."""
 
 
 def against_flows(rows: Sequence[Mapping[str, Any]]) -> LineChart:
-    """What a packet costs, and what memory a run takes, against the number of flows."""
+    """The time of a packet and the memory of a run against the number of flows."""
 
     def lines(measure: str) -> dict[str, dict[float, Summary]]:
         return {
@@ -136,7 +115,7 @@ def against_flows(rows: Sequence[Mapping[str, Any]]) -> LineChart:
 
 
 def threshold_section() -> str:
-    """Write from which size on two threads are faster than one."""
+    """Write the size from which two threads are faster than one."""
     rows = [
         (LINKS[row["kind"]], f"{row['flows']:,}", f"{row['packets']:,.0f}", f"{row['one'] / row['two']:.2f} ×")
         for row in stored("threads")
@@ -145,25 +124,27 @@ def threshold_section() -> str:
     for row in stored("threads"):
         name = LINKS[row["kind"]].replace(" (`ack_path`)", "")
         lines.setdefault(name, {})[row["packets"]] = value(row["one"] / row["two"])
-    panel = LinePanel("", "Speed beside one thread", lines)
+    panel = LinePanel("", "Speed compared with one thread", lines)
     shown = picture(
-        "benchmarks-threads", "Gain of two threads", LineChart("Packets a round", [panel], 1, logarithmic=True)
+        "benchmarks-threads", "Gain of two threads", LineChart("Packets per round", [panel], 1, logarithmic=True)
     )
-    return f"""## From which size on do two threads gain?
+    return f"""## Minimum size for two threads
 
-PI, 90 kbit/s a flow, round trips of 40 to 200 ms, for 5 s, from 50,000 flows on for 3 s; one thread and two in turn,
-set-up included, by an engine that takes two whatever the size (`python benches/threads.py`). A round is the least delay
-between queues and flows: a quarter of the least round trip. What bounds two threads here is the queues' part, which
-sorts what arrives, and the set-up of the run, which one thread does. By itself a run takes several threads from 200
-packets a round on.
+PI with 90 kbit/s per flow and round trips of 40 to 200 ms, for 5 s. From 50,000 flows on a run simulates 3 s. One
+thread and two threads run in turn, set-up included, and the engine uses two threads at any size
+(`python benches/threads.py`).
 
-{table(("", "flows", "packets a round", "beside one thread"), rows)}
+A round is the minimum delay between queues and flows: a quarter of the minimum round trip. Two things limit the gain of
+two threads: the part of the queues, which sorts arrivals, and the set-up, which a single thread does. By default a run
+uses several threads from 200 packets per round on.
+
+{table(("", "flows", "packets per round", "compared with one thread"), rows)}
 
 {shown}"""
 
 
 def cores_section() -> str:
-    """Write what more cores than were measured would give at most, by a formula."""
+    """Write the projected speed on more cores than were measured."""
     runs = stored("projection")
     times = stored("overhead")["times"]
     alone, swept = times["the engine alone"], times["`sweep`, stored"]
@@ -173,35 +154,38 @@ def cores_section() -> str:
         "sweep of 1 ms runs": amdahl(python / (1 + python)),
         "sweep of 100 ms runs": amdahl(python / (100 + python)),
     }
-    held = ", ".join(f"{of['measured'] / of['projected']['2'] - 1:+.0%} ({name})" for name, of in runs.items())
+    apart = [of["measured"] / of["projected"]["2"] - 1 for of in runs.values()]
     tree = runs["isp-10k"]
-    parts = ", ".join(f"{tree['rounds']['1'] / tree['rounds'][str(n)]:.1f} on {n}" for n in (2, 4, 8, 16))
     cores = (2, *PROJECTED)
-    rows = [(name, *(f"{gain:.1f} ×" if (gain := of(n)) else "" for n in cores)) for name, of in speeds.items()]
+    rows = [
+        (name, *(f"{gain:.1f} ×" if (gain := of(n)) else "" for n in cores))
+        for name, of in {**speeds, "one run, isp-10k, rounds only": rounds(tree)}.items()
+    ]
     lines = {name: {float(n): value(gain) for n in cores if (gain := of(n))} for name, of in speeds.items()}
-    drawn = LineChart("Cores", [LinePanel("", "Speed beside one core", lines)], 1)
+    drawn = LineChart("Cores", [LinePanel("", "Speed compared with one core", lines)], 1)
     shown = picture("benchmarks-cores", "Projected speed against cores", drawn)
-    heads = ("speed beside one core", *(f"{n} cores" for n in cores))
-    return f"""## What would more cores give?
+    heads = ("speed compared with one core", *(f"{n} cores" for n in cores))
+    return f"""## Projection to more cores
 
-**Projected, not measured**, but for one run on two cores: nothing here has run on more.
+**Projected, not measured.** Only one run on two cores was measured; no result here is from more cores.
 
-*One run on n threads*, 40,000 flows or `networks/isp-10k` for {tree["simulated"]} s: it is divided as for n threads and
-done by one, which writes down what each part takes in each round. A model gives the parts to n threads, each to the one
-that becomes free first, and adds the exchange after each round, set-up and results (`python benches/projection.py`).
-What n processors share it cannot know. On two threads the same runs took, beside the projected time: {held}.
+*One run on n threads*: 40,000 flows, or `networks/isp-10k` for {tree["simulated"]} s. The network is divided for n
+threads, and a single thread runs it and records the time of each part in each round. A model assigns the parts to n
+threads, each part to the first free thread. It adds the exchange after each round, set-up and results
+(`python benches/projection.py`). It ignores the caches, memory and clock that n processors share. On two
+threads the measured times differ from the projection by {min(apart):+.0%} to {max(apart):+.0%}.
 
-`isp-10k` has sixteen parts, its sites, which share nothing and meet once a second. Two things bound it: set-up and
-results are done by one thread, {tree["outside"]:.1f} s of {tree["one"]:.0f} s here, and a smaller share of a longer
-run; and in each second all wait for the busiest site, which has seven of a hundred access points. By the rounds alone
-the gain is {parts}, which a long run comes close to, and no more beyond sixteen. The next
-partition would be the access points. They meet at their site's link after a millisecond, and one thread that goes from
-one to the next each millisecond takes three times as long, as no cache holds what it comes back to: more than sixteen
-cores gain only where each keeps its parts.
+`isp-10k` is divided into sixteen parts, its sites, which share nothing and synchronize once a second. Two things
+limit its gain. A single thread does set-up and results, which take {tree["outside"]:.1f} s of {tree["one"]:.0f} s
+here, and a smaller share of a longer run. Every second all threads wait for the busiest site, which contains seven of
+a hundred access points. The row "rounds only" ignores set-up and results; a long run comes close to it. More than
+sixteen threads do not increase the gain. A division into access points would exchange events after every millisecond.
+A thread that visits them in turn takes three times as long, because of cache misses, so more than sixteen threads
+would help only if each keeps its parts.
 
-*A sweep on n threads* has runs that share nothing. By Amdahl's law it takes T(n) = W (q + (1 - q) / n) where W is the
-time on one core, and q what Python, results and files add ({python:.0%} of the engine's time at 1 ms a run), for which
-the interpreter has one lock.
+*A sweep on n threads* has independent runs. It takes T(n) = W (q + (1 - q) / n) (Amdahl). W is the time on one
+core. q is the share of Python, results and files ({python:.0%} of the engine's time for runs of 1 ms), because the
+interpreter has one lock.
 
 {table(heads, rows)}
 
@@ -209,14 +193,15 @@ the interpreter has one lock.
 
 
 RIVALS = {
-    "LibreQoS recommends for 10,000 circuits": "16 cores and 64 GB, in real time, on real packets",
-    "UNISON, an ns-3 on many cores (EuroSys 2024)": "40 times ns-3 (8 to 36 thousand packets/s here) on 24 cores",
+    "LibreQoS": "recommends 16 cores and 64 GB for 10,000 circuits, in real time, on real packets",
+    "UNISON, an ns-3 on many cores (EuroSys 2024)": "40 times as fast as ns-3 on 24 cores; "
+    "ns-3 handles 8 to 36 thousand packets/s on the machine of this page",
 }
-"""What others say of themselves, with their hardware."""
+"""Published requirements and results of other programs, with their hardware."""
 
 
 def networks_section() -> str:
-    """Write what networks of many queues take."""
+    """Write time and memory of networks with many queues."""
     found = stored("networks")
     rows = [
         (
@@ -231,24 +216,27 @@ def networks_section() -> str:
         for threads, run in of.items()
     ]
     heads = ("scenario", "threads", "time", "processor time", "peak memory", "events")
-    others = "\n".join(f"- {name}: {what}." for name, what in RIVALS.items())
-    return f"""## What do networks of many queues take?
+    return f"""## Networks with many queues
 
 The whole process, set-up and results included (`python benches/networks.py`).
 
 {table(heads, rows)}
 
-`isp-10k` is cut at its sixteen sites, which share nothing: with more threads than sites the access points, which meet
-at their site's link, would have to be parts.
+`isp-10k` is divided at its sixteen sites, which share nothing, so more than sixteen threads do not help.
 
-What others say of themselves:
+Published requirements and results of others:
 
-{others}"""
+{table(("program", "published"), RIVALS.items())}"""
 
 
 def gains(run: Mapping[str, Any]) -> Callable[[int], float | None]:
     """Return the projected speed of one run by threads, where it was projected."""
     return lambda n: run["one"] / run["projected"][str(n)] if str(n) in run["projected"] else None
+
+
+def rounds(run: Mapping[str, Any]) -> Callable[[int], float | None]:
+    """Return the speed of the rounds of one run by threads, without set-up and results, if it was projected."""
+    return lambda n: run["rounds"]["1"] / run["rounds"][str(n)] if str(n) in run["rounds"] else None
 
 
 def amdahl(q: float) -> Callable[[float], float]:
@@ -257,7 +245,7 @@ def amdahl(q: float) -> Callable[[float], float]:
 
 
 def profile_section() -> str:
-    """Write where the instructions and cache misses of a packet go."""
+    """Write the instructions and cache misses of a packet by part."""
     found = stored("parts")
     parts = list(found[0]["parts"])
     columns = [f"{row['flows']:,}, {KINDS[row['rtt']]}" for row in found]
@@ -271,19 +259,19 @@ def profile_section() -> str:
         for measure in ("instructions", "first", "second")
     }
     rows.append(("all", *(cell({name: sums[name][i] for name in sums}) for i in range(len(found)))))
-    return f"""## Where do a packet's nanoseconds go?
+    return f"""## Instructions and cache misses of a packet
 
-Instructions / misses of the first cache / of the second cache for each packet that leaves the bottleneck, under PI,
-90 kbit/s a flow, without set-up, counted by callgrind with caches of 32 KB and 1 MB (`python benches/parts.py`);
-500 flows for 20 s, 50,000 for 1 s. What is inlined counts where its source is. Callgrind knows of no prefetch: a line
-that the loop fetches ahead is counted though nothing waits for it. Were each miss of the second cache waited for,
-80 ns long, 50,000 flows would cost about five times what they do (see the picture above).
+Instructions / first-level misses / second-level misses per packet that leaves the bottleneck, under PI with 90 kbit/s
+per flow, without set-up. callgrind counts them with caches of 32 KB and 1 MB (`python benches/parts.py`). Runs with
+500 flows simulate 20 s, those with 50,000 flows 1 s. Inlined code counts in its own source file. callgrind ignores
+prefetching, so it counts misses that cost no time. If every second-level miss took 80 ns, 50,000 flows would take
+about five times as long.
 
 {table(("part", *columns), rows)}"""
 
 
 def laws_section() -> str:
-    """Write what a packet costs under each congestion-control law beside Reno's."""
+    """Write the cost of a packet under each congestion controller, relative to Reno."""
     cases: dict[tuple[int, int], dict[str, Any]] = {}
     for row in stored("laws"):
         cases.setdefault((row["flows"], row["buffer"]), {})[row["law"]] = row
@@ -294,21 +282,21 @@ def laws_section() -> str:
         per = [row[packets] / row["seconds"] / first[packets] * first["seconds"] for packets in ("arrived", "departed")]
         return " / ".join(f"{ratio:.2f}" for ratio in per)
 
-    head = ["law", *(f"{flows} flows, {buffer} BDP" for flows, buffer in cases)]
+    head = ["controller", *(f"{flows} flows, {buffer} BDP" for flows, buffer in cases)]
     rows = [(law, *(ratios(case, law) for case in cases)) for law in next(iter(cases.values()))]
     speeds = ", ".join(f"{row['arrived'] / row['seconds'] / 1e6:.1f}" for row in reno.values())
-    return f"""## What does a congestion-control law cost?
+    return f"""## Cost of congestion controllers
 
-Profile `linux` on 100 Mbit/s with 40 ms, droptail: packets that reach the queue / that leave it in a second of
-processor time, beside Reno's in the same run, which handles {speeds} million (`python benches/laws.py`). They
-differ where much is lost. A law with a pace (`prague`, `bbr`, `bbr3`) has an event for each segment that it sends
-beside the one for each ACK, and BBR's keep the delivery rate of every segment.
+Profile `linux` on 100 Mbit/s with 40 ms and droptail (`python benches/laws.py`). The table shows packets that reach the
+queue / leave it per second of processor time, relative to Reno. Reno handles {speeds} million packets per second in the
+four cases. The two values differ if many packets are lost. Controllers that pace (`prague`, `bbr`, `bbr3`) need an
+additional event per segment, and BBR keeps the delivery rate of every segment.
 
 {table(head, rows)}"""
 
 
 def ns3_section() -> str:
-    """Write ns-3 beside the engine."""
+    """Write the speed compared with ns-3."""
     rows = [
         (
             row["scheme"],
@@ -319,63 +307,63 @@ def ns3_section() -> str:
         )
         for row in stored("ns3")
     ]
-    return f"""## How fast is ns-3 in the same scenario?
+    return f"""## ns-3 in the same scenario
 
-ns-3.37 as Debian ships it, with the program and the scenario of `validation/ns3`: twenty TCP flows with SACK on
-20 Mbit/s for 100 s, round trips of 62 to 138 ms. Processor time, set-up included, the best of five runs in turn
-(`python benches/beside_ns3.py`). [Validation](validation.md) has what both measured.
-ns-3 simulates packets with real headers, hosts and routes; that is what it is for, and what its time goes to.
+ns-3.37 as Debian ships it, with the program and scenario of `validation/ns3`: twenty TCP flows with SACK on 20 Mbit/s
+for 100 s, with round trips of 62 to 138 ms. Processor time, set-up included, is the best of five runs in turn
+(`python benches/beside_ns3.py`). [Validation](validation-ns3.md) compares the results. ns-3 simulates packets with real
+headers, hosts and routes, which takes most of its time.
 
-{table(("scheme", "packets", "ns-3", "aqmlab", "ns-3 takes"), rows)}"""
+{table(("scheme", "packets", "ns-3", "aqmlab", "ns-3 / aqmlab"), rows)}"""
 
 
 def overhead_section() -> str:
-    """Write what short runs cost beside the engine's own time."""
+    """Write the overhead of short runs."""
     found = stored("overhead")
     alone = next(iter(found["times"].values()))
     rows = [
         (name, f"{seconds:.2f} s", f"{found['runs'] / seconds:,.0f}", f"{seconds / alone - 1:.0%}")
         for name, seconds in found["times"].items()
     ]
-    return f"""## What do Python and files cost beside the engine?
+    return f"""## Overhead of Python and files
 
-{found["runs"]:,} runs of 50 flows and 10 s, 1 ms each, on one core (`python benches/overhead.py`): processor time,
-the best of seven rounds. A table or summary is made from all measures of all runs, which are read for it.
-Longer runs cost no more of it, so that its share falls with their length.
+{found["runs"]:,} runs of 50 flows for 10 s, 1 ms each, on one core (`python benches/overhead.py`). Processor time is
+the best of seven rounds. A table or summary reads all measures of all runs. Longer runs have the same overhead, so
+its share falls with their length.
 
-{table(("", "processor time", "runs/s", "beside the engine"), rows)}"""
+{table(("", "processor time", "runs/s", "more than the engine"), rows)}"""
 
 
 def line_section() -> str:
-    """Write the packets a second through a line of crate aqmlab, beside the queues that others have written."""
+    """Write the packets per second of the link library, compared with queues of other projects."""
     found = stored("line")
     rows = [(name, f"{rate / 1e6:.1f} million") for name, rate in found["rates"].items()]
     rows += [(each["name"], f"{each['rate'] / 1e6:.1f} million") for each in found["others"]]
-    return f"""## How many packets cross a line in a test?
+    return f"""## Link library
 
-Crate `aqmlab`, for [tests of others](line.md): each microsecond of virtual time a packet of 1000 B with a payload of
-8 bytes is pushed, and what is due is popped, on one core (`python benches/line.py`). At 8 Gbit/s a packet takes as long
-as the next one takes to come; at 7.9 Gbit/s the queue stands, and CoDel marks. Once a line has been as full as it gets,
-a packet allocates nothing (`crates/line/tests/allocations.rs`).
+The crate `aqmlab`, for [tests of other projects](line.md), on one core (`python benches/line.py`). Every microsecond
+of virtual time a packet of 1000 B with a payload of 8 bytes is pushed, and all due packets are popped. At 8 Gbit/s
+the transmission of a packet takes as long as the interval to the next one. At 7.9 Gbit/s a queue builds up, and CoDel
+marks. A packet allocates no memory once the queue was at its maximum (`crates/line/tests/allocations.rs`).
 
 {table(("", "packets/s"), rows)}
 
-`VecDeque` is what a test writes by hand: a limit, a rate, a delay. The queues of neqo and picoquic are those of their
-simulators of August 2026, compiled alone, with datagrams without bytes for neqo; picoquic allocates each packet. They
-are two to six times as fast as a line, which besides knows flows, hosts and classes, counts every outcome, hands back
-what is dropped, and measures what a run measures."""
+`VecDeque` is the usual code in a test: a limit, a rate, a delay. The queues of neqo and picoquic are from their
+simulators of August 2026, compiled alone. neqo's datagrams have no bytes, and picoquic allocates each packet. These
+queues are two to six times as fast as the library. The library also distinguishes flows, hosts and classes, counts
+every outcome, returns dropped packets, and computes the measures of a run."""
 
 
 def limits_section() -> str:
-    """Write how long the largest input of each kind takes to read."""
+    """Write the time to read the largest input of each kind."""
     rows = [
         (name, f"{row['parts']:,}", f"{row['seconds']:.2f} s", f"{row['memory']:.0f} MB")
         for name, row in stored("limits").items()
     ]
-    return f"""## How long does the largest input take?
+    return f"""## Largest inputs
 
-An input of each kind at the limit that `SECURITY.md` lists, read in a process of its own. `tests/largest.py` makes it
-of so many parts. Processor time and peak memory include the input itself. The targets are 5 s and 1 GB.
+An input of each kind at the limit in `SECURITY.md`, read in a separate process. `tests/largest.py` makes it with this
+number of parts. Processor time and peak memory include the input itself. The targets are 5 s and 1 GB.
 
 {table(("input", "parts", "time", "peak memory"), rows)}"""
 
@@ -386,6 +374,7 @@ SECTIONS = (
     flows_section,
     threshold_section,
     cores_section,
+    networks_section,
     profile_section,
     ns3_section,
     overhead_section,
@@ -394,7 +383,7 @@ SECTIONS = (
 
 
 def main() -> None:
-    """Write the sections onto the page, each in the place of that with its title."""
+    """Write the sections onto the page, each in the place of its title."""
     page = DOCS / "benchmarks.md"
     text = page.read_text(encoding="utf-8")
     for section in SECTIONS:
@@ -402,7 +391,7 @@ def main() -> None:
         title = new.partition("\n")[0]
         before, found, after = text.partition(f"{title}\n")
         if not found:
-            raise SystemExit(f"{page}: has no section {title!r}; run make bench")
+            raise SystemExit(f"{page}: section {title!r} is missing; run make bench")
         _, following, rest = after.partition("\n## ")
         text = f"{before}{new}\n{following}{rest}"
     page.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the studio's server costs besides the engine, at full speed: processor time of both, eight lanes.
+"""Measure the overhead of the studio's server at full speed: processor time of server and engine, eight lanes.
 
 The engine alone steps the same eight simulations to their end, on as many threads, and shows nothing.
 """
@@ -26,7 +26,7 @@ DURATION = "500 s"
 
 
 def engine(scenario: str) -> float:
-    """Return the processor time (s) of the engine alone; run in a process of its own."""
+    """Return the processor time (s) of the engine alone; run in a separate process."""
     from aqmlab import Simulation
 
     simulations = [Simulation(scenario, aqm, set={"duration": DURATION}) for aqm in SCHEMES]
@@ -90,7 +90,7 @@ def _spent(pid: int) -> float:
 
 
 def main() -> None:
-    """Print both times for each scenario, the least of some repetitions."""
+    """Print both times for each scenario, the minimum of some repetitions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenarios", nargs="*", default=["li2014/table-1", "home/rrul", "link/mix"])
     parser.add_argument("--repeat", type=int, default=5)

@@ -29,7 +29,7 @@ FLOWS = {
 MANY = 50_000
 """So many flows run for 3 s, twice; fewer for 5 s, four times, of which the best counts."""
 ROUND = 0.010
-"""Seconds: a quarter of the least round trip."""
+"""Seconds: a quarter of the minimum round trip."""
 RATE, SIZE = 90e3, 1500
 """Of a flow, bit/s; of a packet, bytes."""
 

@@ -1,7 +1,7 @@
 """Measure docs/analysis.md: PI's stability predicted and simulated over flows, RTT and gain (some minutes).
 
-`python docs/analysis.py` writes the table between `<!-- grid -->` and `<!-- end -->`, the map beside it, and the
-picture of NPD-RED's gains on docs/xiong2010.md.
+`python docs/analysis.py` writes the table between `<!-- grid -->` and `<!-- end -->`, the map, and the
+picture of NPD-RED's gains for docs/xiong2010.md.
 """
 
 import re
@@ -28,36 +28,36 @@ from aqmlab.runs.task import Task
 
 PAGE = Path(__file__).parent / "analysis.md"
 A, B = 1.822e-5, 1.816e-5
-"""PI's default gains, the unit of the map's gain."""
+"""PI's default gains, the unit of the gain in the map."""
 
 GAINS = {
     "Called stable": "npd-red:base=recursive,k_p=2e-10,k_d=-3.59e-11",
     "Called unstable": "npd-red:base=recursive,k_p=10,k_d=-3.59e-7",
     "Range in packets": "npd-red",
 }
-"""NPD-RED as Xiong et al. print it, and as reconstructed."""
+"""NPD-RED with the gains that Xiong et al. print, and as reconstructed."""
 
 RTTS = (60, 90, 120, 160, 240, 320)
 FACTORS = (0.4, 0.55, 0.7, 0.8, 0.9, 1.1, 1.25, 1.5, 1.8, 2.5)
 """Gains of the grid, as factors on the gain at which the loop is predicted to become unstable."""
 
 AWAY = 0.2
-"""Points whose gain is closer to the boundary than this are not counted."""
+"""Points whose gain differs from the boundary by a smaller share are not counted."""
 
 AT_ZERO = 0.015
-"""A queue oscillates if p is at 0 for more than this part of the time.
+"""A queue oscillates if p is 0 for more than this share of the time.
 
-What makes an unstable loop stop growing is the first bound that it meets, which for PI is p = 0; the queue then no
-longer rests at its target. A stable loop whose noise does not reach that bound never meets it.
+An unstable loop grows until it reaches a bound, which for PI is p = 0. The queue is then no longer at rest. The noise
+of a stable loop does not reach this bound.
 """
 
 LENGTH, SETTLED = 80, 30
-"""Seconds that are simulated, and from which p is looked at."""
+"""Length of a run, and start of the period in which p is observed, in seconds."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Grids alike: rate (Mbit/s), target (packets), numbers of flows, marks or drops."""
+    """A grid: rate (Mbit/s), target (packets), numbers of flows, marks or drops."""
 
     name: str
     title: str
@@ -76,7 +76,7 @@ CASES = [
 
 @dataclass(frozen=True)
 class Dot:
-    """A point of the grid: gain over the default, over the predicted boundary, and what was simulated."""
+    """A point of the grid: gain relative to the default and to the predicted boundary, and the simulated result."""
 
     flows: int
     rtt: int
@@ -87,17 +87,17 @@ class Dot:
 
     @property
     def agrees(self) -> bool:
-        """Predicted and simulated alike."""
+        """Prediction and simulation agree."""
         return (self.factor > 1) == (self.at_zero > AT_ZERO)
 
     @property
     def counts(self) -> bool:
-        """The model holds there, and the boundary is far."""
+        """The model is valid at this point, and the boundary is far."""
         return self.holds and abs(self.factor - 1) > AWAY - 1e-9
 
 
 def built(case: Case, flows: int, rtt: int) -> Scenario:
-    """Return a link with flows that start within ten seconds."""
+    """Return a scenario with one link and flows that start within ten seconds."""
     text = f"""
 schema = 1
 title = "PI over a grid"
@@ -124,7 +124,7 @@ def pi(scenario: Scenario) -> Law:
 
 
 def boundary(scenario: Scenario) -> float:
-    """Return the predicted gain at the boundary, over the default."""
+    """Return the predicted gain at the boundary, relative to the default."""
     gain = close(network(scenario), pi(scenario)).judge().gain
     assert gain is not None
     return gain
@@ -147,7 +147,7 @@ def grid(case: Case, rtts: Sequence[int] = RTTS, factors: Sequence[float] = FACT
 
 
 def at_zero(run: RunResult) -> float:
-    """Return the part of the time that p is at 0 once the start is over."""
+    """Return the share of the time after the start in which p is 0."""
     series = run.series["bottleneck"]
     return float(np.mean(series["p"][series["time"] >= SETTLED] <= 0))
 
@@ -168,7 +168,7 @@ def table(grids: dict[str, list[Dot]]) -> str:
 
 
 def picture(case: Case, dots: Sequence[Dot]) -> Figure:
-    """Draw the simulated dots over the predicted line, a panel for each number of flows."""
+    """Draw the simulated points over the predicted boundary, one panel per number of flows."""
     with mpl.rc_context(style.STYLE):
         figure = Figure(figsize=(style.WIDTH, 4.4), layout="constrained")
         panels = figure.subplots(2, 3, sharex=True, sharey=True)
@@ -205,7 +205,7 @@ def panel(axes: Any, case: Case, flows: int, dots: Sequence[Dot]) -> None:
 
 
 def gains() -> Figure:
-    """Draw the queue of Xiong et al.'s link under the gains that they call stable and unstable, and under ours."""
+    """Draw the queue of Xiong et al.'s link under the gains called stable and unstable, and as reconstructed."""
     scenario = aqmlab.load("xiong2010/table-4")
     runs = [(name, aqmlab.run(scenario, spec, series=True)) for name, spec in GAINS.items()]
     panels = [queue_panel(name, {name: run}, "bottleneck", scenario.link("bottleneck").target) for name, run in runs]

@@ -1,6 +1,7 @@
-"""Measure the tables of docs/deployed.md and draw its picture, over the seeds 1 to 5 (some minutes).
+"""Measure the tables of the deployed schemes and draw their picture, over the seeds 1 to 5 (some minutes).
 
-`python docs/deployed.py` writes both; a table stands between `<!-- its name -->` and `<!-- end -->`.
+`python docs/deployed.py` writes them into docs/deployed.md and docs/deployed-evidence.md, each table between
+`<!-- its name -->` and `<!-- end -->`.
 """
 
 import re
@@ -24,6 +25,7 @@ from aqmlab.runs.statistics import summarise
 from aqmlab.runs.task import Task
 
 PAGE = Path(__file__).parent / "deployed.md"
+EVIDENCE = PAGE.with_name("deployed-evidence.md")
 SEEDS = range(1, 6)
 RATE = "links.bottleneck.rate"
 
@@ -32,7 +34,7 @@ Value = Callable[[RunResult], float]
 
 @dataclass(frozen=True)
 class Row:
-    """A scheme, and what it changes in the scenario."""
+    """A scheme, and its changes of the scenario."""
 
     aqm: str
     set: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """A value, what it changes in the scenario, and the ends between which the promise is kept."""
+    """A value, its changes of the scenario, and the range in which the promise is kept."""
 
     head: str
     value: Value
@@ -69,7 +71,7 @@ class Table:
         ]
 
     def markdown(self) -> str:
-        """Return the table as measured: mean ± half-width of the 95 % interval; in italics, promises broken."""
+        """Return the measured table: mean ± half-width of the 95 % interval, in italics if a promise is not kept."""
         outcomes = iter(measure(self.tasks()))
         heads, rows = ["", *(column.head for column in self.columns)], list[list[str]]()
         for row in self.rows:
@@ -80,7 +82,7 @@ class Table:
 
 
 def measure(tasks: Sequence[Task]) -> list[RunResult]:
-    """Do the runs, each once."""
+    """Run the tasks, each once."""
     single = {(str(task.scenario.resolved()), task.aqm, task.seed): task for task in tasks}
     results = dict(zip(single, run_many(list(single.values())), strict=True))
     found = [results[str(task.scenario.resolved()), task.aqm, task.seed] for task in tasks]
@@ -104,7 +106,7 @@ def link(metric: str, factor: float = 1.0) -> Value:
 
 
 def group(name: str, metric: str, factor: float = 1.0, less: float = 0.0) -> Value:
-    """Return a metric of a group of flows less `less`, times `factor`."""
+    """Return a metric of a group of flows minus `less`, times `factor`."""
     return lambda run: factor * (float(getattr(run.flows[name], metric)) - less)
 
 
@@ -114,12 +116,12 @@ def share(name: str) -> Value:
 
 
 def marked(name: str) -> Value:
-    """Return the share of a group's packets that came with a mark, percent."""
+    """Return the share of a group's packets that arrived with a mark, percent."""
     return lambda run: 100 * run.flows[name].marked / run.flows[name].received
 
 
 def jain(run: RunResult) -> float:
-    """Return Jain's index over all flows that are active all the time."""
+    """Return Jain's index over all flows that are active for the whole measurement period."""
     assert run.total.jain is not None
     return run.total.jain
 
@@ -136,11 +138,11 @@ def rows(*specs: str) -> list[Row]:
 
 
 def at(megabits: int, **others: str) -> dict[str, str]:
-    """Return the change of the link's rate, and others (`__` stands for a dot)."""
+    """Return the change of the link's rate, and others (`__` becomes a dot)."""
     return {RATE: f"{megabits} Mbit/s", **{key.replace("__", "."): value for key, value in others.items()}}
 
 
-def grid(name: str, aqm: str, least: float, most: float) -> Table:
+def grid(name: str, aqm: str, low: float, high: float) -> Table:
     """Mean sojourn times (ms) of a scheme against round-trip time, rate and flows."""
     return Table(
         name,
@@ -151,21 +153,21 @@ def grid(name: str, aqm: str, least: float, most: float) -> Table:
             for rate in (10, 100, 1000)
         ],
         [
-            Column(f"{count} flows", SOJOURN.value, 1, {"flows.ftp.count": str(count)}, (least, most))
+            Column(f"{count} flows", SOJOURN.value, 1, {"flows.ftp.count": str(count)}, (low, high))
             for count in (2, 5, 10, 20)
         ],
     )
 
 
 def voice_tail(megabits: int) -> Column:
-    """p99 of the call's queueing and sending time (ms); promised: two packet times of the link and 2 ms."""
+    """p99 of the call's queueing and transmission time (ms); the promise is two packet times of the link plus 2 ms."""
     limit = 2 * 1500 * 8 / (1e3 * megabits) + 2
     value = group("voice", "packet_delay_p99", 1e3, 0.010)
     return Column(f"{megabits} Mbit/s (limit {limit:.1f})", value, 1, at(megabits), (0, limit))
 
 
 def l4s_tail(megabits: int) -> Column:
-    """p99 of the stream's queueing and sending time (ms); promised: 2 ms."""
+    """p99 of the stream's queueing and transmission time (ms); the promise is 2 ms."""
     value = group("l4s", "packet_delay_p99", 1e3, 0.010)
     change = at(megabits, flows__l4s__rate=f"{0.2 * megabits} Mbit/s")
     return Column(f"ECT(1) p99 at {megabits} Mbit/s (ms)", value, 2, change, (0, 2))
@@ -250,17 +252,17 @@ TABLES = [
 
 
 def picture() -> Figure:
-    """Delays of transfers and of a call beyond propagation: median, p95 and p99 by scheme."""
+    """Draw the delays of transfers and of a call beyond propagation: median, p95 and p99 by scheme."""
     panels = (
         ("deployed/bulk", "ftp", 25.0, "Ten transfers, 100 Mbit/s, RTT 50 ms"),
-        ("deployed/sparse", "voice", 10.0, "A call beside ten transfers, 10 Mbit/s"),
+        ("deployed/sparse", "voice", 10.0, "A call with ten transfers, 10 Mbit/s"),
     )
     with mpl.rc_context(style.STYLE):
         figure = Figure(figsize=(style.WIDTH, 2.9), layout="constrained")
         for axes, (scenario, name, propagation, title) in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
             draw(axes, scenario, name, propagation)
             axes.set_title(title, loc="left", fontweight="bold", pad=3)
-            axes.set_xlabel("Queueing and sending (ms)")
+            axes.set_xlabel("Queueing and transmission (ms)")
         style.explain_marks(figure)
     figure.axes[0].invert_yaxis()
     figure.axes[1].legend(loc="lower right", fontsize=6.5, frameon=True)
@@ -268,7 +270,7 @@ def picture() -> Figure:
 
 
 def draw(axes: Any, scenario: str, name: str, propagation: float) -> None:
-    """Draw a line with three marks for each scheme, means over the seeds."""
+    """Draw a bar with three marks for each scheme, means over the seeds."""
     quantiles = ("p50", "p95", "p99")
     columns = [Column(q, group(name, f"packet_delay_{q}", 1e3, propagation / 1e3)) for q in quantiles]
     outcomes = measure(Table("", scenario, rows(*BULK), columns[:1]).tasks())
@@ -284,13 +286,15 @@ def draw(axes: Any, scenario: str, name: str, propagation: float) -> None:
 
 
 def main() -> None:
-    """Write the tables into the page, and the picture beside it."""
-    page = PAGE.read_text(encoding="utf-8")
-    for table in TABLES:
-        written = f"<!-- {table.name} -->\n\n{table.markdown()}\n\n<!-- end -->"
-        before, after = re.split(rf"<!-- {table.name} -->.*?<!-- end -->", page, flags=re.DOTALL)
-        page = before + written + after
-    PAGE.write_text(page, encoding="utf-8")
+    """Write the tables into the pages, and the picture."""
+    for page in (PAGE, EVIDENCE):
+        text = page.read_text(encoding="utf-8")
+        for table in TABLES:
+            if f"<!-- {table.name} -->" in text:
+                written = f"<!-- {table.name} -->\n\n{table.markdown()}\n\n<!-- end -->"
+                before, after = re.split(rf"<!-- {table.name} -->.*?<!-- end -->", text, flags=re.DOTALL)
+                text = before + written + after
+        page.write_text(text, encoding="utf-8")
     PAGE.with_suffix(".png").write_bytes(encode(picture(), "png"))
 
 

@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that come from elsewhere: schemes, laws, TCP's constants, measures, lessons, the API.
+"""Write the pages that come from elsewhere: schemes, controllers, constants, measures, commands, lessons, the API.
 
 `python docs/generate.py --check` writes nothing and exits with 1 if a page is out of date.
 """
@@ -12,6 +12,8 @@ from shlex import quote
 
 import api
 import measures
+import options
+import source_map
 from beside_linux import as_linux
 from tables import table
 
@@ -37,11 +39,13 @@ def pages() -> dict[Path, str]:
         DOCS / "tcp.md": tcp(),
         DOCS / "api.md": api.page(NOTE_OF_PYTHON),
         DOCS / "metrics.md": measures.page((DOCS / "metrics.md").read_text(encoding="utf-8")),
+        DOCS / "commands.md": options.page((DOCS / "commands.md").read_text(encoding="utf-8")),
         CLASSES: measures.classes(),
         **{DOCS / "tcp" / f"{law.name}.md": law_page(law) for law in catalogue.laws()},
         **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
         DOCS / "lessons" / "README.md": course(),
         **{DOCS / "lessons" / f"{each.id}.md": lesson_page(each) for each in lessons()},
+        **source_map.pages(),
     }
 
 
@@ -122,7 +126,7 @@ def tcp() -> str:
     rows = [(f"`{c.name}`", c.default, c.ns2, c.linux, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()]
     laws = [(f"[`{law.name}`](tcp/{law.name}.md)", law.title, str(law.year), law.summary) for law in catalogue.laws()]
     return text(
-        "# TCP",
+        "# TCP and congestion control algorithms",
         NOTE,
         "Receivers acknowledge every segment, or every second one with `delayed_ack`. `variant` is the loss recovery:",
         table(
@@ -274,9 +278,10 @@ def tcp() -> str:
         '**`bursts = "gso"`** applies to controllers without pacing: new segments wait until about a millisecond\n'
         "of them can leave at once, as in Linux with segmentation offload. Controllers with pacing then use their\n"
         "own bursts.",
-        "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB, 45 segments; slow\n"
-        "start needs 10, 20, 40. After round trips with 10 and 20 read segments, `tcp_rcv_space_adjust` sets it to\n"
-        "2*20 + 16, plus twice as much for the growth by half. The result is 168 segments, twice the next need.\n"
+        "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB (45\n"
+        "segments). Slow start needs 10, 20 and 40. After round trips with 10 and 20 read segments,\n"
+        "`tcp_rcv_space_adjust` sets it to `2*20 + 16`, plus twice as much for the growth by half. The result is\n"
+        "168 segments, twice the next need.\n"
         "`tcp_grow_window` opens it by two segments per arriving segment. So it stays ahead, up to 2172 segments.\n"
         "While a segment is missing nothing is read, and the window may limit the sender. If ACKs queue\n"
         "(`ack_path`), it does not limit the sender, because no receiver can then measure the round trip.",

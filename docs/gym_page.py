@@ -28,13 +28,13 @@ FOLDER = Path(__file__).parent
 EXAMPLE = FOLDER.parent / "examples" / "gym"
 SCHEMES = ("an-aqm", "pi", "pie", "codel")
 TABLES = (1, 2, 3, 5, 9, 13)
-"""Tables of Li et al. 2014, within and outside of what the policy was trained on."""
+"""Tables of Li et al. 2014, within and outside the training range of the policy."""
 FIRST, EPISODES, SEEDS = 100, 60, 20
 """Held-out episodes from number 100 on: those before helped to choose among recipes."""
 
 
 def declared() -> dict[str, str]:
-    """Tables of what an environment knows by name."""
+    """Tables of the names that an environment accepts."""
     scale = {name: f"x/(|x| + {g.reference})" if g.reference else "√x" for name, g in GAUGES.items()}
     return {
         "gauges": table(
@@ -109,7 +109,7 @@ def li2014() -> str:
 
 
 def speed() -> dict[str, str]:
-    """What benches/gym.py measures, in a process of its own."""
+    """The measurements of benches/gym.py, in a separate process."""
     bench = FOLDER.parent / "benches" / "gym.py"
     done = subprocess.run([sys.executable, bench], capture_output=True, text=True, check=True)
     found: dict[str, dict[str, float]] = json.loads(done.stdout)

@@ -1,10 +1,10 @@
-"""Write the ledgers of the papers, docs/ledgers/NAME.md, and what follows from them (twenty minutes).
+"""Write the ledgers of the papers, docs/ledgers/NAME.md, and two summaries of them (twenty minutes).
 
-That is the summary in docs/studies.md and the verdicts that changed since the first reading, in
-docs/ledgers/second-reading.md. `python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default.
-`--sensitivity` first varies what the sentences that fail rest on, with three seeds, and stores whose failure each is,
-in python/aqmlab/study/ledgers/sensitivity. With `--keep FOLDER` its runs are kept there, and a session that was killed
-goes on.
+The summaries are tables in docs/studies.md and docs/ledgers/changes.md, and docs/ledgers/second-reading.md, the
+verdicts that changed since the first reading. `python docs/ledgers.py [NAME...]` runs the studies with five seeds, all
+by default. `--sensitivity` first judges the failing sentences under other readings and settings, with three seeds. It
+stores the origin of each failure in python/aqmlab/study/ledgers/sensitivity. `--keep FOLDER` stores its runs: the same
+command goes on after an interruption.
 """
 
 import argparse
@@ -27,13 +27,13 @@ SEEDS = 5
 VARIED_SEEDS = 3
 SAID = {
     "holds": "hold",
-    "weak": "hold of a control too and so do not count",
+    "weak": "pass for a control too and do not count",
     "fails": "fail",
-    "undecided": "not decided",
-    "shown": "shown by a table or figure",
-    "background": "background",
-    "untestable": "not testable",
-    "missing": "not measured",
+    "undecided": "are not decided",
+    "shown": "are shown by a table or figure",
+    "background": "are background",
+    "untestable": "are not testable",
+    "missing": "are not measured",
 }
 FIRST = "0.2, first reading"
 COUNTED = ("holds", "weak", "fails", "undecided", "shown", "background", "untestable")
@@ -46,25 +46,28 @@ VERSION_01 = {
 }
 """What version 0.1 counted: sentences, and COUNTED."""
 COLUMNS = 7
-"""Of a ledger's table."""
+"""Columns of a ledger's table."""
+FRONT = "---\nsearch:\n  boost: 0.3\n---"
+"""Metadata of an evidence page: the site's search ranks it low."""
 IN_PRINT = {True: "holds", False: "fails", None: ""}
 
 
 def page(again: Reproduction) -> str:
-    """The ledger of one paper, by section in the paper's order of sentences."""
+    """Return the ledger of one paper, in the order of its sentences."""
     study = again.study
     counts = ", ".join(f"{count} {SAID[name]}" for name, count in again.ledger.items() if count and name in SAID)
     return "\n\n".join(
         [
-            f"# What {title(study.name)} says",
+            FRONT,
+            f"# Sentences of {title(study.name)}",
             f"<!-- Written by `python docs/ledgers.py {study.name}`; do not edit. -->",
-            f"Every sentence of *{study.title}* about what a scheme does: {len(again.claims)}, of which {counts}.\n"
-            f"Measured with seeds 1 to {SEEDS}. [What the verdicts mean](../studies.md#claims);\n"
-            f"[the study](../{study.name}.md).",
-            "What the paper's words are taken for:",
+            f"*{study.title}* contains {len(again.claims)} sentences about the behaviour of schemes: {counts}.\n"
+            f"They were measured with seeds 1 to {SEEDS}. See the [meaning of the verdicts](../studies.md#claims)\n"
+            f"and [the study](../{study.name}.md).",
+            "Meaning of the paper's vague words:",
             "\n".join(f"- {word}: {meaning}." for word, meaning in study.words.items()),
             table(
-                ("section", "sentence", "verdict", "seeds", "in print", "whose", "measured, and why"),
+                ("section", "sentence", "verdict", "seeds", "in print", "origin", "measured, and reason"),
                 map(row, again.claims),
             ),
         ]
@@ -72,7 +75,7 @@ def page(again: Reproduction) -> str:
 
 
 def row(checked: Checked) -> Sequence[str]:
-    """One sentence; the seeds under which it holds alone, if it was measured."""
+    """Return one sentence as a row, with the number of seeds under which it holds alone, if it was measured."""
     verdict = f"{VERDICTS[checked.verdict].mark} {checked.verdict}"
     seeds = f"{sum(checked.alone.values())} of {len(checked.alone)}" if checked.alone else ""
     told = re.sub(r"; under \d of \d seeds alone", "", checked.told)
@@ -81,12 +84,12 @@ def row(checked: Checked) -> Sequence[str]:
 
 
 def title(name: str) -> str:
-    """The paper's name on its page."""
+    """Return the paper's name, from the title of its page."""
     return (DOCS / f"{name}.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
 
 
 def sentences(name: str) -> dict[tuple[str, str], Sequence[str]]:
-    """The cells of each row of a ledger's page, by section and sentence; the verdict without its mark."""
+    """Return the cells of each row of a ledger's page, by section and sentence; the verdict without its mark."""
     lines = (DOCS / "ledgers" / f"{name}.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     found = [cells for cells in rows if len(cells) == COLUMNS and cells[2].split()[-1] in VERDICTS]
@@ -94,7 +97,7 @@ def sentences(name: str) -> dict[tuple[str, str], Sequence[str]]:
 
 
 def summary() -> str:
-    """How many sentences each paper's ledger has of each verdict, read from the pages."""
+    """Return the table of sentences by paper and verdict, read from the pages."""
     rows = []
     for name in aqmlab.studies():
         verdicts = [verdict for verdict, *_ in sentences(name).values()]
@@ -129,7 +132,7 @@ def counts(verdicts: Sequence[str]) -> list[str]:
 
 
 def second_reading() -> str:
-    """The page of the verdicts that changed since the first reading, read from the pages."""
+    """Return the page of the verdicts that changed since the first reading, read from the pages."""
     with (DOCS / "ledgers" / "first-reading.csv").open(encoding="utf-8", newline="") as file:
         first = [*csv.DictReader(file)]
     parts: dict[str, list[Sequence[str]]] = defaultdict(list)
@@ -137,16 +140,17 @@ def second_reading() -> str:
         compare(name, {(row["section"], row["sentence"]): row for row in first if row["paper"] == name}, parts)
     return "\n\n".join(
         [
+            FRONT,
             "# Verdicts of the second reading",
             "<!-- Written by `python docs/ledgers.py`; do not edit. -->",
-            "The papers were read a second time, sentence by sentence. A sentence that fails was\n"
-            "judged by every reading that its text allows. [Studies](../studies.md#claims) says what verdicts mean.",
+            "The papers were read a second time, sentence by sentence. A failing sentence was judged by every\n"
+            "reading that its text allows. [Studies](../studies.md#claims) defines the verdicts.",
             table(["paper", "reading", "sentences", *VERDICTS], parts["counts"]),
             f"## Changed: {len(parts['changed'])}",
             table(("paper", "section", "sentence", "before", "after", "readings", "measured"), parts["changed"]),
-            f"## New or worded otherwise: {len(parts['new'])}",
+            f"## New or reworded: {len(parts['new'])}",
             table(("paper", "section", "sentence", "verdict", "readings", "measured"), parts["new"]),
-            f"## No longer listed in these words: {len(parts['gone'])}",
+            f"## Removed or reworded: {len(parts['gone'])}",
             table(("paper", "section", "sentence", "verdict before"), parts["gone"]),
         ]
     )
@@ -171,18 +175,16 @@ def compare(
 
 
 def _origin(whose: str) -> str:
-    """The origin of a failure without the variations that were tried."""
+    """Return the origin of a failure without its variations."""
     return whose.partition(" (")[0]
 
 
 def main() -> None:
-    """Write the pages asked for, and the two summaries; with --sensitivity also what they show of failures."""
+    """Write the selected pages and the summaries; with --sensitivity first the origins of failures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a study; by default all")
-    parser.add_argument("--sensitivity", action="store_true", help="vary the sentences that fail, and store the result")
-    parser.add_argument(
-        "--keep", type=Path, metavar="FOLDER", help="keep the runs of --sensitivity, and go on from them"
-    )
+    parser.add_argument("--sensitivity", action="store_true", help="judge the failing sentences under other readings")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="store the runs of --sensitivity, and use them")
     asked = parser.parse_args()
     for name in asked.names or aqmlab.studies():
         if asked.sensitivity:

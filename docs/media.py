@@ -1,4 +1,4 @@
-"""Draw the picture of docs/media.md: a call beside an upload, by law and scheme, in frame delay and freezes (seconds).
+"""Draw the picture of docs/media.md: a call with an upload, by controller and scheme, in frame delay and freezes.
 
 `python docs/media.py` writes docs/media.png.
 """
@@ -22,12 +22,12 @@ LAWS = {
     "GCC": {"law": "gcc"},
     "Constant, 1.5 Mbit/s": {"law": "constant", "rate": "1.5 Mbit/s"},
 }
-"""What is set of the call, by the name in the legend."""
+"""The values set for the call, by the name in the legend."""
 SEEDS = 5
 
 
 def measured(scenario: Path) -> dict[str, list[tuple[float, float]]]:
-    """Return frame delay p95 (ms) and share of frozen time (%), means over the seeds, of each scheme by law."""
+    """Return frame delay p95 (ms) and share of frozen time (%), means over the seeds, of each scheme by controller."""
     found = {}
     for title, call in LAWS.items():
         changes = {f"flows.call.{key}": value for key, value in call.items()}

@@ -11,12 +11,15 @@ from aqmlab.present.plots import style
 
 PICTURE = Path(__file__).parent / "call.png"
 SCENARIO, SCHEMES, GROUP, EVERY = "home/call", ("droptail", "codel", "fq-codel"), "call-up", 0.2
+WIDTH, HEIGHT = 5.2, 2.5
+"""Inches: letters stay legible on a phone, and text below fits on the first screen."""
 
 
 def main() -> None:
     """Run the scenario under each scheme, and draw the one-way delay of the call's packets over time."""
     of = style.looks({scheme: scheme for scheme in SCHEMES})
-    with style.page(1, 1, 2.2, names=[label(scheme) for scheme in SCHEMES]) as (figure, grid):
+    with style.page(1, 1, 2.2, names=[label(scheme) for scheme in SCHEMES], width=WIDTH) as (figure, grid):
+        figure.set_figheight(HEIGHT)
         axes, legend = grid.flat[0], {}
         for scheme in SCHEMES:
             run = aqmlab.Simulation(SCENARIO, scheme)
@@ -26,7 +29,7 @@ def main() -> None:
             [legend[label(scheme)]] = axes.plot(rows[:, 0], delay, linewidth=1.4, **of[scheme].line)
         axes.set(xlim=(0, run.end), ylim=(0, None), xlabel="Time (s)", ylabel="One-way delay of the call (ms)")
         style.legend(figure, legend)
-        figure.savefig(PICTURE, dpi=150)
+        figure.savefig(PICTURE, dpi=200)
 
 
 if __name__ == "__main__":

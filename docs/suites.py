@@ -1,8 +1,9 @@
-"""Measure the tables of docs/l4s.md, bbr.md, card-bbr3.md and of other studies, draw their pictures (some minutes).
+"""Measure the tables of docs/l4s.md, bbr.md, card-bbr3.md and other studies, and draw their figures (some minutes).
 
-`python docs/suites.py [NAME ...]` does the studies named, or all. `--check` writes nothing and fails if a page would
-change, as it does when a scheme or law gives other numbers. A table stands between `<!-- its name -->` and
-`<!-- end -->`, what is written and what became of it between `<!-- claims -->` and `<!-- end -->`.
+`python docs/suites.py [NAME ...]` runs the named studies, or all. The tables of a study are on `NAME.md` and
+`NAME-evidence.md`. `--check` writes nothing and fails if a page would change, for example because a scheme gives other
+numbers. A table is between `<!-- its name -->` and `<!-- end -->`, the verdicts on claims between `<!-- claims -->` and
+`<!-- end -->`.
 """
 
 import sys
@@ -37,9 +38,9 @@ SEEDS = {
     "rmcat-wireless": 5,
 }
 PICTURED = 10
-"""The case of the draft whose phases are drawn."""
+"""Number of the case of the draft whose phases are drawn."""
 CARD, CARDED, CARD_PICTURE = "card-bbr3", "bbr3", "harm"
-"""The page of a card, its congestion controller, and which of its pictures."""
+"""The page of a card, its congestion controller, and the name of its picture."""
 
 
 def grid(wanted: Grid) -> str:
@@ -50,13 +51,18 @@ def grid(wanted: Grid) -> str:
 
 
 def claims(result: SuiteResult) -> str:
-    """Return what is written, and what became of it."""
+    """Return the claims with their verdicts."""
     counts = tally(result.claims)
-    rows = [["source", "sentence", "verdict", "measured, and why"], ["---"] * 4]
+    rows = [["source", "claim", "verdict", "measured values, reason"], ["---"] * 4]
     for judged in result.claims:
         verdict = f"{VERDICTS[judged.verdict].mark} {judged.verdict}"
         rows.append([judged.claim.section, judged.claim.text, verdict, judged.told])
-    return f"Of {counts['claims']} sentences {counts['holds']} hold and {counts['fails']} fail.\n\n{lines(rows)}"
+    return f"{verdicts('claims', counts['claims'], counts)}\n\n{lines(rows)}"
+
+
+def verdicts(what: str, count: int, counts: Mapping[str, int]) -> str:
+    """Return how many claims or cases hold and fail."""
+    return f"{counts['holds']} of {count} {what} hold, {counts['fails']} fail{'s' if counts['fails'] == 1 else ''}."
 
 
 def lines(rows: list[list[str]]) -> str:
@@ -65,12 +71,12 @@ def lines(rows: list[list[str]]) -> str:
 
 
 def filled(text: str, result: SuiteResult) -> str:
-    """Return a page with the tables of a suite in their places."""
+    """Return a page with the tables of a suite between their marks."""
     return placed(text, {wanted.title: grid(wanted) for wanted in grids(result)} | {"claims": claims(result)})
 
 
 def placed(text: str, written: Mapping[str, str]) -> str:
-    """Return a page with tables in the places that have their names."""
+    """Return a page with each table between the marks of its name."""
     for title, table in written.items():
         before, mark, rest = text.partition(f"<!-- {title} -->")
         if mark:
@@ -81,16 +87,16 @@ def placed(text: str, written: Mapping[str, str]) -> str:
 def cases(judged: Sequence[JudgedCase]) -> str:
     """Return the verdicts on the cases of a draft."""
     counts = Counter(each.verdict for each in judged)
-    rows = [["case", "asks for", "path", "verdict", "measured, and why"], ["---"] * 5]
+    rows = [["case", "requirement", "path", "verdict", "measured values, reason"], ["---"] * 5]
     for each in judged:
         whose = f" ({each.whose})" if each.whose else ""
         verdict = f"{MARKS[each.verdict][0]} {each.verdict}{whose}"
         rows.append([f"{each.case.number} {each.case.title}", each.case.asks, str(each.place), verdict, each.told])
-    return f"Of {len(judged)} cases {counts['holds']} hold and {counts['fails']} fail.\n\n{lines(rows)}"
+    return f"{verdicts('cases', len(judged), counts)}\n\n{lines(rows)}"
 
 
 def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | LineChart | Bars]]:
-    """Run a study; return what puts its tables into a page, and its picture."""
+    """Run a study; return a function that writes its tables into a page, and one that draws its picture."""
     if name == draft_cases.NAME:
         judged = draft_cases.compare_draft()
         pictured = next(each for each in judged if each.case.number == PICTURED)
@@ -104,20 +110,26 @@ def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | L
     return lambda text: filled(text, result), lambda: curves(result)
 
 
+def pages(name: str) -> list[Path]:
+    """Return the pages with tables of a study."""
+    return [page for page in (FOLDER / f"{name}.md", FOLDER / f"{name}-evidence.md") if page.exists()]
+
+
 def main() -> None:
-    """Write the tables into the pages, and the pictures beside them; or say which pages would change."""
+    """Write the tables into the pages, and the pictures; or print the pages that would change."""
     stale = []
     for name in [name for name in sys.argv[1:] if name != "--check"] or (*SEEDS, draft_cases.NAME, CARD):
         fill, picture = measured(name)
-        page = FOLDER / f"{name}.md"
-        text = page.read_text(encoding="utf-8")
+        for page in pages(name):
+            text = page.read_text(encoding="utf-8")
+            if "--check" not in sys.argv:
+                page.write_text(fill(text), encoding="utf-8")
+            elif fill(text) != text:
+                stale.append(page.name)
         if "--check" not in sys.argv:
-            page.write_text(fill(text), encoding="utf-8")
-            page.with_suffix(".png").write_bytes(encode(draw(picture()), "png"))
-        elif fill(text) != text:
-            stale.append(page.name)
+            (FOLDER / f"{name}.png").write_bytes(encode(draw(picture()), "png"))
     if stale:
-        sys.exit(f"{', '.join(stale)}: other numbers than measured now; run: make suites")
+        sys.exit(f"{', '.join(stale)}: numbers differ from the measured ones; run: make suites")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Measure the tables of docs/tune.md, and the tournament of docs/tuned.md with its diagrams.
 
-`python docs/tune.py FOLDER` keeps the runs of the tournament there, and goes on with those that it finds. Five minutes
-on two cores.
+`python docs/tune.py FOLDER` stores the runs of the tournament in the folder, and resumes from the runs there. It takes
+five minutes on two cores.
 """
 
 import re
@@ -22,7 +22,7 @@ COMMAND = "$ aqmlab tune pi --parameters "
 
 
 def pi() -> tuple[str, str]:
-    """Return what the command of docs/tune.md finds for PI, and what it costs, with one job."""
+    """Return the result of the command of docs/tune.md for PI, and its run time with one job."""
     [line] = [each for each in (DOCS / "tune.md").read_text(encoding="utf-8").splitlines() if each.startswith(COMMAND)]
     words = shlex.split(line)[3:]
     given: dict[str, list[str]] = {}
@@ -51,7 +51,7 @@ def pi() -> tuple[str, str]:
 
 
 def tuned(folder: Path) -> str:
-    """Return the answer of the tournament and its table; draws the diagrams."""
+    """Return the sentences and tables of the tournament; draws the diagrams."""
     found = tournament.run(folder, resume=True)
     for role in (PUBLISHED, TUNED):
         if drawn := ranks(found, role):

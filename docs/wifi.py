@@ -56,7 +56,7 @@ def flood() -> str:
 
 
 def anomaly() -> tuple[str, dict[str, dict[str, float]]]:
-    """Goodput of downloads and the delay of pings beside them."""
+    """Goodput of downloads and the delay of concurrent pings."""
     rows, delays = [], {}
     for state, values in STATES.items():
         found = runs("wifi/anomaly", values)
@@ -88,7 +88,7 @@ def thirty() -> str:
 
 
 def codel() -> str:
-    """Goodput of all and the wait in the queue, by stations, their rate and CoDel's constants."""
+    """Goodput of all and the queueing delay, by stations, their rate and CoDel's constants."""
     rows = []
     for stations, rate in ALIKE:
         cells = []

@@ -192,7 +192,7 @@ def test_lines_for_both_directions() -> None:
     assert down.startswith("tc qdisc replace dev ifb4wan root cake memlimit 9511229 bandwidth 47500kbit")
     assert redirect[-1].endswith("redirect dev ifb4wan")
     assert linux("fq-pie", scenario, "wan").tested
-    assert "Linux has nothing" in str(linux("blue", scenario, "wan").why_not)
+    assert "Linux does not support" in str(linux("blue", scenario, "wan").why_not)
     assert "uci set sqm.wan.download='47500'" in openwrt("fq-codel", scenario, "wan").commands
     [link, *_] = conditions(LineSpec(rate=10e9, rtt=1e-3))
     [bare] = linux("codel", link, "eth0").commands
@@ -602,7 +602,7 @@ def test_an_untested_scheme_is_advised_only_where_it_is_10_percent_better() -> N
 @pytest.mark.usefixtures("fq_pie_untested")
 def test_the_title_of_commands_is_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     found = given({"fq-pie": [0.010, 0.010], "droptail": [0.020, 0.020]})
-    typed = Typed(("tc qdisc replace dev eth0 root fq_pie",), ("fq_pie: no kernel has been given such a line",))
+    typed = Typed(("tc qdisc replace dev eth0 root fq_pie",), ("fq_pie: not tested on a kernel yet",))
     advice_in_terminal(found, {"fq-pie": typed})
     said = capsys.readouterr().out
     assert "Commands for FQ-PIE\nNote: these commands are not tested on a kernel." in said
@@ -702,7 +702,7 @@ def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
         ((*home, "--flows", "5"), "one direction"),
         ((*home, "--aqms", "cake"), "at least two"),
         ((*home, "--law", "cubik"), "cubic"),
-        ((*home, "--call", "nad"), 'call: no law of calls "nad"; did you mean "nada"'),
+        ((*home, "--call", "nad"), 'call: no rate control "nad"; did you mean "nada"'),
         (("--rate", "1 Mbit/s", "--call", "gcc"), "call: gcc: a call needs two directions"),
         (("home/meeting", "--call", "gcc"), "call: gcc: describes an access link; leave the scenarios out"),
         (("li2014/table-1", "--rtt", "5 ms"), "leave the scenarios out"),

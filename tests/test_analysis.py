@@ -404,9 +404,9 @@ def test_losses_that_are_no_signals_have_no_place() -> None:
 
 def test_a_link_layer_has_no_place_in_the_models() -> None:
     framed = one_link(80, set={"links.bottleneck.framing": "atm"})
-    with pytest.raises(InputError, match=r"^links\.bottleneck\.overhead: the model sends packets as they are"):
+    with pytest.raises(InputError, match=r"^links\.bottleneck\.overhead: the model does not support link layers"):
         network(framed)
-    with pytest.raises(InputError, match=r"^links\.bottleneck\.overhead: a link layer has no place"):
+    with pytest.raises(InputError, match=r"^links\.bottleneck\.overhead: the fluid model does not support link layers"):
         fluid(framed, "pi", duration=1.0)
 
 

@@ -255,7 +255,7 @@ PLACES: list[Case] = [
     ({}, "run small.toml/below.toml", "small.toml/below.toml: cannot be read (Not a directory)"),
     ({}, f"run {'x' * 300}.toml", "cannot be read (File name too long)"),
     ({}, f"run {'x' * 300}", "no built-in scenario and no file"),
-    ({}, f"show {'x' * 5000}", "no scheme, law, scenario, study or preset"),
+    ({}, f"show {'x' * 5000}", "no scheme, controller, scenario, study or preset"),
     ({}, "run x.**", "no built-in scenario and no file"),
     ({}, "run \udcff.toml", "argument: \\udcff.toml: is not UTF-8 text"),
     ({"\udcff.toml": SMALL.read_text()}, "run x.toml", "x.toml: no such file"),
@@ -284,7 +284,7 @@ PLACES: list[Case] = [
     ({"model.zip": pipe}, EXPORT, "model: model.zip: is a pipe"),
     ({"model.zip": link("nowhere")}, EXPORT, "model: model.zip: no such file"),
     ({"model.zip": link("/proc/self/mem")}, EXPORT, "is not a model that Stable-Baselines3 saved"),
-    ({"live": pipe}, REPLAY, "replay: live: is not what aqmlab live --out leaves: live/live.json"),
+    ({"live": pipe}, REPLAY, "replay: live: is not a folder of aqmlab live --out: live/live.json"),
     ({"live": link("live")}, REPLAY, "live/live.json: cannot be read (Too many levels"),
     ({"live/live.json": folder}, REPLAY, "leaves: live/live.json: is a directory"),
     ({"live/live.json": link("../answers.toml")}, REPLAY, "leaves: live/live.json: is a link that leads out of live"),
@@ -292,7 +292,7 @@ PLACES: list[Case] = [
     ({"live/up.log": gone}, REPLAY, "live/up.log: no such file"),
     ({"live/up.log": sparse(2**33)}, REPLAY, "8,589,934,592 bytes, more than 536,870,912"),
     ({}, f"live --replay {'x' * 300}", "File name too long"),
-    ({"out": pipe}, REPORT, "out: holds no sweep; expected a folder that aqmlab sweep --out left"),
+    ({"out": pipe}, REPORT, "out: holds no sweep; expected a results folder of aqmlab sweep"),
     ({"out": link("out")}, REPORT, "out: holds no sweep"),
     ({"out/plan.parquet": folder}, REPORT, "out/plan.parquet: is a directory, not a regular file"),
     ({"out/plan.parquet": link("../answers.toml")}, REPORT, "out/plan.parquet: is a link that leads out of out"),
@@ -341,8 +341,8 @@ PLACES: list[Case] = [
 
 OUTS: list[Case] = [
     ({"to": b"mine"}, f"{RUN} --out to", "out: to: is a file; expected a folder"),
-    ({"to": link("nowhere")}, f"{RUN} --out to", "out: to: is a link to what is not there"),
-    ({"to": link("to")}, f"{RUN} --out to", "out: to: is a link to what is not there"),
+    ({"to": link("nowhere")}, f"{RUN} --out to", "out: to: is a broken link"),
+    ({"to": link("to")}, f"{RUN} --out to", "out: to: is a broken link"),
     ({"to": link("nowhere")}, f"{RUN} --out to/below", "out: to/below: to cannot be written to"),
     ({"to": pipe}, f"{RUN} --out to", "out: to: is a file; expected a folder"),
     ({}, f"{RUN} --out {'x' * 300}", "cannot be written (File name too long)"),
@@ -355,7 +355,7 @@ OUTS: list[Case] = [
     ({"to": link("to")}, f"{RUN} --pcap to --trace to", "trace: to: is also the file of --pcap"),
     ({}, f"{RUN} --pcap {'x' * 255}", "cannot be written (File name too long)"),
     ({"to": b""}, "compare small.toml --aqms pi --out to", "out: to: is a file"),
-    ({"to": link("nowhere")}, "sweep e.toml --out to", "out: to: is a link to what is not there"),
+    ({"to": link("nowhere")}, "sweep e.toml --out to", "out: to: is a broken link"),
     ({}, f"sweep e.toml --out {'x' * 300}", "File name too long"),
     ({"to": b""}, "merge out --out to", "out: to: is a file"),
     ({"to": folder}, "plot out ranking --out to.pdf/x.pdf --measure nothing", 'no measure "nothing"'),
@@ -377,7 +377,7 @@ OUTS: list[Case] = [
     ({"to": link("/dev/full")}, "exercise mark 01-bufferbloat answers.toml --out to", "out: to: not a regular file"),
     ({"to": b""}, "exercise show 01-bufferbloat --student s1 --out to", "out: to: is a file"),
     ({}, "exercise show 01-bufferbloat --student s1 --out .", "answers.toml is there already"),
-    ({"to": link("nowhere")}, "exercise show 01-bufferbloat --student s1 --out to", "is a link to what is not there"),
+    ({"to": link("nowhere")}, "exercise show 01-bufferbloat --student s1 --out to", "is a broken link"),
     ({"to": b""}, "analyse pi --rate 5Mbit/s --rtt 50ms --flows 9 --out to", "out: to: is a file"),
     ({"to": b""}, "reproduce li2014 --table 1 --out to", "out: to: is a file"),
     ({"to": b""}, "card reno --out to", "out: to: is a file"),
@@ -518,12 +518,12 @@ EXPERIMENTS: list[Case] = [
     )
 ]
 EXPERIMENTS += [
-    ({"e.toml": edit('["small.toml"]', '["a\\u0000.toml"]')}, SWEEP, "a\\u0000.toml: is no name of a file"),
+    ({"e.toml": edit('["small.toml"]', '["a\\u0000.toml"]')}, SWEEP, "a\\u0000.toml: is not a file name"),
     ({"e.toml": edit('["small.toml"]', '["../x.toml"]')}, SWEEP, "../x.toml: no such file"),
     ({"e.toml": edit('["red", "pi"]', "[]")}, SWEEP, "experiment.aqms"),
     ({"e.toml": edit('["red", "pi"]', "[{}]")}, SWEEP, "experiment.aqms.0"),
     ({"e.toml": edit('["red", "pi"]', f'["{"x" * 1_000_000}"]')}, SWEEP, "aqm"),
-    ({"e.toml": edit('["red", "pi"]', '["a\\u0000.py"]')}, SWEEP, "a\\u0000.py: is no name of a file"),
+    ({"e.toml": edit('["red", "pi"]', '["a\\u0000.py"]')}, SWEEP, "a\\u0000.py: is not a file name"),
     ({"e.toml": edit('["red", "pi"]', '["loop.py"]'), "loop.py": link("loop.py")}, SWEEP, "loop.py: cannot be read"),
     ({"e.toml": edit('["red", "pi"]', '["pipe.py"]'), "pipe.py": pipe}, SWEEP, "pipe.py: is a pipe"),
     (
@@ -605,8 +605,8 @@ LINES: list[Case] = [
         ("", "tc"),
         ("\ufeff", "tc"),
         ("\0", "tc"),
-        ("tc", "is no line of tc"),
-        ("tc qdisc", "is no line of tc"),
+        ("tc", "is not a tc command"),
+        ("tc qdisc", "is not a tc command"),
         ("tc qdisc add", "names no queueing discipline"),
         ("tc qdisc add dev", "dev: the value is missing"),
         ("tc qdisc add dev e root", "names no queueing discipline"),
@@ -630,7 +630,7 @@ LINES: list[Case] = [
         ("tc qdisc add dev e root codel; tc qdisc add dev e root codel", "write replace"),
         (f"tc qdisc add dev e root codel {'x' * 10_000}", "a line of 10030 characters; at most 10000"),
         ("x" * 1_000_001, "standard input: more than 1,000,000 bytes"),
-        ("\n".join(["ip link set e up"] * 9000), "is no line of tc"),
+        ("\n".join(["ip link set e up"] * 9000), "is not a tc command"),
         ("tc qdisc add dev e root codel && " * 9000, "characters; at most 10000"),
         (f"{HTB}0mbit\n{HTB.replace('1:1', '1:2')}1mbit", "rate"),
         (f"{HTB}nanmbit\n{HTB.replace('1:1', '1:2')}1mbit", "rate"),
@@ -661,10 +661,10 @@ def log(*records: bytes) -> dict[str, bytes | str | Maker]:
 
 
 STORED: list[Case] = [
-    ({"live/live.json": b"\xef\xbb\xbf{}"}, REPLAY, "live/live.json: has no such name, text, overrides"),
-    ({"live/live.json": b"{}"}, REPLAY, "live/live.json: has no such name, text, overrides"),
-    ({"live/live.json": b"[]"}, REPLAY, "live: is not what aqmlab live --out leaves"),
-    ({"live/live.json": b"null"}, REPLAY, "live: is not what aqmlab live --out leaves"),
+    ({"live/live.json": b"\xef\xbb\xbf{}"}, REPLAY, "live/live.json: does not contain a valid name, text, overrides"),
+    ({"live/live.json": b"{}"}, REPLAY, "live/live.json: does not contain a valid name, text, overrides"),
+    ({"live/live.json": b"[]"}, REPLAY, "live: is not a folder of aqmlab live --out"),
+    ({"live/live.json": b"null"}, REPLAY, "live: is not a folder of aqmlab live --out"),
     ({"live/live.json": cut}, REPLAY, "is not the expected JSON"),
     ({"live/live.json": changed(seed=1.5)}, REPLAY, "seed"),
     ({"live/live.json": changed(seed=True)}, REPLAY, "seed"),
@@ -673,7 +673,7 @@ STORED: list[Case] = [
     (
         {"live/live.json": changed(aqm="mine.py")},
         REPLAY,
-        "the live run had mine.py; to run it on this machine say --aqm",
+        "the live run used mine.py; to run it on this machine, give --aqm",
     ),
     ({"live/live.json": changed(name="\x1b[2J", text="")}, REPLAY, "duration: missing"),
     ({"live/live.json": changed(overrides=[["duration", "'-1 s'"]])}, REPLAY, "duration"),
@@ -698,7 +698,7 @@ STORED: list[Case] = [
     ({}, f"{REPORT} --link \x1b[2J", "link"),
     ({}, f"plot out ranking --aqms {'x' * 5000} --out a.pdf", "aqms"),
     ({}, "plot out raking", "figure"),
-    ({}, "sweep e.toml --out out", "go on with --resume"),
+    ({}, "sweep e.toml --out out", "continue with --resume"),
     ({"out/tune.json": "{}", "out/plan.parquet": gone}, RESUME, "holds a tune already"),
     *(
         ({}, f"sweep e.toml --out swept --shard {text}", "shard")
@@ -724,7 +724,7 @@ STORED: list[Case] = [
     ({}, f"compare small.toml --aqms {','.join(['x' * 100] * 1000)}", "aqm"),
     ({}, "compare small.toml --aqms ','", "aqms"),
     ({}, "compare small.toml --aqms pi@\x1b[2J", "aqm"),
-    ({}, "cite \x1b[2J", 'no scheme, law or study "\\u001b[2J"'),
+    ({}, "cite \x1b[2J", 'no scheme, controller or study "\\u001b[2J"'),
     ({}, "analyse pi --scenario small.toml --map a", "map"),
     ({}, "list \x1b[2J", "'\\x1b[2J' is not one of 'aqms'"),
 ]
@@ -735,14 +735,14 @@ DAMAGED: list[Case] = [
     (
         {"out/plan.parquet": b""},
         REPORT,
-        "plan.parquet: cannot be read (Parquet file size is 0 bytes); go on with --resume",
+        "plan.parquet: cannot be read (Parquet file size is 0 bytes); continue with --resume",
     ),
     ({"out/plan.parquet": cut}, MERGE, "plan.parquet: cannot be read"),
     ({"out/plan.parquet": b"PAR1" + b"\xff" * 100 + b"PAR1"}, REPORT, "plan.parquet: cannot be read"),
     ({"out/plan.parquet": rows(seed=None)}, REPORT, "plan.parquet: is not a file of a sweep (column seed)"),
     ({"out/plan.parquet": rows(scenario=None)}, REPORT, "plan.parquet: is not a file of a sweep (column scenario)"),
-    ({"out/runs.parquet": cut}, "plot out", "runs.parquet: is damaged; go on with --resume, which writes it again"),
-    ({"out/parts": part(cut)}, REPORT, "delete it and go on with --resume: only its runs are done again"),
+    ({"out/runs.parquet": cut}, "plot out", "runs.parquet: is damaged; continue with --resume, which writes it again"),
+    ({"out/parts": part(cut)}, REPORT, "delete it and continue with --resume: only its runs are done again"),
     ({"out/parts": part(rows(state="failed", error=None, result=None))}, MERGE, "seed 1: no reason is stored"),
 ]
 """A folder whose files are damaged, and one with a run that failed: exit code 1."""
@@ -771,13 +771,13 @@ BUNDLES: list[Case] = [
     (
         {"b.zip": zipped(lambda members: members.update({"/etc/passwd": b""}))},
         "verify b.zip",
-        "is no name of a file in a bundle",
+        "is not a valid file name for a bundle",
     ),
-    ({"b.zip": zipped(lambda members: members.update({"a\x1b[2J": b""}))}, "verify b.zip", "a\\u001b[2J: is no name"),
+    ({"b.zip": zipped(lambda members: members.update({"a\x1b[2J": b""}))}, "verify b.zip", "a\\u001b[2J: is not a"),
     (
         {"b.zip": zipped(lambda members: members.update({"README.MD": b""}))},
         "verify b.zip",
-        "README.MD: is there twice, or differs",
+        "README.MD: occurs twice, or differs",
     ),
     ({"unpacked/README.md": b"other"}, "verify unpacked", "README.md: was changed"),
     ({"unpacked/README.md": folder}, "verify unpacked", "README.md: is missing"),
@@ -786,8 +786,8 @@ BUNDLES: list[Case] = [
     ({"unpacked/SHA256SUMS": b"\xff"}, "verify unpacked", "SHA256SUMS: line 1"),
     ({"unpacked/SHA256SUMS": b""}, "verify unpacked", "is not in SHA256SUMS"),
     ({"unpacked/huge": sparse(2**40)}, "verify unpacked", "huge: 1,099,511,627,776 bytes"),
-    ({"unpacked/\udcff": b""}, "verify unpacked", "\\udcff: is no name"),
-    ({}, "verify unpacked --run-code ../mine.py", "run-code: ../mine.py: is no scheme of the bundle"),
+    ({"unpacked/\udcff": b""}, "verify unpacked", "\\udcff: is not a"),
+    ({}, "verify unpacked --run-code ../mine.py", "run-code: ../mine.py: is not a scheme of the bundle"),
     ({"model.zip": cut}, EXPORT, "is not a model that Stable-Baselines3 saved"),
     ({"model.zip": b""}, EXPORT, "is not a model that Stable-Baselines3 saved"),
     ({"model.zip": b"\x1f\x8b\x08" + bytes(50)}, EXPORT, "is not a model that Stable-Baselines3 saved"),
@@ -986,7 +986,7 @@ class Waits(io.RawIOBase):
 
 
 def test_a_file_that_would_have_to_wait() -> None:
-    with pytest.raises(InputError, match=r"a: cannot be read \(it has nothing yet\)"):
+    with pytest.raises(InputError, match=r"a: cannot be read \(it is still empty\)"):
         untrusted.read_stream(Waits(), 100, "a")  # type: ignore[arg-type]
 
 

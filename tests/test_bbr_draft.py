@@ -108,7 +108,7 @@ def test_the_document_is_that_of_the_command() -> None:
     ("options", "said"),
     [
         ({"only": "1,23"}, "only: 23: no case of bbr-draft; expected numbers from 1 to 22, as in 1,9,14"),
-        ({"law": "cubic"}, "law: cubic: shows no variables of bbr-draft; expected bbr3, bbr"),
+        ({"law": "cubic"}, "law: cubic: does not show the variables of bbr-draft; expected bbr3, bbr"),
         ({"rate": "1 bit/s"}, "rate: 1 bit/s: out of range; 1 kbit/s to 100 Gbit/s"),
         ({"rtt": "20 s"}, "rtt: 20 s: out of range; 10 us to 10 s"),
     ],

@@ -193,7 +193,7 @@ def test_a_run_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "LEAST_EVENTS", 100_000)
     monkeypatch.setattr(cards, "EVENTS_PER_PACKET", 0)
     found = lab.card(Flooding, only="5.1.1")
-    assert any("that the run may have" in remark for remark in found.remarks), found.remarks
+    assert any("allowed for the run" in remark for remark in found.remarks), found.remarks
     assert found.failures
     assert "more than the" in as_latex(found)
 
@@ -233,7 +233,7 @@ def test_pictures_have_a_panel_for_each_path_and_a_line_for_each_law() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("cubik",), 'law: no law is called "cubik"; did you mean "cubic"?'),
+        (("cubik",), 'law: no congestion controller is called "cubik"; did you mean "cubic"?'),
         (("cubic:beta=7",), "beta"),
         (("cubic", "--only", "5.9"), 'only: no point of RFC 9743 "5.9"'),
         (("cubic", "--engine", "lunix"), 'engine: no engine is called "lunix"; did you mean "linux"?'),

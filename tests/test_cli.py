@@ -104,7 +104,7 @@ def test_show_flow_queueing_with_a_scheme_that_no_list_has(aqmlab: Aqmlab) -> No
     assert "FQ-PI (fq-pi)" in aqmlab("show", "fq-pi").stdout
     refused = aqmlab("show", "fq-cake")
     assert refused.returncode == 2
-    assert 'name: no scheme, law, scenario, study or preset "fq-cake"; did you mean "cake"?' in refused.stderr
+    assert 'name: no scheme, controller, scenario, study or preset "fq-cake"; did you mean "cake"?' in refused.stderr
 
 
 def test_show_a_scenario_and_a_study(aqmlab: Aqmlab, small: str) -> None:
@@ -363,7 +363,7 @@ def test_a_scheme_set_where_others_take_its_place_is_refused(aqmlab: Aqmlab, sma
     for command in (("compare", small, "--aqms", "pi"), ("run", small, "--aqm", "pi")):
         refused = aqmlab(*command, "--set", given)
         assert (refused.returncode, refused.stdout) == (2, "")
-        assert f"set: {given}: the schemes asked for replace it" in refused.stderr
+        assert f"set: {given}: the requested schemes replace it" in refused.stderr
     kept = aqmlab("compare", small, "--aqms", "pi", "--set", given, "--set", "links.bottleneck.fixed=true", "--json")
     assert kept.returncode == 2
     assert 'no link of this scenario takes a scheme: "bottleneck" is fixed' in kept.stderr

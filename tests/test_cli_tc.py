@@ -52,21 +52,21 @@ def test_what_tc_shows_comes_through_a_pipe() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert (
         done.stderr
-        == "Error: tc: cake: ack-filter: a queue here knows no ACK numbers, by which ACKs that wait are compared\n"
+        == "Error: tc: cake: ack-filter: queues in the simulator do not see the ACK numbers that the filter compares\n"
     )
     without = shown.replace("ack-filter ", "ingress ")
     done = subprocess.run(arguments, input=without, capture_output=True, text=True, check=True)
     assert tomllib.loads(done.stdout)["aqm"] == "cake:bandwidth=45 Mbit/s,rtt=100 ms,diffserv=besteffort,ingress=true"
-    assert "# triple-isolate: left out: a flow here has one host, its sender" in done.stdout
+    assert "# triple-isolate: left out: a flow in the simulator has one host, its sender" in done.stdout
 
 
 def test_what_cannot_be_said_ends_with_2(aqmlab: Aqmlab) -> None:
     for arguments, why in [
-        (("blue",), 'Linux has nothing of "blue"'),
+        (("blue",), 'Linux does not support "blue"'),
         (("fq-codel:ways=8",), "ways"),
         (("red", "--rate", "5Mbit/s"), "give --buffer"),
         (("codel", "--rate", "50"), 'rate: "50" is not a rate'),
-        (("codel", "--buffer", "50"), 'buffer: "50" is no size'),
+        (("codel", "--buffer", "50"), 'buffer: "50" is not a size'),
         (("pie", "--rate", "5Mbit/s", "--openwrt"), "SQM has scripts for cake and fq_codel"),
         (("codel", "--down", "5Mbit/s"), "add --openwrt"),
         (("codel:target=5",), "has no unit"),

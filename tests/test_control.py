@@ -208,7 +208,7 @@ def test_a_controller_sets_the_bandwidth_of_cake(tmp_path: Path) -> None:
             ('link = "down"', 'link = "dawn"'),
             'controllers.controller.shapers.0.link: unknown link "dawn"; did you mean',
         ),
-        (('base = "10 Mbit/s"', 'base = "50 Mbit/s"'), 'shapers.0.base: "50 Mbit/s" does not lie between min and max'),
+        (('base = "10 Mbit/s"', 'base = "50 Mbit/s"'), 'shapers.0.base: "50 Mbit/s" is not between min and max'),
         (('max = "40 Mbit/s"', 'max = "fast"'), "controllers.controller.shapers.0.max"),
         (('max = "40 Mbit/s"', 'most = "40 Mbit/s"'), "controllers.controller.shapers.0.max: missing"),
         (

@@ -140,9 +140,19 @@ def test_what_linux_cannot_do_is_refused_by_name(line: Path) -> None:
 
 def test_changes_that_would_drop_what_waits_are_refused(line: Path) -> None:
     for path, value, aqm, words in [
-        ("links.line.aqm", "pie", "codel", "links.line.aqm at 5 s is another scheme, for which Linux drops what waits"),
-        ("flows.bulk.count", "1", "codel", "flows.bulk.count at 5 s is a change of flows, which is not made on Linux"),
-        ("links.line.buffer", "20 packets", "sfb", '"sfb" drops what waits when it is changed on Linux'),
+        (
+            "links.line.aqm",
+            "pie",
+            "codel",
+            "links.line.aqm at 5 s is another scheme, for which Linux drops the waiting packets",
+        ),
+        (
+            "flows.bulk.count",
+            "1",
+            "codel",
+            "flows.bulk.count at 5 s is a change of flows, which is not supported on Linux",
+        ),
+        ("links.line.buffer", "20 packets", "sfb", '"sfb" drops the waiting packets when it is changed on Linux'),
     ]:
         scenario = _core.Scenario.parse(LINE + change(path, value), "changing")
         with pytest.raises(InputError, match=re.escape(words)):

@@ -126,7 +126,7 @@ def test_a_slip_of_the_unit_is_named() -> None:
     assert (found.taken, found.told) == (False, "the digits are right and the unit is not: look at the axis again")
     given["standing"] = given["standing"].split()[0]
     [found] = [verdict for verdict in check(each, Answers(each.id, "4711", 15, given)) if verdict.task == "standing"]
-    assert (found.taken, found.told) == (False, "its unit is missing or another one; write it as in 12 ms")
+    assert (found.taken, found.told) == (False, "its unit is missing or wrong; write it as in 12 ms")
 
 
 def test_a_sheet_is_shown_filled_in_checked_and_marked(aqmlab: Aqmlab, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_sheet_is_shown_filled_in_checked_and_marked(aqmlab: Aqmlab, tmp_path:
         text = text.replace(f'{task} = ""', f'{task} = "{answer.rpartition(" as ")[2]}"')
     file.write_text(text)
     found = aqmlab("exercise", "check", "01-bufferbloat", str(file))
-    assert (found.returncode, found.stdout.splitlines()[-1]) == (0, "4 of 4 taken")
+    assert (found.returncode, found.stdout.splitlines()[-1]) == (0, "4 of 4 accepted")
     marks = aqmlab("exercise", "mark", "01-bufferbloat", str(file)).stdout
     assert marks.splitlines()[1].startswith("4711,15,4,4,1,1,1,1,")
 

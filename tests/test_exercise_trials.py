@@ -148,7 +148,7 @@ def test_three_students_try_each_sheet_on_the_page_alone(place: tuple[Browser, s
     assert place[0].console() == []
     if "AQMLAB_WRITE_TRIALS" in os.environ:
         head, _, rest = LOG.read_text(encoding="utf-8").partition(MARK)
-        table = "| sheet | tasks | right: taken | in other words: taken | wrong: refused |\n"
+        table = "| sheet | tasks | correct: accepted | in other words: accepted | wrong: rejected |\n"
         table += "| --- | --: | --: | --: | --: |\n"
         end = rest[rest.index("\n<!-- end -->") :]
         LOG.write_text(head + MARK + "\n" + table + "\n".join(rows) + "\n" + end, encoding="utf-8")

@@ -136,7 +136,7 @@ def test_groups_of_flows_are_classes() -> None:
 @pytest.mark.parametrize("aqm", ["codel", "cobalt", "choke", "fq-pie", "dualpi2", "sfb", "avq"])
 def test_schemes_without_a_place_are_refused_with_the_reason(aqm: str) -> None:
     with pytest.raises(
-        aqmlab.InputError, match=f'^aqm: "{aqm}" has no place in the fluid model, for it .*pi2, pid, pie'
+        aqmlab.InputError, match=f'^aqm: the fluid model does not support "{aqm}": the scheme .*pi2, pid, pie'
     ):
         fluid(at_once(), aqm)
 
@@ -174,7 +174,10 @@ def test_bad_options_are_refused(options: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("sun2007/fig-9", ['flows.web.kind: "http" has no place in the fluid model; it knows "ftp"', "flows.udp.kind"]),
+        (
+            "sun2007/fig-9",
+            ['flows.web.kind: the fluid model does not support "http"; it supports "ftp"', "flows.udp.kind"],
+        ),
         ("li2014/table-15", ["links: the fluid model has one queue; take a scenario with one link"]),
         ("deployed/unresponsive", ["udp-cbr"]),
     ],

@@ -234,7 +234,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"act": "pi"}, 'act: "pi" moves nothing'),
     ({"act": "pi:c=2,a"}, 'pi.c: unknown parameter "c"'),
     ({"act": "fq-codel:flows", "observe": ["queue"]}, "cannot change while the scheme runs"),
-    ({"act": "dctcp-step:unmarkable", "observe": ["queue"]}, "is no number with a declared range"),
+    ({"act": "dctcp-step:unmarkable", "observe": ["queue"]}, "is not a number with a declared range"),
     ({"ranges": {"p": (0.5, 0.5)}}, "act.fixed-p.p: the range 0.5 to 0.5 is empty"),
     ({"ranges": {"p": (0, 2)}}, "is not within the declared one, 0 to 1"),
     ({"ranges": {"p": (0, 1, "cubic")}}, 'ranges.p: unknown scale "cubic"'),

@@ -123,7 +123,7 @@ def test_rows_of_schemes_are_told_apart_and_refused(aqmlab: Aqmlab, tmp_path: Pa
         ("cak@up", "cake"),
         ("cake@up+codel", "each link has one scheme"),
         ("cake@up+codel@up", "each link has one scheme"),
-        ("codel@down,pie", "links.down.aqm=droptail: the schemes asked for replace it"),
+        ("codel@down,pie", "links.down.aqm=droptail: the requested schemes replace it"),
         ("up=cake", "a scheme for one link is written cake@up"),
     ):
         refused = aqmlab("compare", *short, aqms)
@@ -143,10 +143,10 @@ def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
         (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: l4s has claims"),
         (("home/call", "--only", "8.2"), "only: 8.2: describes"),
         (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes a suite"),
-        (("home", "--call", "screm"), 'call: no law of calls "screm"; did you mean "scream"'),
+        (("home", "--call", "screm"), 'call: no rate control "screm"; did you mean "scream"'),
         (
             ("home/call", "home/game", "--call", "gcc"),
-            "call: gcc: no flow of home/call, home/game is a call with a picture",
+            "call: gcc: no flow of home/call, home/game is an adaptive video call",
         ),
         (("--study", "rmcat", "--call", "gcc"), "call: gcc: is for scenarios"),
     ):

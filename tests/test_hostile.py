@@ -95,7 +95,7 @@ def refused(path: Path, match: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 def test_names_stay_in_the_folder(name: str, tmp_path: Path) -> None:
-    with pytest.raises(lab.InputError, match="is no name of a file"):
+    with pytest.raises(lab.InputError, match="is not a file name"):
         archive.pack({name: b"x"})
     path = zipped(tmp_path / "b.zip", {"placeholder": b"x"})
     if "\0" not in name and "\n" not in name:
@@ -103,7 +103,7 @@ def test_names_stay_in_the_folder(name: str, tmp_path: Path) -> None:
     else:  # zipfile cannot write such names: put one in the place of another of the same length
         wide = "y" * len(name)
         path.write_bytes(zipped(path, {wide: b"x"}).read_bytes().replace(wide.encode(), name.encode()))
-    refused(path, "is no name of a file")
+    refused(path, "is not a file name")
 
 
 def test_links_are_refused(small: dict[str, bytes], tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_no_bundle_has(fault: str, tmp_path: Path) -> None:
     path = tmp_path / "b.zip"
     if fault == "bzip2":
         zipped(path, {"a": b"x"}, lambda info: setattr(info, "compress_type", ZIP_BZIP2))
-        return refused(path, "packed in a way")
+        return refused(path, "compressed in a way")
     if fault == "encrypted":
         data = bytearray(zipped(path, {"a": b"x"}).read_bytes())
         at = data.index(b"PK\x01\x02")
@@ -141,7 +141,7 @@ def test_what_no_bundle_has(fault: str, tmp_path: Path) -> None:
         file.writestr("a", b"x")
         file.writestr(second, b"y")
         file.filelist[-1].filename = "A" if fault == "capitals" else "a"
-    return refused(path, "is there twice")
+    return refused(path, "occurs twice")
 
 
 def test_bombs_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +470,7 @@ def test_policies_of_strangers(tmp_path: Path) -> None:
 def test_runs_of_a_bundle_cost_no_more_than_they_say(small: dict[str, bytes], tmp_path: Path) -> None:
     """A run that is there twice is refused, so that work is bounded by the size of a file."""
     path = zipped(tmp_path / "b.zip", {**small, RUNS: small[RUNS] * 2})
-    refused(path, "there twice")
+    refused(path, "occurs twice")
     assert len(artefact.read(small).runs) == 1
     assert zipfile.is_zipfile(path)
 

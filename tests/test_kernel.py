@@ -155,7 +155,7 @@ def test_files_are_added_where_they_belong(machine: Path, tree: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("absent.c", None, "is not there"),
+        ("absent.c", None, "does not exist"),
         ("sch_mine.h", QDISC, "expected a name such as sch_mine.c"),
         ("sch_mine.c", b"int main(void) { return 0; }", "calls one of register_qdisc, tcp_register_congestion_control"),
         ("sch_pie.c", QDISC, "the source has net/sched/sch_pie.c already"),
@@ -201,7 +201,7 @@ def test_an_archive_is_refused_without_a_digest_that_is_known(machine: Path, tre
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("absent", "is not there"), ("bin", "not the source of Linux: it has no Makefile")]
+    ("name", "said"), [("absent", "does not exist"), ("bin", "not the source of Linux: it does not contain Makefile")]
 )
 def test_what_is_no_source_is_refused(machine: Path, tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(InputError, match=f"source: .*{said}"):
@@ -211,7 +211,7 @@ def test_what_is_no_source_is_refused(machine: Path, tmp_path: Path, name: str, 
 def test_an_archive_of_something_else_leaves_nothing(machine: Path, tree: Path) -> None:
     (tree / "net/sched/Makefile").unlink()
     path = archive(tree)
-    with pytest.raises(InputError, match="it has no net/sched/Makefile"):
+    with pytest.raises(InputError, match="it does not contain net/sched/Makefile"):
         build.build(path, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     assert left() == []
 
@@ -250,7 +250,10 @@ def test_debians_package_is_fetched_from_the_mirror_of_the_machine_and_must_be_s
         f"*download*) cat {archive(tree)} > linux-source-7.3_7.3.4-1_all.deb ;;\n"
         "esac\n",
     )
-    with pytest.raises(InputError, match=r"debian\.gpg is not there to check what is signed: sudo apt install debian"):
+    with pytest.raises(
+        InputError,
+        match=r"debian\.gpg does not exist, and signatures cannot be checked without it: sudo apt install debian",
+    ):
         build.build()
     keyring.touch()
     assert build.build().source == "linux-source-7.3_7.3.4-1_all.deb"
@@ -283,7 +286,7 @@ def test_a_machine_whose_apt_has_no_debian_is_told_to_give_a_source(
 
 
 def test_a_machine_without_apt_is_told_to_give_a_source(machine: Path) -> None:
-    with pytest.raises(InputError, match=r"apt-get is not there .* add --source"):
+    with pytest.raises(InputError, match=r"apt-get is not installed.* add --source"):
         build.build()
 
 
@@ -294,7 +297,7 @@ def test_what_is_missing_is_said_with_its_packages(machine: Path, tree: Path, aq
     answer = aqmlab("kernel", "build", "--source", tree)
     assert answer.returncode == 2
     assert answer.stderr == (
-        "Error: kernel: to build it, flex, xz, stdio.h must be there: sudo apt install flex xz-utils libc6-dev\n"
+        "Error: kernel: to build it, flex, xz, stdio.h must be installed: sudo apt install flex xz-utils libc6-dev\n"
     )
     assert left() == []
 
@@ -439,7 +442,7 @@ def test_a_kernel_that_is_not_what_was_built_is_not_run(machine: Path) -> None:
     place = image("7.3.4", "2026-11-24T12:00:00+00:00")
     images.newest()
     (place / "linux").write_text("#!/bin/sh\ntouch /tmp/owned\n")
-    with pytest.raises(InputError, match="linux: is not what was built there; run: aqmlab kernel build"):
+    with pytest.raises(InputError, match="linux: has changed since it was built; run: aqmlab kernel build"):
         images.newest()
 
 

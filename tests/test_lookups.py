@@ -50,7 +50,7 @@ def test_a_seed_that_is_none(seed: Any, call: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("seeds", [[1, 1], [1, 2], "3", 1.5, 0, -1])
 def test_a_number_of_seeds_that_is_none(seeds: Any) -> None:
-    with pytest.raises(aqmlab.InputError, match=r"^seeds: .*(expected how many, such as 3|1 to 10000)"):
+    with pytest.raises(aqmlab.InputError, match=r"^seeds: .*(expected the number of seeds, such as 3|1 to 10000)"):
         aqmlab.compare(FILE, "pi", seeds=seeds)
 
 

@@ -102,7 +102,7 @@ def test_the_wireless_cases_but_one_hold_where_each_flow_has_a_queue() -> None:
 def test_a_call_at_no_station_is_refused(aqmlab: Aqmlab) -> None:
     for setting, told in (
         ("flows.call-up.stations=sende", 'flows.call-up.stations: unknown name of [[stations]] "sende"'),
-        ("flows.call-up.law=nads", 'flows.call-up.law: unknown law "nads"'),
+        ("flows.call-up.law=nads", 'flows.call-up.law: unknown rate control "nads"'),
         ("flows.call-up.direction=across", "flows.call-up.direction"),
         ("stations.sender.count=0", "stations.sender.count"),
     ):
@@ -121,7 +121,7 @@ def test_the_study_takes_any_law_of_calls(law: str) -> None:
 
 
 def test_no_law_of_tcp_is_one_of_calls() -> None:
-    with pytest.raises(InputError, match='no law of calls "cubic"; known: '):
+    with pytest.raises(InputError, match='no rate control of calls "cubic"; known: '):
         load_suite("rmcat").with_law("cubic")
 
 
@@ -145,7 +145,7 @@ def test_what_is_wrong_with_a_call_is_said_by_name(aqmlab: Aqmlab) -> None:
         assert told in done.stderr
     done = aqmlab("run", CALL, "--set", "flows.call.law=gcc", "--set", "flows.call.ecn=ect1")
     assert done.returncode == 2
-    assert '"gcc" does not answer marks' in done.stderr
+    assert '"gcc" does not respond to marks' in done.stderr
 
 
 def test_a_run_says_what_was_seen(aqmlab: Aqmlab) -> None:

@@ -124,7 +124,7 @@ def test_a_sweep_is_named_by_its_law_and_goes_on_with_it(aqmlab: Aqmlab, library
     for again in (("sweep", "swept/experiment.toml", "--dry-run"), ("bundle", "swept")):
         done = aqmlab(*again)
         assert done.returncode == 2
-        assert "one of your own is named by --cc FILE" in done.stderr
+        assert "--cc FILE loads your own" in done.stderr
     done = aqmlab("sweep", "e.toml", "--law", library, "--out", "far", "--executor", "dask://127.0.0.1:9")
     assert (done.returncode, "threads of this process" in done.stderr) == (2, True)
 
@@ -175,7 +175,7 @@ def test_a_law_that_the_studio_is_started_with_plays_there(library: str, tmp_pat
     [
         ("./nowhere.so", "no such file"),
         ("nowhere.py", "no such file; expected a name (aqmlab list ccs)"),
-        ("empty.py", "no law in it"),
+        ("empty.py", "no controller in it"),
         ("cubik", 'did you mean "cubic"'),
         ("./empty.py.so", "cannot be loaded"),
     ],

@@ -245,7 +245,7 @@ def test_a_name_stands_for_the_last_class_that_took_it(small: str) -> None:
     mean = lab.run(small, first).links["bottleneck"].queue_mean
     second = define(50)
     assert lab.run(small, second).links["bottleneck"].queue_mean > mean
-    with pytest.raises(lab.InputError, match="a later class has taken the name 'redefined'"):
+    with pytest.raises(lab.InputError, match="a later class uses the name 'redefined'"):
         lab.run(small, first)
     with pytest.raises(lab.InputError, match="is not a scheme"):
         lab.run(small, int)  # type: ignore[arg-type]

@@ -43,11 +43,11 @@ def pictures() -> dict[str, data.Drawing]:
     panels = [data.Panel(name, "mean 51, std 12", [data.Curve(name, TIME, 50 + TIME)], "both", 30.0) for name in NAMES]
     cells = [data.HeatPanel(name, np.outer([1, 2, 5.0], [10, 20, 40.0]) * (i + 1)) for i, name in enumerate(NAMES)]
     ranks = Ranking({name: 1.0 + i for i, name in enumerate(NAMES)}, 12, 0.01, 1.5)
-    delay, rate = "99th percentile of the queue delay (ms)", "Link rate (Mbit/s)"
+    delay, rate = "99th percentile of the queueing delay (ms)", "Link rate (Mbit/s)"
     return {
         "over time": data.OverTime(panels, 2.0, [data.Frame("Queue (packets)", 60.0)]),
         "scatter": data.Scatter(
-            "Mean queue delay (ms)", "Goodput (Mbit/s)", NAMES, [data.ScatterPanel("", clouds)], "", 1
+            "Mean queueing delay (ms)", "Goodput (Mbit/s)", NAMES, [data.ScatterPanel("", clouds)], "", 1
         ),
         "distributions": data.Distributions(delay, "Share", NAMES, [data.DistributionPanel("", curves, (0.0, 6.0))], 1),
         "dots": data.Dots(delay, NAMES, seeds, means),
@@ -208,7 +208,7 @@ def test_labels_can_be_replaced() -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("Delay", "Rate")
     *panels, bar = draw(pictures()["heat"], Print(y="Flows")).axes
     assert panels[0].get_ylabel() == "Flows"
-    assert bar.get_ylabel() == "99th percentile of the queue delay (ms)"
+    assert bar.get_ylabel() == "99th percentile of the queueing delay (ms)"
 
 
 def test_names_without_room_are_refused() -> None:

@@ -52,7 +52,7 @@ def test_figures_are_left_under_the_name_of_their_study(files: Files) -> None:
 
 def test_what_is_not_built_is_said(files: Files, several: list[Reproduction]) -> None:
     unbuilt = several[1].unbuilt
-    assert ("Not built yet: " in str(files["report.html"])) == bool(unbuilt)
+    assert ("Not implemented: " in str(files["report.html"])) == bool(unbuilt)
     assert all(name in str(files["report.html"]) for name in unbuilt)
 
 

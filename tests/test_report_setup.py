@@ -105,7 +105,7 @@ def test_a_first_table_says_what_users_notice() -> None:
     assert [item.small for item in table.rows["call: call-up: MOS"]][1:] == ["good", "good"]
     [call, web] = glance.sentences(both)
     assert re.fullmatch(
-        r"A call beside four uploads: MOS of call-up is \d\.\d\d \(.+\) under DropTail, "
+        r"A call with four uploads: MOS of call-up is \d\.\d\d \(.+\) under DropTail, "
         r"4\.\d\d \(good\) under FQ-CoDel and CAKE\.",
         call,
     )

@@ -138,7 +138,7 @@ def test_a_law_takes_the_place_of_newreno() -> None:
     result = compare_suite("rfc7928", "codel", only="5.1.1", law="cubic")
     assert result.document()["law"] == "cubic"
     assert "of cubic in place of reno" in in_words(result)
-    with pytest.raises(package.InputError, match="l4s is about laws of its own"):
+    with pytest.raises(package.InputError, match="l4s is defined for specific controllers"):
         compare_suite("l4s", law="cubic")
 
 

@@ -115,7 +115,7 @@ def test_what_is_of_built_in_schemes_only_is_refused_by_the_declared_name(aqm: s
     name = SCHEMES[aqm].partition(":")[0]
     refused = {
         ("analyse", aqm, "--scenario", "small.toml"): f'"{name}" has no linear model',
-        ("tc", aqm): f'Linux has nothing of "{name}"',
+        ("tc", aqm): f'Linux does not support "{name}"',
     }
     for command, why in refused.items():
         done = aqmlab(*command)

@@ -118,7 +118,7 @@ def test_options_that_do_not_go_with_parts(aqmlab: Aqmlab, folder: Path) -> None
     answer = aqmlab("merge", "parts/1")
     assert (answer.returncode, answer.stderr) == (
         2,
-        "Error: out: missing; --out DIR says where the merged sweep goes\n",
+        "Error: out: missing; --out DIR names the folder for the merged sweep\n",
     )
 
 
@@ -146,7 +146,7 @@ def test_parts_that_do_not_go_together(folder: Path) -> None:
     shutil.copytree(three, killed)
     next((killed / "parts").iterdir()).unlink()
     told = refused(folder, one, two, killed)
-    assert f"{killed}: shard 3/3 lacks 4 runs; go on there with --shard 3/3 --resume" in told
+    assert f"{killed}: shard 3/3 lacks 4 runs; continue there with --shard 3/3 --resume" in told
     sessions = three / "environment.json"
     sessions.write_text(sessions.read_text().replace(lab.__version__, "0.0.1"))
     assert f"{three}: was made by aqmlab 0.0.1" in refused(folder, one, two, three)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -105,11 +106,29 @@ def test_every_page_is_as_it_should_be(width: int, site: Path, address: str, bro
     assert not faults, "\n".join(faults)
 
 
-def test_search_finds_a_scheme(address: str, browser: Browser) -> None:
-    browser.open(f"{address}/index.html?q=dualpi2", 1400)
+SEARCHES = {
+    "access link": "advise.html",
+    "congestion control algorithm": "tcp.html",
+    "how to plot": "reports.html",
+    "latex table": "reports.html",
+    "starlink": "autorate.html",
+    "bufferbloat": "lessons/01-bufferbloat.html",
+    "dualpi2": "schemes/dualpi2.html",
+}
+"""What a reader types, and the page that is among the first three."""
+RESULTS = """
+return [...document.querySelectorAll(".md-search-result__list > .md-search-result__item")]
+  .map(result => new URL(result.querySelector("a").href).pathname.slice(1));
+"""
+
+
+@pytest.mark.parametrize(("words", "page"), SEARCHES.items())
+def test_search_finds_a_page(words: str, page: str, address: str, browser: Browser) -> None:
+    browser.open(f"{address}/index.html?q={quote(words)}", 1400)
     browser.run("document.querySelector('[data-md-component=search-query]').focus()")
-    for _ in range(50):
-        if found := browser.run("return [...document.querySelectorAll('.md-search-result__link')].map(e => e.href)"):
+    found = []
+    for _ in range(150):
+        if found := browser.run(RESULTS):
             break
-        browser.execute_async_script("setTimeout(arguments[0], 100)")
-    assert any("dualpi2" in link for link in found)
+        browser.execute_async_script("setTimeout(arguments[0], 200)")
+    assert page in found[:3]

@@ -146,7 +146,7 @@ def test_from_a_mark_another_way_is_taken(studio: Studio) -> None:
     _press(browser, "r")
     _until(browser, f"!({PLAYING}) && {CLOCK} === {marked}")
     assert float(_data(browser, "Queue")[-1][0].split()[0]) <= marked + 0.1
-    _click(browser, "Kill half")
+    _click(browser, "Stop half")
     _until(browser, f"{MADE}.length === 1")
     assert "flows.ftp.count = 250" in browser.run(f"return {MADE}[0]")
 
@@ -268,7 +268,7 @@ def test_nothing_can_be_done_when_the_server_has_ended() -> None:
             _until(browser, f"{PLAYING} && {CLOCK} > 0.1")
         finally:
             server.terminate()
-        _until(browser, "document.querySelector('#notice').textContent.startsWith('The server has ended')")
+        _until(browser, "document.querySelector('#notice').textContent.startsWith('The server has stopped')")
         controls = "[...document.querySelectorAll('#transport button, #transport select')]"
         assert browser.run(f"return {controls}.filter((each) => !each.disabled).length") == 0
 
@@ -305,7 +305,7 @@ def test_everything_can_be_done_with_keys(studio: Studio) -> None:
         reached.add(
             browser.run("const at = document.activeElement; return at.getAttribute('aria-label') ?? at.textContent")
         )
-    assert {"Skip to the curves", "Lessons", "Save", "Add a scheme", "Kill half"} <= reached
+    assert {"Skip to the curves", "Lessons", "Save", "Add a scheme", "Stop half"} <= reached
     browser.run("document.activeElement.blur()")
     _press(browser, " ")
     _until(browser, f"!({PLAYING})")
@@ -374,7 +374,7 @@ def test_exercises_are_checked_where_the_queue_is(studio: Studio) -> None:
     assert browser.run("return [...document.querySelectorAll('.tasks > li')].map((each) => each.className)") == [
         *("refused", "taken", "refused", "taken")
     ]
-    assert "2 of 4 taken." in browser.run("return document.querySelector('.exercises').textContent")
+    assert "2 of 4 accepted." in browser.run("return document.querySelector('.exercises').textContent")
     assert "too large. Choose CoDel" in browser.run("return document.querySelector('#told-managed').textContent")
     browser.refresh()
     _open_lesson(studio, PHONE)
@@ -457,7 +457,7 @@ def _answer(browser: Browser, given: dict[str, str]) -> None:
     for task, text in given.items():
         _write(browser, f'[aria-describedby="told-{task}"]', text)
     _click(browser, "Check my answers")
-    _until(browser, "/ of \\d+ taken/.test(document.querySelector('.exercises').textContent)")
+    _until(browser, "/ of \\d+ accepted/.test(document.querySelector('.exercises').textContent)")
 
 
 def _write(browser: Browser, field: str, text: str) -> None:

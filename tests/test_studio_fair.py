@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,19 @@ def test_a_step_that_somebody_waits_for_begins_before_play_may_go_on() -> None:
     assert player._pause() == 0
     player._next_step += 11  # what many steps have come to owe
     assert player._pause() == pytest.approx(10, abs=0.5)
+
+
+def test_a_client_that_leaves_before_its_answer_does_not_end_the_thread() -> None:
+    player = Player(lambda _: None)
+    gone = player.do(lambda: pytest.fail("nobody wants the answer"))
+    assert gone.cancel()
+    wanted = player.do(lambda: "answered")
+    worker = threading.Thread(target=player.run)
+    worker.start()
+    assert wanted.result(timeout=30) == "answered"
+    player.close(lambda: None)
+    worker.join(timeout=30)
+    assert not worker.is_alive()
 
 
 def test_nobody_waits_for_the_large_text_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

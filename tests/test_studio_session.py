@@ -365,7 +365,7 @@ def test_a_fault_of_an_export_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
         with tab(server) as page:
             page.open(TEXT, ["pi"])
             [problem] = page.ask("export", what="csv")["problems"]
-            assert problem["message"].startswith("export: a fault of aqmlab: ZeroDivisionError")
+            assert problem["message"].startswith("export: a bug in aqmlab: ZeroDivisionError")
             assert page.ask("export", what="toml")["text"]
 
 

@@ -137,7 +137,7 @@ def test_the_page_of_a_ledger_has_what_the_paper_s_file_says_now(name: str) -> N
     study = load_study(name)
     rows = {(row[0], row[1]): row for line in page.splitlines() if len(row := line.strip("| ").split(" | ")) > 5}
     assert [word for word, meaning in study.words.items() if f"\n- {word}: {meaning}.\n" not in page] == []
-    assert f"Every sentence of *{study.title}* about what a scheme does: {len(study.claims)}, of which " in page
+    assert f"*{study.title}* contains {len(study.claims)} sentences about the behaviour of schemes: " in page
     stale = []
     for claim in study.claims:
         row = rows[claim.section, claim.text]
@@ -240,13 +240,13 @@ def test_schemes_that_are_not_built_are_missing_and_say_so(monkeypatch: pytest.M
     again = reproduction.reproduce("sun2007", tables=["1"], figures=["12"])
     assert again.unbuilt == ["REM"]
     missing = [cell for cell in again.cells if cell.verdict == "missing"]
-    assert [(cell.row, cell.why) for cell in missing] == [("REM", "the scheme is not built yet")] * 2
+    assert [(cell.row, cell.why) for cell in missing] == [("REM", "the scheme is not implemented")] * 2
     assert again.coverage["missing"] == 2
     assert again.absent(again.figures[0]) == ["REM"]
     assert {checked.verdict for checked in again.claims} == {"holds", "weak"}
     comparing = [checked for checked in again.claims if checked.claim.below]
     assert len(comparing) >= 4
-    assert all("REM not built yet" in checked.measured for checked in comparing)
+    assert all("REM not implemented" in checked.measured for checked in comparing)
 
 
 def test_figures_and_tables_choose_together() -> None:

@@ -1,6 +1,7 @@
 """The studies of L4S, BBR and slow start: places and claims, what a wait is, and the physics behind their pages."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +45,34 @@ def test_every_claim_is_about_places_and_measures_that_there_are(name: str) -> N
         for place in (place for group in groups for place in group):
             assert claim.value in trials[place].measures, claim.text
             assert {suite.spec(scheme) for scheme in claim.schemes} <= set(trials[place].comparison.schemes), claim.text
+
+
+DOCS = Path(__file__).parent.parent / "docs"
+TABLE = re.compile(r"<!-- ([^>]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+ELSEWHERE = {"shares", "balance", "kernel"}
+"""Tables that validation/ writes."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tables_on_the_pages_of_a_study_have_its_rows_columns_and_claims(name: str) -> None:
+    """Without their numbers, which `docs/suites.py --check` compares."""
+    suite = load_suite(name)
+    result = SuiteResult(suite, suite.links(), tuple(suite.schemes.values()), 1, list(placed(suite).values()))
+    wanted = {grid.title: (["", *grid.heads], [*grid.rows]) for grid in grids(result)}
+    pages = [DOCS / f"{name}{part}.md" for part in ("", "-evidence")]
+    texts = [page.read_text(encoding="utf-8") for page in pages if page.exists()]
+    tables = [(title, cells(table)) for text in texts for title, table in TABLE.findall(text) if title not in ELSEWHERE]
+    assert "claims" in dict(tables)
+    for title, rows in tables:
+        if title == "claims":
+            assert [row[:2] for row in rows[2:]] == [[claim.section, claim.text] for claim in suite.claims]
+        else:
+            assert (rows[0], [row[0] for row in rows[2:]]) == wanted[title], title
+
+
+def cells(table: str) -> list[list[str]]:
+    """The cells of a table in Markdown."""
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines() if line[:1] == "|"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,10 +158,11 @@ def test_a_measure_adds_values_up_that_all_have_to_be_there(tmp_path: Path) -> N
 def test_links_of_a_cell_keep_the_rates_of_its_stations() -> None:
     wireless = placed(load_suite("rmcat-wireless"))
     links = {
-        link["name"]: link["rate"] for link in wireless["RFC 8869, 3.2, a 16 calls down"].scenario.resolved()["links"]
+        link["name"]: link["rate"]
+        for link in wireless["RFC 8869, 3.2, a 16 downlink calls"].scenario.resolved()["links"]
     }
     assert links == {"down": "100 Mbit/s", "up": "100 Mbit/s", "wifi-down": "52 Mbit/s", "phone-up": "52 Mbit/s"}
-    [narrow] = {each["rate"] for each in wireless["RFC 8869, 3.1, a call up"].scenario.resolved()["links"][:2]}
+    [narrow] = {each["rate"] for each in wireless["RFC 8869, 3.1, an uplink call"].scenario.resolved()["links"][:2]}
     assert narrow == "1 Mbit/s"
 
 
@@ -151,7 +181,7 @@ def test_how_a_phase_ends_is_a_share_of_the_flows_and_how_long_it_lasts_a_mean()
     assert of_phases(flows, replace(by_rule, then="")) == 3.0, "2 s and 4 s; one never leaves"
     assert of_phases(flows[3:], by_rule) is None
     assert str(by_rule) == "flows.it.phases: slow_start > congestion_avoidance"
-    read = load_suite("slow-start").experiments[0].measures["By its rule"]
+    read = load_suite("slow-start").experiments[0].measures["Exit by rule"]
     assert read == replace(by_rule, path="flows.flow.phases")
 
 
@@ -234,18 +264,18 @@ def share(run: RunResult) -> float:
 def test_bbr_over_buffers() -> None:
     assert bbr("BBR: 4 flows, 0.25 BDP").links["bottleneck"].drop_ratio > 0.05
     assert bbr("BBRv3: 4 flows, 0.25 BDP").links["bottleneck"].drop_ratio < 0.02
-    assert share(bbr("BBR: 1 flow beside 1 CUBIC, 0.1 BDP")) > 0.9
-    assert 0.3 < share(bbr("BBR: 1 flow beside 1 CUBIC, 8 BDP")) < 0.6
+    assert share(bbr("BBR: 1 flow against 1 CUBIC, 0.1 BDP")) > 0.9
+    assert 0.3 < share(bbr("BBR: 1 flow against 1 CUBIC, 8 BDP")) < 0.6
 
 
 @pytest.mark.parametrize("others", [4, 16])
 def test_one_bbr_flow_has_two_fifths_of_a_deep_buffer(others: int) -> None:
-    assert 0.33 < share(bbr(f"BBR: 1 flow beside many CUBIC, {others} CUBIC, 4 BDP")) < 0.55
+    assert 0.33 < share(bbr(f"BBR: 1 flow against several CUBIC, {others} CUBIC, 4 BDP")) < 0.55
 
 
 @pytest.mark.parametrize(("aqm", "low", "high"), [("codel", 0.75, 1.0), ("pie", 0.75, 1.0), ("fq-codel", 0.45, 0.55)])
 def test_one_queue_under_an_aqm_is_a_shallow_buffer_to_bbr(aqm: str, low: float, high: float) -> None:
-    run = package.run(placed(load_suite("bbr"))["BBR: 1 flow beside 1 CUBIC, under an AQM"].scenario, aqm)
+    run = package.run(placed(load_suite("bbr"))["BBR: 1 flow against 1 CUBIC, under an AQM"].scenario, aqm)
     assert low < share(run) < high
 
 
@@ -260,7 +290,7 @@ def test_the_command_prints_verdicts_and_leaves_a_report(aqmlab: Aqmlab, tmp_pat
     assert document["tally"]["claims"] == len(load_suite("l4s").claims)
     assert {"holds", "fails"} <= {claim["verdict"] for claim in document["claims"]}
     report = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "What is written" in report
+    assert "Published claims" in report
     assert "published numbers" not in report
 
 

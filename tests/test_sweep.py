@@ -60,7 +60,7 @@ def test_a_row_of_schemes_has_a_key_of_its_own(folder: Path) -> None:
     assert [arm.aqm for arm in planned.arms] == rows
     assert len({run.key for run in planned.runs()}) == len(rows)
     assert not sweep(folder).failures
-    for wrong, told in (("mine.py@up", "a file is no scheme"), ("codel@upp", "unknown link")):
+    for wrong, told in (("mine.py@up", "a file cannot be the scheme"), ("codel@upp", "unknown link")):
         with pytest.raises(lab.InputError, match=told):
             plan.read(write(folder, text.replace("pie@up", wrong)))
 
@@ -304,7 +304,7 @@ def test_differences_have_p_values_for_one_test_and_for_all(folder: Path) -> Non
 def test_schemes_set_beside_schemes_are_refused(folder: Path) -> None:
     """They would be run under their names, each as the scheme of `aqms` that took its place."""
     write(folder, BASIC + 'links.bottleneck.aqm = ["red", "codel"]\n')
-    with pytest.raises(lab.InputError, match=r"aqm=red: the schemes asked for replace it"):
+    with pytest.raises(lab.InputError, match=r"aqm=red: the requested schemes replace it"):
         sweep(folder)
     assert not (folder / "out").exists()
 

@@ -97,7 +97,7 @@ def test_a_resume_repairs_what_it_writes_and_says_so(aqmlab: Aqmlab, folder: Pat
         for command in (("report", "out"), ("plot", "out")):
             answer = aqmlab(*command)
             assert answer.returncode == 1
-            assert "runs.parquet: is damaged; go on with --resume" in answer.stderr
+            assert "runs.parquet: is damaged; continue with --resume" in answer.stderr
         with pytest.raises(lab.StoreError, match="is damaged"):
             lab.load_experiment(folder / "out")
     answer = aqmlab("sweep", "e.toml", "--out", "out", "--resume", "--json")

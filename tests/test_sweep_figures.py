@@ -141,7 +141,7 @@ def test_axes_have_the_words_of_the_field(name: str, varied: list[str], said: st
 
 def test_every_measure_has_its_label() -> None:
     assert {*findings.USUAL} <= words.MEASURED.keys()
-    assert words.measure("link.queue_delay_p99") == "99th percentile of the queue delay (ms)"
+    assert words.measure("link.queue_delay_p99") == "99th percentile of the queueing delay (ms)"
 
 
 def test_every_scheme_has_a_look_of_its_own() -> None:
@@ -250,7 +250,7 @@ def test_without_a_file_it_lists_what_can_be_drawn(aqmlab: Aqmlab, swept: Path) 
         (("fairness", RATE, "total.jain"), "use the figure measure"),
         (("cdf", None, None, "pi.w"), "only the figures measure and heat are drawn against a value"),
         (("measure", None, None, "pi.a"), 'against: was not varied: "pi.a"; did you mean "pi.w"?'),
-        (("measure", "smal1", None, "pi.w"), 'scenario: nothing is drawn of "smal1"; did you mean "small"?'),
+        (("measure", "smal1", None, "pi.w"), 'scenario: no figure can be drawn of "smal1"; did you mean "small"?'),
         (("measure", None, "total.fct_p50"), "no run has a value"),
         (
             ("heat", None, None, "pi.w"),

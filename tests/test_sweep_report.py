@@ -103,7 +103,7 @@ def test_its_figures_are_those_of_what_was_measured(page: str) -> None:
     titles = [figure["layout"]["yaxis"]["title"]["text"] for figure in figures]
     first = [
         "Goodput (Mbit/s)",
-        "99th percentile of the queue delay (ms)",
+        "99th percentile of the queueing delay (ms)",
         "Jain's index of the goodput",
         "Settling time (s)",
         "Share of packets",
@@ -175,7 +175,7 @@ def test_bad_reports_are_refused(aqmlab: Aqmlab, swept: Path, tmp_path: Path, ar
 def test_a_folder_without_a_sweep_is_refused(aqmlab: Aqmlab, tmp_path: Path) -> None:
     done = aqmlab("report", tmp_path)
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
-    assert "holds no sweep; expected a folder that aqmlab sweep --out left" in done.stderr
+    assert "holds no sweep; expected a results folder of aqmlab sweep" in done.stderr
 
 
 @pytest.mark.parametrize(

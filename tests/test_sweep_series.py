@@ -80,7 +80,7 @@ def test_a_damaged_series_is_named(folder: Path, kind: str) -> None:
     sweep(folder, series="first")
     part = next((folder / "out" / kind).iterdir())
     part.write_bytes(part.read_bytes()[:-100])
-    with pytest.raises(lab.StoreError, match=rf"{part.name}: cannot be read .* go on with --resume --series"):
+    with pytest.raises(lab.StoreError, match=rf"{part.name}: cannot be read .* continue with --resume --series"):
         (lab.load_series if kind == "series" else lab.load_delays)(folder / "out")
     part.unlink()
     assert sweep(folder, resume=True, series="first").done_now == 1

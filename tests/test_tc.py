@@ -109,7 +109,7 @@ def test_what_is_written_is_read_back(qdisc: qdiscs.Qdisc, data: st.DataObject) 
     for name in named:
         assert theirs[name] == (ours[name] if isinstance(ours[name], str) else pytest.approx(ours[name], rel=1e-9))
     assert tc.read("\n".join(tc.write(got).commands)).setting == got
-    known = ("kernel", "weight", "memlimit: Linux counts", "queues: those of the device")
+    known = ("kernel", "weight", "memlimit: Linux counts", "queues: set by the device")
     assert not [note for note in tc.write(got).notes if not any(word in note for word in known)]
 
 
@@ -251,7 +251,7 @@ def test_cake_behind_the_bottleneck() -> None:
 @pytest.mark.parametrize(
     ("typed", "why"),
     [
-        ("cake ack-filter", "cake: ack-filter: a queue here knows no ACK numbers"),
+        ("cake ack-filter", "cake: ack-filter: queues in the simulator do not see the ACK numbers"),
         ("cake autorate-ingress", "cake: autorate-ingress"),
         ("cake diffserv8", "cake: diffserv8"),
         ("pie bytemode", "pie: bytemode"),
@@ -259,9 +259,9 @@ def test_cake_behind_the_bottleneck() -> None:
         ("fq_codel ce_threshold_selector 0x1/0x3", "fq_codel: ce_threshold_selector"),
         ("red limit 400kb avpkt 1000 harddrop", "red: harddrop"),
         ("codel traget 5ms", 'codel has no option "traget"; did you mean "target"'),
-        ("codel target 5min", '"5min" is not what tc takes: time'),
+        ("codel target 5min", '"5min" is not valid for tc; expected time'),
         ("codel target", "target: the value is missing"),
-        ("fq_codle", 'no scheme of ours is the queueing discipline "fq_codle"; did you mean "fq_codel"'),
+        ("fq_codle", 'no scheme corresponds to the queueing discipline "fq_codle"; did you mean "fq_codel"'),
         ("netem delay 5ms", '"netem"'),
         ("stab overhead 40 linklayer atm cake", "stab"),
         ("red limit 400kb", "red needs avpkt"),
@@ -275,19 +275,19 @@ def test_what_we_lack_is_refused_by_name(typed: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("aqm", "more", "why"),
     [
-        ("blue", {}, 'Linux has nothing of "blue"'),
-        ("fq-red", {}, 'Linux has nothing of "fq-red"'),
+        ("blue", {}, 'Linux does not support "blue"'),
+        ("fq-red", {}, 'Linux does not support "fq-red"'),
         ("codle", {}, "codel"),
-        ("fq-codel:ways=8", {}, 'ways: "8" cannot be told to fq_codel, which has 1'),
-        ("sfb:levels=4", {}, 'levels: "4" cannot be told to sfb'),
-        ("red:wait=false", {"rate": 1e7, "buffer": "600 packets"}, "wait: cannot be told to red: ns-2's"),
-        ("red:flavour=ns2", {"rate": 1e7, "buffer": "600 packets"}, 'flavour: "ns2" cannot be told'),
+        ("fq-codel:ways=8", {}, 'ways: "8" cannot be set in fq_codel, which uses 1'),
+        ("sfb:levels=4", {}, 'levels: "4" cannot be set in sfb'),
+        ("red:wait=false", {"rate": 1e7, "buffer": "600 packets"}, "wait: cannot be set in red: it exists in ns-2"),
+        ("red:flavour=ns2", {"rate": 1e7, "buffer": "600 packets"}, 'flavour: "ns2" cannot be set'),
         ("red", {"rate": 1e7}, "buffer: red needs it"),
-        ("red", {"buffer": "600 packets"}, "rate: red needs that of the link"),
-        ("pie:alpha=3 Hz", {}, "alpha: 48 is more than tc takes, 32"),
-        ("cake", {"ecn": False}, "ecn: cake of Linux marks"),
-        ("cake:ack-filter", {}, "ack-filter: a queue here knows no ACK numbers"),
-        ("cake-mq:sync_time=1 ms", {}, 'sync_time: "1 ms" cannot be told to cake_mq'),
+        ("red", {"buffer": "600 packets"}, "rate: red needs the rate of the link"),
+        ("pie:alpha=3 Hz", {}, "alpha: 48 is above the maximum of tc, 32"),
+        ("cake", {"ecn": False}, "ecn: cake in Linux marks"),
+        ("cake:ack-filter", {}, "ack-filter: queues in the simulator do not see the ACK numbers"),
+        ("cake-mq:sync_time=1 ms", {}, 'sync_time: "1 ms" cannot be set in cake_mq'),
         ("cake-mq:autorate-ingress", {}, "autorate-ingress: Linux refuses it, too"),
         ("cake:besteffort", {}, "besteffort: write cake:diffserv=besteffort"),
         ("fq-codel:memory_limit=4MB", {}, "memory_limit: it bounds the queue of the link"),
@@ -332,7 +332,7 @@ def test_cake_on_several_queues_is_a_root_and_its_parts_are_passed_over() -> Non
     written = tc.write(of("cake-mq:queues=8,diffserv=diffserv3", 1e9))
     [command] = written.commands
     assert command.startswith("tc qdisc replace dev eth0 root cake_mq bandwidth 1gbit rtt 100ms diffserv3")
-    assert "queues: those of the device: ethtool -L eth0 combined N; Linux 7.0" in written.notes
+    assert "queues: set by the device: ethtool -L eth0 combined N; Linux 7.0" in written.notes
     options = "bandwidth 1Gbit diffserv3 dual-srchost nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0"
     parts = "".join(f"qdisc cake 0: dev eth0 parent 8001:{i} {options}\n" for i in (1, 2))
     found = tc.read(f"qdisc cake_mq 8001: dev eth0 root {options}\n{parts}").setting

@@ -65,7 +65,7 @@ def test_the_size_table_is_the_layer_of_the_link(lines: str) -> None:
 
 
 def test_a_size_table_that_the_link_cannot_have_is_named() -> None:
-    with pytest.raises(InputError, match="stab: cake counts with words of its own: overhead, mpu, atm"):
+    with pytest.raises(InputError, match="stab: cake has its own options: overhead, mpu, atm"):
         tc.read(f"{ROOT}stab overhead 40 linklayer atm cake bandwidth 10mbit".replace("root stab", "root stab"))
 
 
@@ -199,12 +199,12 @@ def test_a_script_is_read_and_what_is_not_is_named() -> None:
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        ("sudo", '"sudo" is no line of tc; write tc qdisc replace dev DEV root ...'),
-        ("tc", '"tc" is no line of tc'),
-        (f"{ROOT}tbf rate 1mbit burst 5kb latency 70ms", 'no scheme of ours is the queueing discipline "tbf"'),
+        ("sudo", '"sudo" is not a tc command; write tc qdisc replace dev DEV root ...'),
+        ("tc", '"tc" is not a tc command'),
+        (f"{ROOT}tbf rate 1mbit burst 5kb latency 70ms", 'no scheme corresponds to the queueing discipline "tbf"'),
         ("tc filter add dev eth0 protocol ip u32 match u32 0 0", "no queueing discipline in it"),
-        (f"{ROOT}red limit 400kb avpkt 0", "avpkt: 0 B is no size of a packet"),
-        (f"{ROOT}choke limit 400 avpkt 0 bandwidth 10mbit", "avpkt: 0 B is no size of a packet"),
+        (f"{ROOT}red limit 400kb avpkt 0", "avpkt: 0 B is not a packet size"),
+        (f"{ROOT}choke limit 400 avpkt 0 bandwidth 10mbit", "avpkt: 0 B is not a packet size"),
         (
             f"{ROOT}gred setup vqs 8 default 0\n"
             + "\n".join(
@@ -216,20 +216,20 @@ def test_a_script_is_read_and_what_is_not_is_named() -> None:
         (f"{ROOT}dualpi2 step_thresh 3p", "step_thresh: tc takes packets, too; the step is a time here"),
         (f"{ROOT}dualpi2 max_rtt 10s", "max_rtt: 10 s: tc refuses it, as alpha would be less than 1/256 Hz"),
         (f"{ROOT}dualpi2 typical_rtt 200ms max_rtt 20ms", "typical_rtt: 200 ms is above max_rtt, 20 ms"),
-        (f"{ROOT}dualpi2 limit -5", 'limit: "-5" is not what tc takes'),
-        (f"{ROOT}codel limit -5", 'limit: "-5" is not what tc takes'),
-        (f"{ROOT}codel limit 1000p", 'limit: "1000p" is not what tc takes'),
-        (f"{ROOT}codel target -5ms", 'target: "-5ms" is not what tc takes'),
-        (f"{ROOT}cake overhead 300", 'overhead: "300" is not what tc takes'),
-        (f"{ROOT}cake mpu -1", 'mpu: "-1" is not what tc takes'),
-        ("tc qdisc add dev eth0 root handle 10000: bfifo", 'handle: "10000:" is no number of a queueing discipline'),
-        ("tc qdisc add dev eth0 root handle 12^ bfifo", 'handle: "12^" is no number'),
+        (f"{ROOT}dualpi2 limit -5", 'limit: "-5" is not valid for tc'),
+        (f"{ROOT}codel limit -5", 'limit: "-5" is not valid for tc'),
+        (f"{ROOT}codel limit 1000p", 'limit: "1000p" is not valid for tc'),
+        (f"{ROOT}codel target -5ms", 'target: "-5ms" is not valid for tc'),
+        (f"{ROOT}cake overhead 300", 'overhead: "300" is not valid for tc'),
+        (f"{ROOT}cake mpu -1", 'mpu: "-1" is not valid for tc'),
+        ("tc qdisc add dev eth0 root handle 10000: bfifo", 'handle: "10000:" is not a handle of a queueing discipline'),
+        ("tc qdisc add dev eth0 root handle 12^ bfifo", 'handle: "12^" is not a handle'),
         (f"{ROOT}pfifo\n{ROOT}pfifo", "eth0 has a queueing discipline there already"),
         (f"{ROOT}red limit 1M avpkt 1500 nodrop", "red: nodrop"),
-        ("tc qdisc add dev a root htb\ntc class add dev a classid 1:1 htb rate 5%", "a share of the device's own rate"),
+        ("tc qdisc add dev a root htb\ntc class add dev a classid 1:1 htb rate 5%", "a share of the device's rate"),
         (f"{HTB}tc qdisc add dev eth0 root htb offload", "eth0 has a queueing discipline there already"),
         ("tc qdisc add dev eth0 root htb defualt 10", 'htb has no option "defualt"; did you mean "default"'),
-        ("tc qdisc add dev a root handle 1: htb default zz", 'default: "zz" is no class'),
+        ("tc qdisc add dev a root handle 1: htb default zz", 'default: "zz" is not a class'),
     ],
 )
 def test_what_is_not_understood_is_named(lines: str, why: str) -> None:
@@ -281,7 +281,7 @@ def test_what_is_changed_keeps_the_rest() -> None:
 
 def test_several_devices_are_told_apart() -> None:
     tree = HTB + "tc class add dev eth0 parent 1: classid 1:10 htb rate 9mbit" + LEAF
-    with pytest.raises(InputError, match="dev: lines of several devices: eth0, ifb0; give those of one"):
+    with pytest.raises(InputError, match="dev: commands for several devices: eth0, ifb0; give those of one"):
         tc.read_tree(tree + "\n" + tree.replace("eth0", "ifb0"))
 
 

@@ -27,11 +27,11 @@ RIGHT = {
     [
         ({}, True, ""),
         ({"matchPattern": "qdisc pie 1: root limit 71p target 20ms"}, False, "limit"),
-        ({"expExitCode": "2"}, False, "accepted: what Linux refuses of it is not in the line"),
+        ({"expExitCode": "2"}, False, "accepted: Linux rejects it because of the device"),
         (
             {"cmdUnderTest": "$TC qdisc add dev $DUMMY root pie bytemode", "setup": []},
             False,
-            "refused: tc: pie: bytemode",
+            "rejected: tc: pie: bytemode",
         ),
         ({"cmdUnderTest": "$TC qdisc add dev $DUMMY root pie limit x", "setup": [], "expExitCode": "1"}, True, ""),
     ],
@@ -49,7 +49,7 @@ def test_the_page_is_of_what_is_stored() -> None:
     total, agree = (sum(each[key] for each in files) for key in ("tests", "agree"))
     assert f"**{agree} of {total} tests agree" in tc_testing.PAGE.read_text(encoding="utf-8")
     assert all(each["tests"] - each["agree"] == len(each["others"]) for each in files)
-    assert all(cause.startswith(("refused: ", "accepted: ")) for each in files for cause in each["others"].values())
+    assert all(cause.startswith(("rejected: ", "accepted: ")) for each in files for cause in each["others"].values())
 
 
 @pytest.mark.skipif(not SOURCE, reason="AQMLAB_KERNEL_SOURCE names no folder with the source of Linux")

@@ -126,11 +126,11 @@ CLASS = "tc class add dev a parent 1: classid 1:1 htb rate 9mbit\n"
 @pytest.mark.parametrize(
     ("lines", "field", "told"),
     [
-        (CLASS + "tc class add dev a parent 1:7 classid 1:8 htb rate 1mbit", "parent", "1:7: no class is called so"),
+        (CLASS + "tc class add dev a parent 1:7 classid 1:8 htb rate 1mbit", "parent", "1:7: no class has this name"),
         (CLASS + "tc class add dev a parent 1:1 classid 1:8 htb ceil 1mbit", "rate", "1:8: a class needs its rate"),
-        (CLASS + "tc class add dev a parent 1:1 classid 1g htb rate 2mbit", "classid", '"1g" is no class'),
+        (CLASS + "tc class add dev a parent 1:1 classid 1g htb rate 2mbit", "classid", '"1g" is not a class'),
         (CLASS + "tc class add dev a parent 1:1 classid 1:8 htb rate 2mbit speed 3", "speed", "no option of a class"),
-        (CLASS + "tc class add dev a parent 1:1 classid 1:8 htb rate 2mbit prio", "prio", "is not what tc takes"),
+        (CLASS + "tc class add dev a parent 1:1 classid 1:8 htb rate 2mbit prio", "prio", "is not valid for tc"),
         (CLASS + CLASS.replace(":1 ", ":2 ") + "tc qdisc add dev a parent 1:9 codel", "parent", "1:9: no leaf"),
     ],
 )

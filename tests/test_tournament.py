@@ -49,9 +49,9 @@ def test_the_answer_by_hand() -> None:
     assert tuned.ranks == {"pi": 1.25, "an-aqm": 1.75, "rem": 3.0}  # the second scenario is a draw
     assert exp(found.ratio("an-aqm", "pi", TUNED).mean) == pytest.approx(2**0.5)
     first, second = sentences(found)  # no other neuron
-    assert first.startswith("With published parameters, AN-AQM wins over PI")
-    assert "its queue error is 0.50 (0.50 to 0.50) times PI's" in first
-    assert second.startswith("Once both are tuned, AN-AQM is not told apart from PI")
+    assert first.startswith("As published, AN-AQM is better than PI")
+    assert "Its queue error is 0.50 (0.50 to 0.50) times PI's" in first
+    assert second.startswith("When both are tuned, AN-AQM does not differ significantly from PI")
     [pi, *_] = found.rows()
     assert pi.name == "pi"
     assert list(pi.texts) == ["2.0", "1.2", "56.6 %", "14.1 %", "7"]  # sqrt(0.8 * 0.4), sqrt(0.1 * 0.2)

@@ -272,7 +272,7 @@ def test_a_bound_that_nothing_keeps_says_how_near_it_came(aqmlab: Aqmlab, tmp_pa
         *("--budget", "10 runs", "--seeds", 1, "--held-out-seeds", 2, "--out", "out"),
     )
     assert answer.returncode == 2
-    assert "none of 10 candidates keeps link.utilisation > 1.5; nearest came pi:" in answer.stderr
+    assert "none of 10 candidates satisfies link.utilisation > 1.5; the nearest is pi:" in answer.stderr
     assert "link.utilisation = 0.9" in answer.stderr or "link.utilisation = 1" in answer.stderr
     left = json.loads((tmp_path / "out" / "results.json").read_text())
     assert left["best"] is None
@@ -312,7 +312,7 @@ def test_a_killed_tune_gives_the_same_as_an_unbroken_one(tmp_path: Path) -> None
 
 def test_a_folder_with_another_tune_is_left_alone(tmp_path: Path) -> None:
     tune(asked(), tmp_path)
-    with pytest.raises(InputError, match="holds a tune already; go on with --resume"):
+    with pytest.raises(InputError, match="holds a tune already; continue with --resume"):
         tune(asked(), tmp_path)
     with pytest.raises(InputError, match="differs in seeds"):
         tune(asked(seeds=3), tmp_path, resume=True)

@@ -142,7 +142,7 @@ def test_a_result_that_is_none(result: str, out: Path, tmp_path: Path, refused: 
     for command in ("report", "plot"):
         assert f"run: {table[0]['key']}: its result " in refused(*COMMANDS[command])
     if len(result) > 100:
-        with pytest.raises(lab.InputError, match="a stored result is not that of a run"):
+        with pytest.raises(lab.InputError, match="a stored result is not the result of a run"):
             lab.load_experiment(out)
 
 
@@ -307,7 +307,7 @@ def test_files_that_are_no_regular_ones(tmp_path: Path) -> None:
         ("large", "101 bytes, more than 100"),
         ("/dev/zero", "is a device"),
         ("x" * 300, "cannot be read"),
-        ("zero\0", "is no name of a file"),
+        ("zero\0", "is not a file name"),
     ):
         with pytest.raises(lab.InputError, match=said):
             untrusted.read(tmp_path / name, 100)
@@ -324,7 +324,7 @@ def test_a_live_run_of_somebody_else(tmp_path: Path, refused: Refused) -> None:
     setup = {"name": "small", "text": SMALL.read_text(), "overrides": [], "aqm": None, "seed": 1}
     for change in ({"seed": -1}, {"seed": 2**70}, {"overrides": 5}, {"name": None}, {"text": []}):
         (folder / "live.json").write_text(json.dumps(setup | change))
-        assert "live: is not what aqmlab live --out leaves" in refused("live", "--replay", "live")
+        assert "live: is not a folder of aqmlab live --out" in refused("live", "--replay", "live")
     (folder / "live.json").write_text("[" * 100_000)
     assert "nested more than 100 levels deep" in refused("live", "--replay", "live")
     (folder / "live.json").write_text(json.dumps(setup))

@@ -1,6 +1,6 @@
 """Hold the rates of Prague and CUBIC over DualPI2 against their response functions, and against a real kernel.
 
-Run as a program, it measures the two tables of docs/l4s.md (a minute).
+Run as a program, it measures the two tables of docs/l4s-evidence.md (a minute).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import response
 
 import aqmlab
 
-PAGE = Path(__file__).parent.parent / "docs" / "l4s.md"
+PAGE = Path(__file__).parent.parent / "docs" / "l4s-evidence.md"
 TOLERANCE = 0.2
 """Of the ratio of rates, against what the response functions make of the p' that was there."""
 BALANCED = 1.5
@@ -44,13 +44,13 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Shares:
-    """What so many flows of each got."""
+    """The rates of this number of flows of each."""
 
     flows: int
     rtt: float
     """Seconds, without the queue."""
     ratio: float
-    """A Prague flow's rate over that of a CUBIC flow."""
+    """A Prague flow's rate divided by a CUBIC flow's rate."""
     p: Sequence[float]
     """p' after each update."""
     classic_rtt: float
@@ -60,7 +60,7 @@ class Shares:
 
     @property
     def predicted(self) -> float:
-        """The ratio by the response functions: marks follow the mean of 2 p', drops that of p'^2."""
+        """The ratio by the response functions: marks follow the mean of 2 p', drops the mean of p'^2."""
         return self._by(2 * mean(self.p), mean(p * p for p in self.p))
 
     @property
@@ -134,7 +134,7 @@ def balance() -> list[Shares]:
 
 
 def tables() -> dict[str, str]:
-    """Return the tables of docs/l4s.md by their marks."""
+    """Return the tables of docs/l4s-evidence.md by their marks."""
     rows = [
         f"| {each.flows} + {each.flows} | {1000 * each.rtt:.0f} ms | {each.ratio:.2f} | {each.predicted:.2f} "
         f"| {each.by_one_p:.2f} | {each.wander:.2f} | {each.window:.0f} | {each.friendly_to:.0f} |"

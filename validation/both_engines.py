@@ -1,7 +1,7 @@
-"""Scenarios that both engines play: what each measures under the same seeds, and whether the simulator agrees.
+"""Scenarios that both engines run under the same seeds, and the test whether their results agree.
 
-A list is a file of JSON lines: the scenario of each row, what Linux in virtual time measured by seed, and its version;
-or in which words a scenario was refused.
+A list is a file of JSON lines. A row contains the scenario, the results of Linux in virtual time by seed, and the
+version of Linux, or the reason why Linux rejected the scenario.
 """
 
 import json
@@ -32,7 +32,7 @@ Runs = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Tolerance:
-    """By how much a mean may differ: so much, or this share of the mean of Linux, whichever is more."""
+    """The allowed difference of a mean: a value, or a share of the mean of Linux, whichever is more."""
 
     floor: float
     share: float
@@ -44,7 +44,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Row:
-    """A scenario, and the values of Linux; `refused` says why there are none."""
+    """A scenario, and the values of Linux; `refused` is the reason if there are none."""
 
     id: str
     text: str
@@ -54,16 +54,16 @@ class Row:
 
     @property
     def is_tried(self) -> bool:
-        """Linux has run it, or refused it."""
+        """Linux ran it or rejected it."""
         return self.runs is not None or bool(self.refused)
 
     @property
     def seeds(self) -> int:
-        """How many seeds Linux has run."""
+        """The number of seeds that Linux ran."""
         return len(next(iter(self.runs.values()))) if self.runs else 0
 
     def extended(self, version: str, found: Runs | str) -> "Row":
-        """Return the row with what Linux measured under further seeds, or in which words it was refused."""
+        """Return the row with the results of Linux under further seeds, or with the reason of its rejection."""
         if isinstance(found, str):
             return replace(self, kernel=version, runs=None, refused=found)
         runs = {name: [*(self.runs or {}).get(name, ()), *values] for name, values in found.items()}
@@ -88,19 +88,19 @@ class Cell:
 
     @property
     def difference(self) -> float:
-        """How far the means lie apart."""
+        """The difference of the means."""
         return abs(fmean(self.ours) - fmean(self.theirs))
 
     @property
     def agrees(self) -> bool:
-        """The means differ by no more than the tolerance, or by no more than Linux's own mean is known."""
+        """The means differ by no more than the tolerance, or than the standard errors allow."""
         error = self.errors * stdev(self.theirs) / sqrt(len(self.theirs))
         return self.difference <= max(self.tolerance, min(error, 2 * self.tolerance))
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A row with its cells; `refused` says why there are none."""
+    """A row with its cells; `refused` is the reason if there are none."""
 
     row: Row
     cells: Sequence[Cell] = ()
@@ -112,7 +112,7 @@ class Checked:
         return [REFUSED] if self.refused else [cell.name for cell in self.cells if not cell.agrees]
 
     def __str__(self) -> str:
-        """Return what does not agree, Linux first."""
+        """Return the cells that do not agree, Linux first."""
         if self.refused:
             return self.refused
         wrong = (cell for cell in self.cells if not cell.agrees)
@@ -120,7 +120,7 @@ class Checked:
 
 
 def read(path: Path) -> list[Row]:
-    """Return the rows of a list; one that is not there has none."""
+    """Return the rows of a list; a missing file is an empty list."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     return [Row(**json.loads(line)) for line in text.splitlines()]
 
@@ -132,7 +132,7 @@ def write(path: Path, rows: Sequence[Row]) -> None:
 
 
 def measures(run: RunResult, names: Sequence[str]) -> dict[str, float]:
-    """Return the goodput of each group in bit/s, and these measures of each link; 0 where there is no value."""
+    """Return the goodput of each group in bit/s, and these measures of each link; 0 if there is no value."""
     found = {f"goodput of {name}": flows.goodput for name, flows in run.flows.items()}
     for link, values in run.links.items():
         found |= {f"{name} of {link}": float(getattr(values, name) or 0) for name in names}
@@ -140,7 +140,7 @@ def measures(run: RunResult, names: Sequence[str]) -> dict[str, float]:
 
 
 def played(row: Row, engine: str, seeds: Sequence[int], names: Sequence[str]) -> Runs | str:
-    """Return what an engine measures in a scenario, or in which words it refuses it or fails."""
+    """Return the results of an engine in a scenario, or the reason why it rejects it or fails."""
     try:
         tasks = [Task(row.scenario, None, seed, engine=engine) for seed in seeds]
     except ValueError as error:
@@ -159,7 +159,7 @@ def by_name(runs: Sequence[Mapping[str, float]]) -> Runs:
 
 
 def measured(rows: Sequence[Row], version: str, seeds: Sequence[int], names: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows with what Linux measures under the seeds that each lacks."""
+    """Yield the rows with the results of Linux under their missing seeds."""
     for row in rows:
         yield row.extended(version, played(row, LINUX, seeds[row.seeds :], names))
 
@@ -167,9 +167,9 @@ def measured(rows: Sequence[Row], version: str, seeds: Sequence[int], names: Seq
 def store(
     path: Path, rows: Sequence[Row], seeds: Sequence[int], names: Sequence[str], wanted: Container[str] | None = None
 ) -> list[Row]:
-    """Let Linux run the seeds that rows lack, of all or of those `wanted`; each row is stored once it is measured.
+    """Run the missing seeds of all rows, or of those `wanted`, on Linux, and store each row once it is measured.
 
-    Refused scenarios are tried again.
+    Rejected scenarios are tried again.
     """
     kept = list(rows)
     waiting = [i for i, row in enumerate(kept) if (wanted is None or row.id in wanted) and row.seeds < len(seeds)]
@@ -185,7 +185,7 @@ def store(
 
 
 def left(checked: Sequence[Checked], listed: int) -> str:
-    """Return a sentence on the scenarios that have no row yet, if there are some."""
+    """Return a sentence on the scenarios without a row, if there are any."""
     return f" {listed - len(checked)} more have no row yet." if listed > len(checked) else ""
 
 
@@ -201,9 +201,9 @@ def check(
     sharing: float,
     errors: float = 0.0,
 ) -> Iterator[Checked]:
-    """Yield the rows beside what the simulator has under the seeds that Linux has run.
+    """Yield the rows with the results of the simulator under the seeds that Linux ran.
 
-    A tolerance is that of a measure; the goodput of a group may differ by this share (`sharing`) of the goodput of all.
+    A tolerance belongs to a measure. The goodput of a group may differ by the share `sharing` of the total goodput.
     """
     names = [name for name in tolerances if name != "goodput"]
     for row in rows:
@@ -222,7 +222,7 @@ def check(
 
 
 def publish(source: str, checked: Sequence[Checked], page: Path, text: str) -> None:
-    """Write a validation page and exit: with code 1 where `exceptions.toml` lists something else than what differs."""
+    """Write a validation page and exit: with code 1 if `exceptions.toml` lists other cells than those that differ."""
     page.write_text(text, encoding="utf-8")
     agree = sum(not each.differing for each in checked)
     print(f"{agree} of {len(checked)} {source} scenarios agree with Linux; see docs/{page.name}")

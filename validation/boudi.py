@@ -37,12 +37,12 @@ BANDWIDTHS: dict[str, Sequence[int]] = {
 """Of each set of scenarios, Mbit/s."""
 
 SEARCHED = 50
-"""The bandwidth for which the number of flows is searched, Mbit/s; that of the paper's Figure 10."""
+"""The bandwidth for which the number of flows is searched, Mbit/s, as in the paper's Figure 10."""
 
 TYPICAL = {"": 0.248, "lognormal-": 0.149, "droptail-": 0.248}
-"""Seconds; the buffer holds the bandwidth times this, the mean of the five round trips or the median of the law.
+"""Seconds; the buffer holds the bandwidth times this, the mean of the five round trips or the median of the draws.
 
-RFC 7928 takes the longest round trip, the paper does not say which.
+RFC 7928 uses the longest round trip; the paper does not specify it.
 """
 
 GAIN = 6e-6

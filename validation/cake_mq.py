@@ -1,7 +1,7 @@
-"""Hold cake-mq against cake_mq of Linux 7.3 in virtual time: what a full queue and a stream in another are given.
+"""Compare cake-mq with cake_mq of Linux 7.3 in virtual time: the rates of a full queue and of a stream in another.
 
-`kernel/cake_mq.jsonl` has what the kernel gave. Run as a program, it measures that again, in a minute, if a kernel is
-built. Rates are such that packets of the two do not keep step.
+`kernel/cake_mq.jsonl` contains the kernel's rates. Run as a program, it measures them again, in a minute, if a kernel
+is built. The rates are chosen so that packets of the two queues do not synchronize.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ PACKET = 1000
 TOLERANCE = 0.01
 """Of the bandwidth."""
 FULL = 1.23
-"""What the full queue is offered, in bandwidths."""
+"""The load of the full queue, in bandwidths."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the case."""
         return f"{100 * self.share:g} % of {self.rate:g} Mbit/s"
 
     @property

@@ -1,6 +1,6 @@
-"""Read `exceptions.toml`: the cells that differ from another simulator or a kernel and are accepted, and why.
+"""Read `exceptions.toml`: the cells that differ from another simulator or a kernel and are accepted, and their causes.
 
-A cell is a measure of a row. `faults` compares the list with what differs: it must name these cells and no others.
+A cell is a measure of a row. `faults` compares the list with the cells that differ: both must be equal.
 """
 
 import tomllib
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pages
 
 FILE = Path(__file__).parent / "exceptions.toml"
 
@@ -21,9 +23,9 @@ class Accepted:
     """Cells that differ for the same reason."""
 
     cells: Cells
-    cause: str = "The cause is not known."
+    cause: str = "Not known."
     trial: Mapping[str, str] | None = None
-    """A change of our scenario that was tried: what it is, and the text before and after it."""
+    """A change of the scenario that was tried: its description, and the text before and after it."""
 
 
 @cache
@@ -32,7 +34,7 @@ def _stored() -> Mapping[str, Any]:
 
 
 def accepted(source: str) -> list[Accepted]:
-    """Return what is accepted of a source ("ns2", "traffic", "ns3", "linux", "kernel", "random", "reported", "bbr")."""
+    """Return the accepted cells of a source: ns2, traffic, ns3, linux, kernel, random, reported or bbr."""
     trials = _stored()["trials"]
     return [
         Accepted(each["cells"], each.get("cause", Accepted.cause), trials[each["trial"]] if "trial" in each else None)
@@ -41,14 +43,14 @@ def accepted(source: str) -> list[Accepted]:
 
 
 def of_row(source: str, row: str) -> Accepted:
-    """Return what is known of a row; nothing is of one that is not listed."""
+    """Return the entry that lists a row, or an empty one."""
     return next((each for each in accepted(source) if row in each.cells), Accepted({}))
 
 
-def notes(source: str, differing: Cells) -> list[str]:
-    """Return a line of Markdown for each cause, with the rows that it explains."""
-    known = [([row for row in each.cells if row in differing], each.cause) for each in accepted(source)]
-    return [f"- {'; '.join(rows)}: {cause}" for rows, cause in known if rows]
+def causes(source: str, differing: Cells) -> list[str]:
+    """Return a table of the rows that differ, by cause."""
+    known = [("; ".join(row for row in each.cells if row in differing), each.cause) for each in accepted(source)]
+    return pages.table(["rows that do not agree", "cause"], [each for each in known if each[0]])
 
 
 def faults(source: str, differing: Cells) -> list[str]:

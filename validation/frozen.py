@@ -1,12 +1,13 @@
-"""Hold every built-in scenario to the results stored in frozen.json: nothing may move unnoticed.
+"""Compare every built-in scenario with the results stored in frozen.json: no result may change unnoticed.
 
-    python validation/frozen.py            # compare; exit code 1 and a list if anything moved
-    python validation/frozen.py --whole    # and the larger runs that the document of their paper holds, too
-    python validation/frozen.py --store    # after a change that is meant to move numbers, and says so in CHANGELOG.md
-    python validation/frozen.py --store --only pi li2014    # of a scheme and of a paper, beside what is stored
+    python validation/frozen.py
 
-A digest stands for the values of all keys that the results had when they were stored: keys may be added, and the keys
-under `engine` (events, wall time) are left out. `--dump DIR` writes what the digests stand for, to find what moved.
+The exit code is 1 if any result changed. `--whole` also compares the larger runs of the papers' documents. `--store`
+stores the results, after a change that is meant to move numbers and that CHANGELOG.md mentions. With
+`--only pi li2014` it stores one scheme and one paper only.
+
+A digest covers the values of all keys that the results contained when they were stored. Keys may be added, and the keys
+under `engine` (events, wall time) are ignored. `--dump DIR` writes these values, to find the change.
 """
 
 import argparse
@@ -32,7 +33,7 @@ BRIEF = ("rmcat-wireless",)
 AVERAGED = re.compile(r"boudi/.*-(40|50|60|80|100)$")
 """Scenarios that the document of their paper holds, too, in averages and figures: `make soak` runs them once more."""
 EXTRA = ("fq-pi", "fq-red")
-"""Schemes that no list shows, beside all that the list does."""
+"""Schemes that no list shows, in addition to the listed ones."""
 ADDED = re.compile(r"\.(flows\.[^.]+|total)\.(dropped|drop_ratio)$")
 """Values of groups of flows that came later than the links' of the same name, and so are not held."""
 
@@ -51,7 +52,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def key(path: str) -> str:
-    """Return the last name in a path: what a result calls a value, wherever it stands."""
+    """Return the last name in a path: the name of a value at any place in a result."""
     return next((part for part in reversed(path.split(".")) if not part.isdigit()), "")
 
 
@@ -83,7 +84,7 @@ def measure(task: tuple[str, str]) -> dict[str, Any]:
 
 
 def measure_all(only: frozenset[str], whole: bool) -> dict[str, Any]:
-    """Return every result by its name, or those of some schemes and papers."""
+    """Return every result by its name, or the results of some schemes and papers."""
     scenarios = [name for name in aqmlab.scenarios() if not name.startswith(LARGE)]
     scenarios = [name for name in scenarios if whole or not AVERAGED.match(name)]
     runs = [(scenario, aqm) for scenario in scenarios for aqm in schemes_of(scenario)]
@@ -105,7 +106,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", action="store_true", help="store what is measured now")
     parser.add_argument(
-        "--new-keys", action="store_true", help="with --store: hold new measures too; every digest changes"
+        "--new-keys", action="store_true", help="for --store: include new measures; every digest changes"
     )
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="NAME", help="the results of these schemes and papers, not all"

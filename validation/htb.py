@@ -1,8 +1,8 @@
-"""Hold trees of classes against HTB of Linux 7.3 in virtual time: what each leaf of twenty trees is given.
+"""Compare trees of classes with HTB of Linux 7.3 in virtual time: the rate of each leaf of twenty trees.
 
-Every leaf gets datagrams at a constant rate, most of them more than it may send. `kernel/htb.jsonl` has what the kernel
-gave each, set up by the lines that `tc.write_tree` writes. Run as a program, it measures them again, in a minute, if a
-kernel is built.
+Every leaf receives datagrams at a constant rate, most of them more than it may send. `kernel/htb.jsonl` contains the
+kernel's rates, for trees set up by the commands of `tc.write_tree`. Run as a program, it measures them again, in a
+minute, if a kernel is built.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ PACKET = 1000
 BEGIN, END = 2.0, 10.0
 """When bytes count, s."""
 TOLERANCE = 0.03
-"""Of what the kernel gives a leaf."""
+"""Of the rate of a leaf in the kernel."""
 OFFERED = 1.25
-"""What a leaf is offered, in its ceilings."""
+"""The load of a leaf, in its ceilings."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Tree:
 
     @property
     def leaves(self) -> dict[str, float]:
-        """What each leaf is offered, Mbit/s."""
+        """The load of each leaf, Mbit/s."""
         parents = {parent for _, parent, *_ in self.classes}
         given = dict(self.offered)
         ceilings = {name: ceil for name, _, _, ceil, _ in self.classes if name not in parents}
@@ -75,7 +75,7 @@ class Tree:
         return {name: flows[name].goodput * PACKET / (PACKET - 42) / 1e6 for name in self.leaves}
 
     def order(self) -> dict[str, Any]:
-        """Return what the guest is told."""
+        """Return the orders for the guest."""
         lines = tc.write_tree(self.scenario(), "down", "dummy0")
         minors = {note.split()[2]: note.split()[0].partition(":")[2] for note in lines.notes if " is " in note}
         leaves = [[name, int(minors[name], 16), offered] for name, offered in self.leaves.items()]

@@ -1,10 +1,10 @@
 """The settings of kernel/cases.jsonl as scenarios and schemes.
 
-A line has the discipline as tc has it, the rate in Mbit/s, the round trip in ms, seconds measured and left out before
-(`omit`), and groups of flows: `law` ("udp" with `rate_mbit`), `count`, and where it differs from the rest `ecn`,
-`rtt_ms`, `class`, `hosts` (one host for the group), `bytes` and `think` (transfers of so many bytes at most and at
-least, and the mean pause between them in seconds). `link` has further keys of the link, `back` those of a second one,
-which the ACKs cross.
+A row contains the discipline in the words of tc, the rate in Mbit/s, the round trip in ms, the measured seconds, the
+seconds before them (`omit`), and groups of flows. Keys of a group are `law` ("udp" with `rate_mbit`) and `count`.
+Optional keys are `ecn`, `rtt_ms`, `class`, `hosts` (one host for the group), `bytes` (bounds of the size of transfers)
+and `think` (the mean pause between them in seconds). `link` contains further keys of the link, `back` the keys of a
+second link for the ACKs.
 """
 
 import json
@@ -28,7 +28,7 @@ UDP_HEADERS = 42
 CLOCK = "1 ms"
 """A jiffy of this kernel."""
 UNLIMITED = "unlimited=true"
-"""CAKE without a shaper of its own: its tins then have no rate, and take turns."""
+"""CAKE without a shaper: its tins then have no rate, and take turns."""
 
 Row = Mapping[str, Any]
 
@@ -54,12 +54,12 @@ class Case:
 
     @property
     def takes_turns(self) -> bool:
-        """CAKE has several tins and no shaper of its own, so that they take turns."""
+        """CAKE has several tins and no shaper, so the tins take turns."""
         return "diffserv" in self.qdisc and "bandwidth" not in self.qdisc
 
     @property
     def laws(self) -> tuple[str, ...]:
-        """The laws of the groups, once each."""
+        """The controllers of the groups, once each."""
         return tuple(dict.fromkeys(group["law"] for group in self.groups))
 
     @cached_property

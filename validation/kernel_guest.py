@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def measure(program: str, orders: Sequence[dict[str, Any]], rows: Path) -> None:
-    """Have a program of `kernel/` do what is ordered, and store what it gave."""
+    """Run the orders with a program of `kernel/`, and store its results."""
     with tempfile.TemporaryDirectory() as folder:
         cases, out = Path(folder, "cases.json"), Path(folder, "rows.jsonl")
         cases.write_text(json.dumps(orders))
@@ -28,6 +28,6 @@ def measure(program: str, orders: Sequence[dict[str, Any]], rows: Path) -> None:
 
 
 def given(rows: Path) -> dict[str, Any]:
-    """Return what the kernel gave, by the name of the case."""
+    """Return the results of the kernel, by the name of the case."""
     found = map(json.loads, rows.read_text(encoding="utf-8").splitlines())
     return {row["name"]: row["given"] for row in found}

@@ -1,9 +1,9 @@
-"""Hold schemes and TCP against a real kernel: Linux 6.1 with its own stack and queueing disciplines.
+"""Compare schemes and TCP with Linux 6.1 in real time, with its own stack and queueing disciplines.
 
-`linux/cases.jsonl` lists settings, `linux/rows.jsonl` what the kernel measured in each (`linux/guest.py` says how),
-`linux/again.jsonl` what it measured in further runs of some of them, `exceptions.toml` which cells do not agree. The
-kernel is Debian's `user-mode-linux`, an ordinary process without root. Each case is run here as a scenario with five
-seeds. A cell agrees if the mean of our runs lies within the tolerances below.
+`linux/cases.jsonl` lists settings, `linux/rows.jsonl` the kernel's results (`linux/guest.py` measures them),
+`linux/again.jsonl` further runs of some settings, and `exceptions.toml` the cells that do not agree. The kernel is
+Debian's `user-mode-linux`, an ordinary process without root. The simulator runs each case as a scenario with five
+seeds. A cell agrees if the mean of these runs is within the tolerances below.
 
 Run as a program, it writes docs/validation-linux.md; `measure` measures the cases that have no row yet, a minute each,
 on a quiet machine; `measure again CASE ...` measures a further run of the cases named:
@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 import exceptions
+import pages
 from linux_cases import Case, Row
 
 from aqmlab import _core, catalogue
@@ -50,12 +51,12 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "fct_mean": (0.010, 0.15),
     "fct_p95": (0.010, 0.25),
 }
-"""What a cell may differ by: so much, or this share of what the kernel has, whichever is more."""
+"""The allowed difference of a cell: a value, or a share of the kernel's value, whichever is more."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A measure of the kernel beside ours."""
+    """A measure of the kernel and of the simulator."""
 
     name: str
     theirs: float
@@ -82,12 +83,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Checked:
-    """A case of the kernel beside our runs."""
+    """A case of the kernel, and the simulator's runs."""
 
     case: Case
     cells: tuple[Cell, ...]
     tried: tuple[Cell, ...]
-    """The same with a change of ours (`exceptions.toml`); they do not count."""
+    """The same with a change of the scenario (`exceptions.toml`); they do not count."""
 
     @property
     def agrees(self) -> bool:
@@ -106,7 +107,7 @@ def cases() -> list[Case]:
 
 
 def check(wanted: Sequence[Case], seeds: int = SEEDS) -> list[Checked]:
-    """Run the cases and hold them against their rows, those with a trial a second time with its change."""
+    """Run the cases and compare them with their rows; run those with a trial a second time with its change."""
     rows: dict[str, list[Row]] = {}
     for row in [*stored(ROWS), *stored(AGAIN)]:
         rows.setdefault(row["id"], []).append(row)
@@ -151,7 +152,7 @@ def of_kernel(row: Row) -> dict[str, float]:
 
 
 def of_ours(case: Case, outcome: RunResult | Failure) -> dict[str, float]:
-    """Return the same of our run."""
+    """Return the same of a run of the simulator."""
     assert isinstance(outcome, RunResult), str(outcome)
     link = outcome.links["bottleneck"]
     found = {name: getattr(link, name) for name in LINK_MEASURES}
@@ -164,13 +165,13 @@ def of_ours(case: Case, outcome: RunResult | Failure) -> dict[str, float]:
 
 
 def checked_cases() -> tuple[list[Checked], Counter[str]]:
-    """Hold every case that can be run against its row; also how many cannot, by what they need."""
+    """Compare every case that can be run with its row; also count the others by the missing feature."""
     measured = {row["id"] for row in stored(ROWS)}
     laws = {"udp", *(law.name for law in catalogue.laws())}
     wanted, left_out = [], Counter[str]()
     for case in cases():
         if missing := [group["law"] for group in case.groups if group["law"] not in laws]:
-            left_out[f"{missing[0]}: not a law of this version"] += 1
+            left_out[f"{missing[0]}: not a controller of this version"] += 1
         elif case.id not in measured:
             left_out["not measured yet"] += 1
         else:
@@ -179,7 +180,7 @@ def checked_cases() -> tuple[list[Checked], Counter[str]]:
 
 
 def measure(wanted: Sequence[Row], rows: Path) -> None:
-    """Let the kernel measure the cases, one after the other; what is measured stays if this is stopped."""
+    """Let the kernel measure the cases, one after the other; results stay if this is stopped."""
     if not shutil.which(KERNEL):
         sys.exit(f"{KERNEL} is not installed; see the head of this file")
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
@@ -190,36 +191,50 @@ def measure(wanted: Sequence[Row], rows: Path) -> None:
         subprocess.run([*command.split(), *guest], stdin=subprocess.DEVNULL, check=True)
 
 
-HEAD = """\
-# Validation against Linux
+HEAD = f"""\
+{pages.FRONT}# Validation against Linux 6.1
 
 <!-- Written by `make validate`; do not edit. -->
 
-What a real kernel does with its own TCP and its own queueing disciplines, beside the same setting here. The
-kernel is Debian's user-mode Linux 6.1: an ordinary process, no root. `validation/linux/guest.py` makes a
-dumbbell of network namespaces in it (netem for the delay, htb for the rate) and runs iperf3, or sessions of short
-transfers; `validation/linux/cases.jsonl` lists the settings as `tc` has them, `validation/linux/rows.jsonl` what was
-measured, with the discipline's own statistics and, of newer rows, the senders' counters. Here the flows have
-`tcp = "linux"`, and the mean of five seeds counts. htb gives a packet away whole when its turn begins, and user-mode
-Linux adds 0.4 ms to a round trip; ours is longer by that and shorter by the time to send a packet. A timer of this
-kernel comes in whole jiffies of 10 ms and one late: PIE's 15 ms are 30. To measure what is missing, a minute a case,
-on a quiet machine:
+The simulator is compared with the TCP and the queueing disciplines of a real kernel under the same settings. The kernel
+is Debian's user-mode Linux 6.1, an ordinary process without root, in real time. The tolerances for
+[Linux 7.3 in virtual time](validation-kernel.md) are narrower, because timers and other programs do not disturb it.
+
+- `validation/linux/guest.py` runs in the kernel. It builds a dumbbell of network namespaces, with netem for the delay
+  and htb for the rate, and starts iperf3 or sessions of short transfers.
+- `validation/linux/cases.jsonl` lists the settings in the words of `tc`.
+- `validation/linux/rows.jsonl` contains the kernel's results, the statistics of the qdisc and, in newer rows, the
+  senders' counters. A row is one run. Rows from the 97th on and the further runs were measured while the machine did
+  other work, with the kernel at real-time priority.
+- The simulator uses `tcp = "linux"` and five seeds, of which the mean counts.
+
+The scenarios account for three properties of user-mode Linux. htb delivers a packet at once when its turn comes, so the
+simulator's round trip is shorter by the transmission time of a packet. User-mode Linux adds 0.4 ms to a round trip. Its
+timers expire in whole jiffies of 10 ms and one jiffy late, so PIE's 15 ms become 30 ms.
+
+To measure missing rows, a minute per case, on an idle machine:
 
 ```sh
 apt-get install --no-install-recommends user-mode-linux iperf3 iproute2 ethtool iputils-ping kmod
 .venv/bin/python validation/linux.py measure && make validate
 ```
 
-A cell agrees if it lies within **2 points** of utilisation, **10 % or 2 packets** of mean queue, **25 % or 3
-packets** of its standard deviation, **20 % or 0.05 points** of drop ratio, **25 %** of the rate of each group
-where groups share the link, and of the times of short transfers **15 %** (mean) and **25 %** (95th percentile) or
-10 ms. A row of Linux is one run. Rows from the 97th on, and the further runs, were measured beside other work on the
-machine, the kernel at real-time priority.
+A cell agrees if it is within these tolerances:
+
+| measure | tolerance |
+| --- | --- |
+| utilization | 2 points |
+| mean queue | 10 % or 2 packets |
+| standard deviation of the queue | 25 % or 3 packets |
+| drop ratio | 20 % or 0.05 points |
+| rate of each group, if several groups share the link | 25 % |
+| mean time of short transfers | 15 % or 10 ms |
+| 95th percentile of the time of short transfers | 25 % or 10 ms |
 """
 
 SEQUENCES = """\
 
-What is sent, segment by segment, is held against Linux 7.3 in virtual time: [sequences](validation-sequences.md).
+[Segment sequences](validation-sequences.md) compares every segment that is sent with Linux 7.3.
 """
 
 
@@ -228,26 +243,30 @@ def page(checked: Sequence[Checked], left_out: Mapping[str, int]) -> str:
     agree, cells = counts(checked)
     summary = f"**{agree} of {cells} cells agree ({agree / cells:.1%}), in {len(checked)} cases.**"
     parts = [HEAD, spread(checked), summary + "\n", *table(by_kind(checked)), SEQUENCES]
-    parts += [
-        "## Cells that do not agree",
-        "",
-        EXCEPTIONS_HEAD,
-        *(exception(each) for each in checked if not each.agrees),
-    ]
-    parts += ["", "## Cases left out", ""]
-    parts += [f"- {count} with {why}" for why, count in sorted(left_out.items())] or ["None."]
-    parts += ["", "## All cases", "", "Linux / ours. Times of flows and details of `tc` stand in the case's line.", ""]
-    parts += [
-        "| case | utilisation (%) | mean queue (packets) | std | drops (%) | groups: rates (Mbit/s), times (ms) |"
-    ]
-    parts += ["|---|---|---|---|---|---|", *(row_of(each) for each in checked)]
+    parts += ["## Cells that do not agree", "", EXCEPTIONS_HEAD]
+    rows = [row for each in checked if not each.agrees for row in exception(each)]
+    parts += pages.table(["case", "measure", "Linux", "simulator", "cause"], rows)
+    if left_out:
+        parts += ["", "## Excluded cases", ""]
+        parts += [f"- {count} with {why}" for why, count in sorted(left_out.items())]
+    parts += ["", "## All cases", "", CASES_HEAD]
+    heads = ["case", "utilization (%)", "mean queue (packets)", "std", "drops (%)"]
+    parts += pages.table(
+        [*heads, "groups: rates (Mbit/s), times (ms)"],
+        [row_of(each) for each in checked],
+    )
     return "\n".join(parts) + "\n"
 
 
 EXCEPTIONS_HEAD = """\
-Linux / ours. In brackets, of Linux: further runs of the same setting (`validation/linux/again.jsonl`); of ours: the
-least and the greatest of the five seeds. `validation/exceptions.toml` lists these cells: a test fails when another one
-differs, and when one of these no longer does.
+Brackets contain further runs of Linux (`validation/linux/again.jsonl`), and the range over the simulator's five seeds.
+`validation/exceptions.toml` lists these cells. A test fails if any other cell differs, or if a listed cell agrees
+again.
+"""
+
+CASES_HEAD = """\
+Linux / simulator; cells that do not agree are bold. The name of a case is rate (Mbit/s), round trip (ms), qdisc,
+controller and number of flows.
 """
 
 
@@ -263,7 +282,7 @@ def counts(checked: Sequence[Checked]) -> tuple[int, int]:
 
 
 def spread(checked: Sequence[Checked]) -> str:
-    """Return by how much runs of one setting differ in Linux."""
+    """Return how much runs of one setting differ in Linux."""
     again = [cell for each in checked for cell in each.cells if cell.again and cell.theirs]
     queue, drops = (
         median(abs(run / cell.theirs - 1) for cell in again if cell.name == name for run in cell.again)
@@ -271,18 +290,15 @@ def spread(checked: Sequence[Checked]) -> str:
     )
     count = sum(bool(each.cells[0].again) for each in checked)
     return (
-        f"Further runs of {count} cases, most of them with a cell that does not agree, differ from the first by\n"
-        f"{queue:.0%} of the mean queue and {drops:.0%} of the drop ratio (medians).\n"
+        f"Linux was measured again in {count} cases, most of which have a cell that does not agree. These runs differ\n"
+        f"from the first by {queue:.0%} of the mean queue and {drops:.0%} of the drop ratio (medians).\n"
     )
 
 
 def table(kinds: Mapping[str, Sequence[Checked]]) -> list[str]:
-    """Return the agreement of each queueing discipline."""
-    lines = ["| scheme | cases | cells | agree |", "|---|---|---|---|"]
-    for kind, of_kind in kinds.items():
-        agree, cells = counts(of_kind)
-        lines.append(f"| {kind} | {len(of_kind)} | {cells} | {agree} |")
-    return lines
+    """Return the agreement by queueing discipline."""
+    rows = [(kind, str(len(of_kind)), *map(str, counts(of_kind)[::-1])) for kind, of_kind in kinds.items()]
+    return pages.table(["scheme", "cases", "cells", "agree"], rows)
 
 
 def by_kind(checked: Sequence[Checked]) -> Mapping[str, list[Checked]]:
@@ -293,36 +309,41 @@ def by_kind(checked: Sequence[Checked]) -> Mapping[str, list[Checked]]:
     return kinds
 
 
-def exception(checked: Checked) -> str:
-    """Return what does not agree in a case, what is known of it, and what a trial gives."""
+def exception(checked: Checked) -> list[list[str]]:
+    """Return a row for each cell of a case that does not agree; the first contains the cause."""
+    cause = cause_of(checked)
+    wrong = [cell for cell in checked.cells if not cell.agrees]
+    return [[f"`{checked.case.id}`", cell.name, *in_full(cell), "" if i else cause] for i, cell in enumerate(wrong)]
+
+
+def cause_of(checked: Checked) -> str:
+    """Return why a case does not agree, and the result of a trial."""
     known = exceptions.of_row("linux", checked.case.id)
-    wrong = ", ".join(f"{cell.name} {in_full(cell)}" for cell in checked.cells if not cell.agrees)
-    text = f"- `{checked.case.id}`: {wrong}. {known.cause}"
     if known.trial is None:
-        return text
+        return known.cause
     pairs = [tried for cell, tried in zip(checked.cells, checked.tried, strict=True) if not cell.agrees]
     ours = ", ".join(f"{cell.name} {number(cell, cell.ours)}" for cell in pairs)
     agree = sum(cell.agrees for cell in pairs)
-    return f"{text} Ours with {known.trial['what']}: {ours} ({agree} of {len(pairs)} agree)."
+    return f"{known.cause} Simulator with {known.trial['what']}: {ours} ({agree} of {len(pairs)} agree)."
 
 
-def row_of(checked: Checked) -> str:
+def row_of(checked: Checked) -> list[str]:
     """Return a case as a row of the table; cells that do not agree are bold."""
     texts = [shown(cell) if cell.agrees else f"**{shown(cell)}**" for cell in checked.cells]
     named, groups = texts[: len(LINK_MEASURES)], texts[len(LINK_MEASURES) :]
-    return f"| `{checked.case.id}` | {' | '.join(named)} | {', '.join(groups)} |"
+    return [f"`{checked.case.id}`", *named, ", ".join(groups)]
 
 
 def shown(cell: Cell) -> str:
-    """Return theirs / ours."""
+    """Return Linux / simulator."""
     return f"{number(cell, cell.theirs)} / {number(cell, cell.ours)}"
 
 
-def in_full(cell: Cell) -> str:
-    """Return theirs / ours with the runs behind them."""
+def in_full(cell: Cell) -> tuple[str, str]:
+    """Return Linux with its further runs, and the simulator with the range of its seeds."""
     again = f" ({', '.join(number(cell, run) for run in cell.again)})" if cell.again else ""
     seeds = f"{number(cell, min(cell.runs))} to {number(cell, max(cell.runs))}"
-    return f"{number(cell, cell.theirs)}{again} / {number(cell, cell.ours)} ({seeds})"
+    return f"{number(cell, cell.theirs)}{again}", f"{number(cell, cell.ours)} ({seeds})"
 
 
 def number(cell: Cell, value: float) -> str:
@@ -334,7 +355,7 @@ def number(cell: Cell, value: float) -> str:
 
 
 def main() -> None:
-    """Write the page and say what it says, or measure."""
+    """Write the page and print its result, or measure."""
     match sys.argv[1:]:
         case ["measure"]:
             done = {row["id"] for row in stored(ROWS)}

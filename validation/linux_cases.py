@@ -19,7 +19,7 @@ DATAGRAM = 1400
 UDP_HEADERS = 42
 """Bytes of UDP's (or ICMP's), IP's and Ethernet's headers."""
 LINK = 1000
-"""Rate of the link behind CAKE's own shaper, Mbit/s."""
+"""Rate of the link after CAKE's own shaper, Mbit/s."""
 UNLIMITED = "bandwidth=10 Tbit/s"
 """CAKE without a shaper: in Linux its tins then have no rate."""
 MEMORY = 2304
@@ -28,9 +28,10 @@ CLOCK = "10 ms"
 """A jiffy of user-mode Linux."""
 PIE_UPDATE = "29 ms"
 """PIE's 15 ms are two jiffies (`usecs_to_jiffies`), and a timer of the kernel never fires early but a jiffy late
-(`calc_index`, kernel/time/timer.c): its p changed every 32 ms, by samples of `tc`. Ours adds a jiffy of 1 ms."""
+(`calc_index`, kernel/time/timer.c): its p changed every 32 ms, by samples of `tc`. The simulator adds a jiffy of 1 ms.
+"""
 GUEST = 0.4
-"""What timers and devices of user-mode Linux add to a round trip, ms: measured, mean 0.37 to 0.56."""
+"""The delay that timers and devices of user-mode Linux add to a round trip, ms: measured, mean 0.37 to 0.56."""
 
 Row = Mapping[str, Any]
 

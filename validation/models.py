@@ -1,7 +1,7 @@
-"""Hold the course of CUBIC's window after a loss, and BBR's model of a path, against what is written of them.
+"""Compare CUBIC's window after a loss, and BBR's model of a path, with their specifications.
 
-Both are read off stepped simulations, with what every user sees: window, queue, and packets that arrive. The rows are
-part of docs/validation-response.md.
+Both are measured in stepped simulations by the values that every user can read: window, queue, and packets that arrive.
+The rows are part of docs/validation-response.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +11,8 @@ from math import cbrt
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+
+from pages import table
 
 import aqmlab
 
@@ -30,7 +32,7 @@ LOOK = 6
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity: what is written, which may be a range, and what was measured."""
+    """A quantity: its specified value, which may be a range, and its measured value."""
 
     law: str
     what: str
@@ -39,7 +41,7 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Within the tolerance of what is written."""
+        """Within the tolerance of the specified value."""
         low, high = self.written
         return low * (1 - TOLERANCE) <= self.measured <= high * (1 + TOLERANCE)
 
@@ -106,7 +108,7 @@ def cubic(kind: str, target: int) -> list[Row]:
     name = f"cubic, {kind}, W_max {w_max:.0f}"
     return [
         Row(name, "window after the loss / W_max", exactly(0.7), least / w_max),
-        Row(name, "K: midway between 0.95 and 1.05 W_max (s)", exactly(k), sum(crossed) / 2),
+        Row(name, "K: midpoint between 0.95 and 1.05 W_max (s)", exactly(k), sum(crossed) / 2),
         Row(name, "window after K / W_max", exactly(1), plateau / w_max),
     ]
 
@@ -148,7 +150,7 @@ class Look:
     rate: float
     """Packets sent, over what the link carries."""
     flight: float
-    """What is on the way without a queue, if the link is full, and the queue; products of the path."""
+    """Data in flight: the queue, and the product of the path if the link is full; in products of the path."""
     window: float
     """Segments."""
     sent: int
@@ -178,22 +180,30 @@ def pipe(law: str) -> list[Row]:
     drained = next(look.time for look in seen if look.time > peak.time and look.flight < 1.05)
     drain = [look for look in seen if peak.time < look.time < drained and look.rate < 0.9]
     rows = [
-        ("sent in a round trip, over the one before, in startup", exactly(2), growth(seen, full - RTT)),
+        ("growth of the data sent per round trip in startup", exactly(2), growth(seen, full - RTT)),
         ("in flight at the end of startup (BDP)", exactly(gain), peak.flight),
         ("round trips from the first full delivery rate to drain", (3, 4), rounds(seen, full, drain[0].time)),
-        ("pace in drain / bandwidth", exactly(0.99 * (0.5 if v3 else 0.344)), median(look.rate for look in drain)),
+        (
+            "pacing rate in drain / bandwidth",
+            exactly(0.99 * (0.5 if v3 else 0.344)),
+            median(look.rate for look in drain),
+        ),
     ]
     rows += probes_v3(seen) if v3 else probes([look for look in seen if 1 < look.time < 9])
     floors = list(spans(seen, lambda look: look.window < 0.75 * BDP and look.time > 1))
     floor = 0.5 * BDP if v3 else 4
     rows += [
-        ("least window, in ProbeRTT (segments)", exactly(floor), min(look.window for look in seen if look.time > 1)),
+        ("minimum window, in ProbeRTT (segments)", exactly(floor), min(look.window for look in seen if look.time > 1)),
         (
-            "ProbeRTT lasts: 0.2 s, once that is reached (s)",
+            "duration of ProbeRTT: 0.2 s at the minimum window (s)",
             exactly(0.2 + RTT * (1 - floor / BDP)),
             median(end - start for start, end in floors),
         ),
-        ("ProbeRTT begins, after the least RTT, that of the SYN (s)", exactly(5 if v3 else 10), floors[0][0] - RTT),
+        (
+            "start of ProbeRTT after the minimum RTT, measured by the SYN (s)",
+            exactly(5 if v3 else 10),
+            floors[0][0] - RTT,
+        ),
     ]
     return [Row("BBRv3" if v3 else "BBR", *row) for row in rows]
 
@@ -203,10 +213,10 @@ def probes(steady: Sequence[Look]) -> list[tuple[str, tuple[float, float], float
     starts = [start for start, _ in spans(steady, lambda look: look.rate > 1.1)]
     cycle = median(b - a for a, b in pairwise(starts)) / RTT
     return [
-        ("highest pace in PROBE_BW / bandwidth", exactly(0.99 * 1.25), max(look.rate for look in steady)),
-        ("lowest pace in PROBE_BW / bandwidth", exactly(0.99 * 0.75), min(look.rate for look in steady)),
-        ("a cycle of eight phases lasts (RTT)", exactly(8), cycle),
-        ("most in flight (BDP)", exactly(1.25 + budget(1.25)), max(look.flight for look in steady)),
+        ("maximum pacing rate in PROBE_BW / bandwidth", exactly(0.99 * 1.25), max(look.rate for look in steady)),
+        ("minimum pacing rate in PROBE_BW / bandwidth", exactly(0.99 * 0.75), min(look.rate for look in steady)),
+        ("duration of a cycle of eight phases (RTT)", exactly(8), cycle),
+        ("maximum in flight (BDP)", exactly(1.25 + budget(1.25)), max(look.flight for look in steady)),
         ("window (BDP)", exactly(2 + budget(1)), median(look.window for look in steady) / BDP),
     ]
 
@@ -217,10 +227,10 @@ def probes_v3(seen: Sequence[Look]) -> list[tuple[str, tuple[float, float], floa
     cycle = [look for look in seen if floors[2][1] + 2 * RTT < look.time < floors[3][0]]
     up = [look for look in cycle if look.rate > 1.1]
     return [
-        ("pace in ProbeBW_UP / bandwidth", exactly(0.99 * 1.25), median(look.rate for look in up)),
-        ("most in flight: more than 1.25, in a window of 2.25 (BDP)", (1.25, 2.25), max(look.flight for look in cycle)),
-        ("lowest pace, in ProbeBW_DOWN / bandwidth", exactly(0.99 * 0.9), min(look.rate for look in cycle)),
-        ("pace in ProbeBW_CRUISE / bandwidth", exactly(0.99), median(look.rate for look in cycle)),
+        ("pacing rate in ProbeBW_UP / bandwidth", exactly(0.99 * 1.25), median(look.rate for look in up)),
+        ("maximum in flight: above 1.25, in a window of 2.25 (BDP)", (1.25, 2.25), max(look.flight for look in cycle)),
+        ("minimum pacing rate, in ProbeBW_DOWN / bandwidth", exactly(0.99 * 0.9), min(look.rate for look in cycle)),
+        ("pacing rate in ProbeBW_CRUISE / bandwidth", exactly(0.99), median(look.rate for look in cycle)),
         ("window (BDP)", exactly(2), median(look.window for look in cycle) / BDP),
         (
             "from ProbeRTT to ProbeBW_UP: 2 s to 63 round trips and a refill (s)",
@@ -236,7 +246,7 @@ def budget(gain: float) -> float:
 
 
 def growth(seen: Sequence[Look], end: float) -> float:
-    """What is sent in a round trip, over what was sent in the one before: the median of the last four until then."""
+    """Data sent in a round trip, divided by the data of the one before: the median of the last four."""
     trip = round(RTT / STEP)
     until = [look.sent for look in seen if look.time <= end]
     sums = [sum(until[len(until) - i * trip : len(until) - (i - 1) * trip]) for i in range(5, 0, -1)]
@@ -265,32 +275,35 @@ def rounds(seen: Sequence[Look], start: float, end: float) -> float:
 
 
 HEAD = f"""\
-## CUBIC's cubic and BBR's pipe
+## Models of CUBIC and BBR
 
-What is written of the course of a window and of the model of a path, beside what stepped simulations show
+The window of CUBIC and the path model of BBR are compared with their specifications, in stepped simulations
 (`validation/models.py`).
 
-- CUBIC after one loss at a window W_max, round trips of 100 ms: 0.7 W_max are left (RFC 9438, 4.6), and the window is
-  back at W_max, its plateau, after K = cbrt(0.3 W_max/0.4) (4.2). "RFC" is law and profile of the RFCs, "Linux" what
-  the kernel has.
+- CUBIC, after one loss at a window W_max, with round trips of 100 ms. The window is multiplied by 0.7 (RFC 9438, 4.6).
+  It is back at W_max, its plateau, after K = cbrt(0.3 W_max/0.4) (4.2). "RFC" uses the controller and profile by
+  the RFCs, "Linux" the kernel's.
 - BBR (Cardwell et al. 2016, tcp_bbr.c) and BBRv3 (draft-ietf-ccwg-bbr-06), alone on {RATE / 1e6:.0f} Mbit/s and
-  {1000 * RTT:.0f} ms. The pace is 1 % below gain times bandwidth. BBR's window is gain times BDP and three bursts of a
-  millisecond. Startup ends after three round trips in which the delivery rate has not grown by a quarter; they begin
-  with the round trip after the first full rate.
+  {1000 * RTT:.0f} ms. The pacing rate is 1 % below gain times bandwidth. BBR's window is gain times BDP and three
+  bursts of a millisecond. Startup ends after three round trips in which the delivery rate has not grown by a quarter.
+  They start with the round trip after the first full rate.
 
-A row agrees if it lies within **{100 * TOLERANCE:.0f} %** of what is written.
+A row agrees if it is within **{100 * TOLERANCE:.0f} %** of the specification.
 """
 
 
 def section() -> list[str]:
     """The lines of the page about these rows."""
     rows = all_rows()
-    lines = ["| law | quantity | written | measured | agrees |", "|---|---|---|---|---|"]
-    for row in rows:
-        low, high = (f"{value:.4g}" for value in row.written)
-        written = low if low == high else f"{low} to {high}"
-        lines.append(f"| {row.law} | {row.what} | {written} | {row.measured:.4g} | {'yes' if row.agrees else 'no'} |")
-    return [HEAD, f"**{sum(row.agrees for row in rows)} of {len(rows)} rows agree.**", "", *lines, ""]
+    lines = [[row.law, row.what, specified(row), f"{row.measured:.4g}", "yes" if row.agrees else "no"] for row in rows]
+    heads = ["controller", "quantity", "specified", "measured", "agrees"]
+    return [HEAD, f"**{sum(row.agrees for row in rows)} of {len(rows)} rows agree.**", "", *table(heads, lines), ""]
+
+
+def specified(row: Row) -> str:
+    """Return the specified value or range of a row."""
+    low, high = (f"{value:.4g}" for value in row.written)
+    return low if low == high else f"{low} to {high}"
 
 
 def all_rows() -> list[Row]:

@@ -1,15 +1,15 @@
-"""Hold the stock schemes against stored results of ns-2.35 itself, row by row.
+"""Compare the stock schemes with stored results of ns-2.35, row by row.
 
-`ns2.json` holds runs of ns-2.35 as Debian ships it (DropTail, RED, ARED, PI, REM): scheme, its ns-2 parameters, the
-complete scenario, seed, metrics. Each distinct setting is run here with several seeds; a row agrees if the mean of
-our runs lies within the tolerances below. Where our seeds fall into two states (ARED; see its page) the row is held
-against the state it is in, not against a mean that describes neither.
+`ns2.json` contains runs of ns-2.35 as Debian ships it (DropTail, RED, ARED, PI, REM). A run is stored with its scheme,
+its ns-2 parameters, the complete scenario, the seed and the metrics. The simulator runs each distinct setting with
+several seeds. A row agrees if the mean of these runs is within the tolerances below. If the seeds end in two states
+(ARED; see its page), the row is compared with the runs in the same state, because a mean over both describes neither.
 
-Three ECN rows of RED and ARED were stored without ns-2's use_mark_p_, which decides what becomes of packets above a
-mark probability of 0.1; it was added here (see the page).
+Three ECN rows of RED and ARED were stored without ns-2's use_mark_p_, which determines whether packets above a mark
+probability of 0.1 are dropped. It was added afterwards (see the page).
 
-What differs is in `exceptions.toml`. Run as a program, it writes docs/validation.md; `make nightly` asserts what the
-page claims.
+`exceptions.toml` lists the rows that differ. Run as a program, it writes docs/validation.md and
+docs/validation-ns3.md; `make nightly` asserts the numbers of the pages.
 """
 
 import json
@@ -22,6 +22,7 @@ from typing import Any
 
 import exceptions
 import ns3
+import pages
 import traffic
 
 from aqmlab import _core
@@ -54,23 +55,23 @@ TCP_SETTINGS: Mapping[str, tuple[str, Callable[[str], str | bool]]] = {
 
 
 class NotModelled(Exception):
-    """The row uses something that this version does not have; the text says what."""
+    """The row uses something that this version does not model; the text names it."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """One row of ns-2 beside our runs of the same setting."""
+    """One row of ns-2, and the simulator's runs of the same setting."""
 
     row: Row
     seeds: tuple[float, ...]
-    """Mean queue under each of our seeds, packets."""
+    """Mean queue by seed in the simulator, packets."""
     ours: Metrics
     branch: str
     agrees: tuple[bool, bool, bool]
 
     @property
     def theirs(self) -> Metrics:
-        """What ns-2 gave."""
+        """The metrics of ns-2."""
         return metrics_of(self.row)
 
     @property
@@ -86,7 +87,7 @@ def metrics_of(row: Row) -> Metrics:
 
 
 def tolerances(theirs: Metrics) -> Metrics:
-    """0.5 points of drop ratio, 4 % or 5 packets of mean queue, 15 % or 5 packets of its deviation."""
+    """The allowed differences: shares of the mean queue and of its deviation, but at least 5 packets."""
     return 0.5, max(5.0, 0.04 * theirs[1]), max(5.0, 0.15 * theirs[2])
 
 
@@ -107,7 +108,7 @@ access_rate = "100 Mbit/s"
 
 
 def scenario_of(row: Row) -> str:
-    """The row's setting as a scenario; NotModelled if it needs what we do not have."""
+    """The row's setting as a scenario; NotModelled if it needs a feature that is missing."""
     scenario = row["scenario"]
     scheme = SCHEMES[row["scheme"]]
     low, high = scenario["rtpt_ms"]
@@ -191,7 +192,7 @@ def groups_of(scenario: Row) -> list[str]:
 
 
 def parameters_of(row: Row) -> dict[str, Any]:
-    """The scheme's parameters under our names."""
+    """The scheme's parameters under their names in aqmlab."""
     given, scheme = row["parameters"], row["scheme"]
     if scheme in ("RED", "ARED"):
         return {
@@ -212,7 +213,7 @@ def parameters_of(row: Row) -> dict[str, Any]:
 
 
 def settings_of_rows() -> tuple[dict[str, list[Row]], Counter[str]]:
-    """The stored rows by their scenario; also how many rows need what we do not have."""
+    """The stored rows by their scenario; also how many rows need a feature that is missing."""
     rows: list[Row] = json.loads((HERE / "ns2.json").read_text(encoding="utf-8"))
     settings: dict[str, list[Row]] = {}
     left_out: Counter[str] = Counter()
@@ -225,25 +226,25 @@ def settings_of_rows() -> tuple[dict[str, list[Row]], Counter[str]]:
 
 
 def check(settings: Mapping[str, list[Row]], seeds: int = SEEDS) -> list[Checked]:
-    """Run every setting with the seeds 1 to `seeds` and hold its rows against the runs."""
+    """Run every setting with the seeds 1 to `seeds` and compare its rows with the runs."""
     scenarios = [_core.Scenario.parse(text, "ns2") for text in settings]
     outcomes = iter(run_many([Task(scenario, None, seed) for scenario in scenarios for seed in range(1, seeds + 1)]))
     checked = []
     for rows_alike in settings.values():
         runs = [measured(next(outcomes)) for _ in range(seeds)]
-        checked += [held_against(row, runs) for row in rows_alike]
+        checked += [compared(row, runs) for row in rows_alike]
     return checked
 
 
 def measured(outcome: RunResult | Failure) -> Metrics:
-    """The three metrics of one of our runs."""
+    """The three metrics of a run of the simulator."""
     assert isinstance(outcome, RunResult), str(outcome)
     link = outcome.links["bottleneck"]
     return 100 * link.drop_ratio, link.queue_mean, link.queue_std
 
 
-def held_against(row: Row, runs: list[Metrics]) -> Checked:
-    """Our mean over all seeds, or over those in the row's state where there are two."""
+def compared(row: Row, runs: list[Metrics]) -> Checked:
+    """Compare a row with the mean over all seeds, or over those in the row's state if there are two."""
     theirs, branch = metrics_of(row), ""
     means = tuple(run[1] for run in runs)
     if states := parts(means):
@@ -266,13 +267,13 @@ def differing(checked: Sequence[Checked]) -> exceptions.Cells:
 
 
 def cause(checked: Checked) -> str:
-    """Why a row does not agree: what is known of it, and the spread of our seeds as evidence."""
+    """The cause of a difference, and the spread of the simulator's seeds as evidence."""
     known = exceptions.of_row("ns2", checked.name).cause
-    return f"{known} Mean queue under our seeds: {', '.join(f'{mean:.0f}' for mean in checked.seeds)}."
+    return f"{known} Mean queue by seed: {', '.join(f'{mean:.0f}' for mean in checked.seeds)}."
 
 
 def setting(row: Row) -> str:
-    """One line that tells a row from others."""
+    """The setting of a row as text."""
     scenario, given = row["scenario"], row["parameters"]
     low, high = scenario["rtpt_ms"]
     parts = [f"{scenario['flows']} flows", f"{scenario['capacity_mbps']} Mbit/s"]
@@ -297,70 +298,75 @@ def setting(row: Row) -> str:
     return "; ".join(parts)
 
 
-def page(
-    checked: list[Checked],
-    left_out: Counter[str],
-    other: list[traffic.TrafficRow],
-    against_ns3: list[ns3.Ns3Row],
-) -> str:
-    """The validation page."""
+HEAD = f"""\
+{pages.FRONT}# Validation against ns-2.35
+
+<!-- Written by `make validate`; do not edit. -->
+
+The simulator's profile `ns2` is compared with stored results of unmodified ns-2.35. `validation/ns2.json` contains
+these results for several loads, rates, round-trip times, targets, start patterns and TCP constants. `make validate`
+runs every setting with {SEEDS} seeds. [Accuracy](accuracy.md) summarizes all comparisons.
+
+The mean of the simulator's runs must be within these tolerances:
+
+| measure | tolerance |
+| --- | --- |
+| drop ratio, mark ratio | 0.5 points |
+| mean queue | 4 % or 5 packets |
+| standard deviation of the queue | 15 % or 5 packets |
+
+Between seeds, results of ns-2 differ by 0.1 to 0.2 points and 3 packets.
+
+RED and ARED have two states around 500 flows, and the seed determines in which state a run ends (`aqmlab show ared`
+explains why). Such a row is compared with the simulator's runs in the same state. The last column names the state.
+
+Three rows of RED and ARED with ECN were stored without `use_mark_p_`. This option makes ns-2 drop packets instead of
+marking them if the probability is above 0.1. It was set afterwards. For the two rows of ARED it follows from notes of
+the runs (off: 149 drops, on: 169543). For the row of RED it was chosen by the result, so this row is not an independent
+test.
+"""
+
+
+def page(checked: list[Checked], left_out: Counter[str], other: list[traffic.TrafficRow]) -> str:
+    """The page about ns-2."""
     agreeing = [c for c in checked if all(c.agrees)]
-    lines = [
-        "# Validation against ns-2.35 and ns-3.37",
-        "",
-        "<!-- Written by `make validate`; do not edit. -->",
-        "",
-        "`validation/ns2.json` holds results of ns-2.35 itself, unmodified, over several loads, rates, round-trip",
-        "times, targets, start patterns and TCP constants. Each setting was run here with the profile `ns2` and",
-        f"{SEEDS} seeds. A row agrees if the mean of our runs lies within **0.5 points** of drop ratio, **4 % or 5",
-        "packets** of mean queue and **15 % or 5 packets** of its standard deviation. ns-2's own spread between seeds",
-        "is 0.1 to 0.2 points and 3 packets.",
-        "",
-        "RED and ARED have two states around 500 flows (`aqmlab show ared` says why): the seed decides in which",
-        "state a run ends. Such a row is compared with our runs in the same state; the last column names the state.",
-        "",
-        "Three rows of RED and ARED with ECN were stored without `use_mark_p_`, by which ns-2 drops what it would mark",
-        "with a probability above 0.1. We set it afterwards: for the two rows of ARED by notes of the runs (off: 149",
-        "drops, on: 169543), for the row of RED by its outcome, so that this row is not an independent test.",
-        "",
-        f"**{len(agreeing)} of {len(checked)} rows agree ({len(agreeing) / len(checked):.1%}).**",
-        "",
-        "| scheme | rows | agree | largest difference: drop ratio | mean queue | std |",
-        "|---|---|---|---|---|---|",
-    ]
-    for scheme in SCHEMES:
-        mine = [c for c in checked if c.row["scheme"] == scheme]
-        worst = [max(abs(c.ours[i] - c.theirs[i]) for c in mine) for i in range(3)]
-        agree = sum(all(c.agrees) for c in mine)
-        lines.append(
-            f"| {scheme} | {len(mine)} | {agree} "
-            f"| {worst[0]:.2f} points | {worst[1]:.1f} packets | {worst[2]:.1f} packets |"
-        )
-    lines += [
-        "",
-        "## Rows that do not agree",
-        "",
-        "`validation/exceptions.toml` lists what differs here and below: a test fails when anything else does, and",
-        "when something listed no longer does.",
-        "",
-    ]
-    for c in checked:
-        if not all(c.agrees):
-            lines.append(
-                f"- **{c.row['scheme']}**, {setting(c.row)}: ns-2 {shown(c.theirs)}, ours {shown(c.ours)}. {cause(c)}"
-            )
-    if len(agreeing) == len(checked):
-        lines.append("None.")
-    lines += ["", *traffic.section(other), *ns3.section(against_ns3), "## Rows of ns-2.35 left out", ""]
-    lines += [f"- {count} with {what}: not modelled by this version" for what, count in sorted(left_out.items())]
-    lines += ["", "## All rows of ns-2.35", "", "drop ratio (%) / mean queue / std (packets)", ""]
-    lines += ["| scheme | setting | ns-2.35 | ours | agrees | state |", "|---|---|---|---|---|---|"]
-    for c in checked:
-        mark = "yes" if all(c.agrees) else "no"
-        lines.append(
-            f"| {c.row['scheme']} | {setting(c.row)} | {shown(c.theirs)} | {shown(c.ours)} | {mark} | {c.branch} |"
-        )
+    lines = [HEAD, f"**{len(agreeing)} of {len(checked)} rows agree ({len(agreeing) / len(checked):.1%}).**", ""]
+    heads = ["scheme", "rows", "agree", "largest difference: drop ratio", "mean queue", "std"]
+    lines += pages.table(heads, [of_scheme(scheme, checked) for scheme in SCHEMES])
+    lines += ["", "## Rows that do not agree", "", EXCEPTIONS, ""]
+    lines += pages.table(
+        ["scheme", "setting", "ns-2.35", "simulator", "cause"],
+        [[*cells(c), cause(c)] for c in checked if not all(c.agrees)],
+    )
+    lines += ["", *traffic.section(other), "## Excluded rows", ""]
+    lines += ["These are not modelled:", ""]
+    lines += [f"- {what} ({count} row{'s' * (count > 1)})" for what, count in sorted(left_out.items())]
+    lines += ["", "## All rows", "", UNITS, ""]
+    lines += pages.table(
+        ["scheme", "setting", "ns-2.35", "simulator", "agrees", "state"],
+        [[*cells(c), "yes" if all(c.agrees) else "no", c.branch] for c in checked],
+    )
     return "\n".join(lines) + "\n"
+
+
+EXCEPTIONS = """\
+Drop ratio (%) / mean queue / std (packets). `validation/exceptions.toml` lists these rows. A test fails if any other
+row differs, or if a listed row agrees again."""
+
+UNITS = "Drop ratio (%) / mean queue / std (packets)."
+
+
+def of_scheme(scheme: str, checked: list[Checked]) -> list[str]:
+    """The agreement of a scheme as a row of the table."""
+    mine = [c for c in checked if c.row["scheme"] == scheme]
+    drop, mean, std = (max(abs(c.ours[i] - c.theirs[i]) for c in mine) for i in range(3))
+    agree = sum(all(c.agrees) for c in mine)
+    return [scheme, str(len(mine)), str(agree), f"{drop:.2f} points", f"{mean:.1f} packets", f"{std:.1f} packets"]
+
+
+def cells(checked: Checked) -> list[str]:
+    """The first cells of a row in the tables: scheme, setting, ns-2 and the simulator."""
+    return [str(checked.row["scheme"]), setting(checked.row), shown(checked.theirs), shown(checked.ours)]
 
 
 def shown(metrics: Metrics) -> str:
@@ -369,17 +375,18 @@ def shown(metrics: Metrics) -> str:
 
 
 def main() -> None:
-    """Write the page and say what it says."""
+    """Write the pages about ns-2 and ns-3, and print their results."""
     if not ns3.PROGRAM.exists():
         print("validation/ns3/dumbbell is not built: ns-3 was not run, its stored rows are used")
     settings, left_out = settings_of_rows()
     checked, other, against_ns3 = check(settings), traffic.check_traffic(SEEDS), ns3.check_ns3()
-    PAGE.write_text(page(checked, left_out, other, against_ns3), encoding="utf-8")
+    PAGE.write_text(page(checked, left_out, other), encoding="utf-8")
+    ns3.PAGE.write_text(ns3.page(against_ns3), encoding="utf-8")
     agreeing = sum(all(c.agrees) for c in checked)
     print(f"{agreeing} of {len(checked)} rows agree with ns-2.35; see docs/{PAGE.name}")
     print(f"{sum(row.agrees for row in other)} of {len(other)} rows of other traffic and topologies agree")
     held = [row for row in against_ns3 if row.law == "newreno"]
-    print(f"{sum(row.agrees for row in held)} of {len(held)} rows agree with ns-3.37")
+    print(f"{sum(row.agrees for row in held)} of {len(held)} rows agree with ns-3.37; see docs/{ns3.PAGE.name}")
     found = {"ns2": differing(checked), "traffic": traffic.differing(other), "ns3": ns3.differing(against_ns3)}
     sys.exit("\n".join(fault for source, cells in found.items() for fault in exceptions.faults(source, cells)) or 0)
 

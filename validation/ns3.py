@@ -1,8 +1,9 @@
-"""Hold schemes that ns-2.35 does not have, RED, CUBIC and DCTCP against ns-3.37 itself, over one bottleneck.
+"""Compare RED, CUBIC, DCTCP and schemes that ns-2.35 lacks with ns-3.37, over one bottleneck.
 
-`ns3.json` holds what ns-3 as Debian ships it measured, a row a setting, seed by seed; `ns3/dumbbell.cc` is the program
-that ran there, `ns3/dumbbell.toml` the same setting in our terms. A row agrees if the means over the seeds of queue and
-of signals (drops and marks, over arrivals) lie within 10 % of those of ns-3; what differs is in `exceptions.toml`.
+`ns3.json` contains the results of ns-3 as Debian ships it, one row per setting, by seed. `ns3/dumbbell.cc` is the ns-3
+program, `ns3/dumbbell.toml` the same setting for the simulator. A row agrees if the means over the seeds of queue and
+signals (drops and marks, over arrivals) are within 10 %. `exceptions.toml` lists the rows that differ, and `ns2.py`
+writes the page.
 
 Run as a program, it measures again (twenty minutes on two idle cores):
 
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import exceptions
+import pages
 
 from aqmlab.catalogue import title
 from aqmlab.runs.executor import run_many
@@ -33,6 +35,7 @@ HERE = Path(__file__).parent
 STORED = HERE / "ns3.json"
 PROGRAM = HERE / "ns3" / "dumbbell"
 SCENARIO = HERE / "ns3" / "dumbbell.toml"
+PAGE = HERE.parent / "docs" / "validation-ns3.md"
 TOLERANCE = 0.1
 
 Row = Mapping[str, Any]
@@ -42,53 +45,59 @@ MEASURES = ("signals", "queue_mean")
 
 SCHEMES = ("red", "codel", "pie", "cobalt", "fq-codel")
 OTHERS = {"cubic": (2, 40), "dctcp": (20, 20), "bbr": (5, 20)}
-"""Flows and Mbit/s of laws other than NewReno, whose rows have 20 flows on 20 Mbit/s."""
+"""Flows and Mbit/s of controllers other than NewReno, whose rows use 20 flows on 20 Mbit/s."""
 
 TITLES = {"cubic": "CUBIC, ", "dctcp": "DCTCP, ", "bbr": "BBR, "}
-"""How rows of other laws begin."""
+"""Prefixes of the titles of rows with other controllers."""
 
 NOTES = (
-    "TCP: ns-3 computes the timeout again at each ACK of new data; ours stays backed off until a segment sent once is "
-    "acknowledged (RFC 6298, section 5). A flow that lost hundreds of segments in its first slow start may go back "
-    "over them for the whole run. That accounts for half of PIE's difference: with `window` at 300 packets, which "
-    "prevents it, its signals here are 0.74 %.",
-    "CoDel: after a mark ns-3 counts the next signal from the present, RFC 8289 from the one foreseen.",
+    "TCP: ns-3 computes the timeout again at every ACK of new data. The simulator stays backed off until a segment "
+    "that was sent once is acknowledged (RFC 6298, section 5). A flow that lost hundreds of segments in its first slow "
+    "start may retransmit them for the whole run. This accounts for half of PIE's difference: if `window` is 300 "
+    "packets, which prevents it, the simulator's signals are 0.74 %.",
+    "CoDel: after a mark ns-3 computes the next signal from the current time, RFC 8289 from the scheduled time.",
     "PIE: ns-3 clears the sum of p (RFC 8033, 5.4) at a drop but not at a mark, and marks every packet once the "
-    "sum is 8.5. With ECN both sides run without derandomisation.",
-    "COBALT: ns-3 has no condition on the MTU (`mtu` is 0 B here), may drop the last packet, and also raises p above a "
-    "sojourn time of 400 ms, which no packet has here.",
-    "FQ-CoDel: ns-3 runs with sets of eight queues, ours with 65536 queues, so that no two flows share one.",
+    "sum is 8.5. Derandomisation is off in both simulators if ECN is on.",
+    "COBALT: ns-3 does not test the MTU (`mtu` is 0 B in the scenario) and may drop the last packet. It also raises p "
+    "above a sojourn time of 400 ms, which no packet reaches.",
+    "FQ-CoDel: ns-3 uses sets of eight queues. The simulator uses 65536 queues, so no two flows share a queue.",
 )
-"""What is known to differ, though the rows agree."""
+"""Known differences between the implementations, although the rows agree."""
 
 SACK = {"flows.bulk.tcp.limited_transmit": "true", "flows.bulk.tcp.halve": "flight"}
 RACK = {"flows.bulk.tcp.variant": "rack"}
 OF_LAW = {"cubic": SACK | {"flows.bulk.tcp.halve": "window"}, "dctcp": RACK, "bbr": RACK}
-"""What else a law sets in the scenario: `SACK` where it is not here."""
+"""Further values that a controller sets in the scenario: `SACK` if it is not listed."""
 
-OTHER_LAWS = (
-    "CUBIC has no Reno-friendly region (`TcpCubic::Update`; issue 1001, mended in ns-3.41) and forgets W_max at a "
-    "timeout (`TcpCubic::CongestionStateSet`; issue 1085, ns-3.42). Two flows on 40 Mbit/s have windows beyond that "
-    "region and time out in slow start at most.",
-    "DCTCP: ns-3's window does not grow in the window of data that follows a mark (`TcpSocketBase::EnterCwr`), as in "
-    "Linux. So it is with variant `rack`, which runs here. A loss is answered as a mark is, not at all where nothing "
-    "is marked (`TcpDctcp::GetSsThresh`; issue 1012, mended in July 2026), against RFC 8257, section 3.5: there are no "
-    "rows without ECN.",
-    "BBR takes the smoothed round-trip time for its samples of the least one (`TcpBbr::UpdateRTprop`; issue 1043, "
-    "ns-3.43), accepts samples that are invalid (issue 735, ns-3.42), and loses track of when the application limits "
-    "it (issue 1013, ns-3.45). In {stalled} of {runs} runs five flows use less than a tenth of the link. No row is "
-    "right; they are shown, and not counted:",
-)
-"""What is wrong in ns-3.37, or different."""
+KNOWN = {
+    "cubic": (
+        "CUBIC has no Reno-friendly region (`TcpCubic::Update`; issue 1001, fixed in ns-3.41). It forgets W_max at a "
+        "timeout (`TcpCubic::CongestionStateSet`; issue 1085, ns-3.42). The windows of two flows on 40 Mbit/s are "
+        "above this region, and the flows time out only in slow start.",
+    ),
+    "dctcp": (
+        "DCTCP's window does not grow in the window of data after a mark (`TcpSocketBase::EnterCwr`), as in Linux. "
+        "The simulator's variant `rack`, which is used here, does the same.",
+        "DCTCP responds to a loss as to a mark, and not at all if nothing is marked (`TcpDctcp::GetSsThresh`; issue "
+        "1012, fixed in July 2026). RFC 8257, section 3.5, requires a response, so there are no rows without ECN.",
+    ),
+    "bbr": (
+        "BBR uses the smoothed round-trip time as its sample of the minimum (`TcpBbr::UpdateRTprop`; issue 1043, fixed "
+        "in ns-3.43).",
+        "BBR accepts invalid samples (issue 735, ns-3.42).",
+        "BBR loses track of application-limited phases (issue 1013, ns-3.45).",
+    ),
+}
+"""Bugs of ns-3.37 and differences from it, by controller, from its source, history and issues."""
 
 
 @dataclass(frozen=True)
 class Ns3Row:
-    """One setting of ns-3 beside our runs."""
+    """One setting of ns-3, and the simulator's runs."""
 
     row: Row
     runs: tuple[Measures, ...]
-    """Ours, one a seed."""
+    """Of the simulator, one per seed."""
 
     @cached_property
     def theirs(self) -> tuple[Summary, Summary]:
@@ -99,19 +108,19 @@ class Ns3Row:
 
     @cached_property
     def ours(self) -> tuple[Summary, Summary]:
-        """The same here."""
+        """Signals and mean queue in the simulator."""
         signals, queues = zip(*self.runs, strict=True)
         return summarise(signals), summarise(queues)
 
     @property
     def differences(self) -> Measures:
-        """How far our means lie from those of ns-3, relative to them."""
+        """The differences of the simulator's means from ns-3's, relative to ns-3."""
         signals, queue = (ours.mean / theirs.mean - 1 for ours, theirs in zip(self.ours, self.theirs, strict=True))
         return signals, queue
 
     @property
     def differing(self) -> list[str]:
-        """What is off by more than 10 %."""
+        """The measures that differ by more than 10 %."""
         found = zip(MEASURES, self.differences, strict=True)
         return [measure for measure, difference in found if abs(difference) > TOLERANCE]
 
@@ -132,12 +141,12 @@ class Ns3Row:
 
     @property
     def law(self) -> str:
-        """Congestion control: "newreno" halves the data in flight, as here, "stock" (ns-3's own NewReno) the pipe."""
+        """The controller: "newreno" halves the data in flight, as the simulator, "stock" (ns-3's NewReno) the pipe."""
         return str(self.row["law"])
 
 
 def settings() -> list[dict[str, Any]]:
-    """What is measured: every scheme dropping and marking, under ns-3's own NewReno, and under other laws."""
+    """The settings: every scheme with drops and with marks, under ns-3's own NewReno, and under other controllers."""
     common = {"law": "newreno", "flows": 20, "rate": 20}
     rows = [{"aqm": aqm, "ecn": False, **common, "seeds": 5} for aqm in ("droptail", *SCHEMES)]
     rows += [{"aqm": aqm, "ecn": True, **common, "seeds": 3} for aqm in SCHEMES]
@@ -163,7 +172,7 @@ def buffer(row: Row) -> int:
 
 
 def check_ns3() -> list[Ns3Row]:
-    """Run every stored setting here, with as many seeds."""
+    """Run every stored setting in the simulator, with the same number of seeds."""
     rows: list[Row] = json.loads(STORED.read_text(encoding="utf-8"))
     scenarios = [load(SCENARIO, values_of(row)) for row in rows]
     tasks = [
@@ -176,17 +185,17 @@ def check_ns3() -> list[Ns3Row]:
 
 
 def ours(aqm: str) -> str:
-    """Return our name of a disc of dumbbell.cc."""
+    """Return aqmlab's name of a queue disc of dumbbell.cc."""
     return "dctcp-step:k=65 packets" if aqm == "step" else aqm
 
 
 def seeds(row: Row) -> range:
-    """Seeds of both sides; they do not name the same draws."""
+    """Seeds of both simulators; equal seeds do not mean equal draws."""
     return range(1, row["seeds"] + 1)
 
 
 def values_of(row: Row) -> dict[str, str]:
-    """What the row changes in the scenario."""
+    """The changes of the row in the scenario."""
     values = {"links.bottleneck.buffer": f"{buffer(row)} packets", "flows.bulk.ecn": str(row["ecn"]).lower()}
     values |= OF_LAW.get(row["law"], SACK)
     if row["law"] in OTHERS:
@@ -205,94 +214,118 @@ def values_of(row: Row) -> dict[str, str]:
 
 
 def measured(outcome: Any) -> Measures:
-    """The measures of one of our runs."""
+    """The measures of a run of the simulator."""
     assert not isinstance(outcome, Failure), str(outcome)
     link = outcome.links["bottleneck"]
     return 100 * (link.drop_ratio + link.mark_ratio), link.queue_mean
 
 
 def differing(checked: list[Ns3Row]) -> exceptions.Cells:
-    """Return the cells that do not agree, of all laws but BBR, whose rows are not right in ns-3."""
+    """Return the cells that do not agree, without BBR, whose rows are wrong in ns-3."""
     return {row.name: row.differing for row in checked if row.law != "bbr" and row.differing}
 
 
-def notes(checked: list[Ns3Row]) -> list[str]:
-    """Return why rows do not agree."""
-    return exceptions.notes("ns3", differing(checked))
+def causes(checked: list[Ns3Row]) -> list[str]:
+    """Return a table of the rows that do not agree."""
+    return exceptions.causes("ns3", differing(checked))
 
 
-def section(checked: list[Ns3Row]) -> list[str]:
-    """The lines of the validation page about these rows."""
-    held = [row for row in checked if row.law == "newreno"]
-    stock = [row for row in checked if row.law == "stock"]
+HEAD = f"""\
+{pages.FRONT}# Validation against ns-3.37
+
+<!-- Written by `make validate`; do not edit. -->
+
+ns-3.37, as Debian ships it, and the simulator run the same scenario: twenty TCP flows with round trips of 62 to 138 ms
+share 20 Mbit/s for 100 s. The flows start within 5 s, and the first 20 s are not measured. Buffers hold 1000 packets,
+which no scheme fills. DropTail's buffer holds 240 packets, one bandwidth-delay product. TCP is NewReno with SACK, an
+ACK per 1000-byte segment, a minimum timeout of 1 s and no timestamps.
+
+`validation/ns3/dumbbell.cc` is the ns-3 program and `validation/ns3/dumbbell.toml` the scenario; both name every
+constant. `validation/ns3.json` contains ns-3's results by seed, and the simulator runs the same number of seeds. To
+measure again:
+
+```sh
+apt-get install --no-install-recommends ns3 libns3-dev g++ make
+make -C validation/ns3
+.venv/bin/python validation/ns3.py && make validate
+```
+
+A row agrees if the means of signals (drops and marks, as a share of arrivals) and of the queue are within **10 %**.
+Tables show signals (%) and mean queue (packets), with 95 % intervals over the seeds.
+"""
+
+
+def page(checked: list[Ns3Row]) -> str:
+    """The page about ns-3."""
+    newreno, stock, bbr = ([row for row in checked if row.law == law] for law in ("newreno", "stock", "bbr"))
     others = [row for row in checked if row.law in ("cubic", "dctcp")]
-    bbr = [row for row in checked if row.law == "bbr"]
     stalled = sum(run["goodput"] < 2e6 for row in bbr for run in row.row["runs"])
-    known = [note.format(stalled=stalled, runs=sum(row.row["seeds"] for row in bbr)) for note in OTHER_LAWS]
-    return [
-        "## Against ns-3.37",
+    runs = sum(row.row["seeds"] for row in bbr)
+    lines = [
+        HEAD,
+        "## NewReno",
         "",
-        "Twenty TCP flows with round trips of 62 to 138 ms share 20 Mbit/s for 100 s; they start within 5 s, and 20 s",
-        "pass before anything counts. Buffers hold 1000 packets, which no scheme fills; that of DropTail holds 240,",
-        "one bandwidth-delay product. TCP is NewReno with SACK, every segment of 1000 B acknowledged, a least timeout",
-        "of 1 s, no timestamps. `validation/ns3/dumbbell.cc` is the program that ran in ns-3 as Debian ships it,",
-        "`validation/ns3/dumbbell.toml` the same in our terms; both name every constant. `validation/ns3.json` holds",
-        "what was measured, seed by seed; as many seeds run here. To measure again:",
+        f"**{sum(row.agrees for row in newreno)} of {len(newreno)} rows agree.**",
         "",
-        "```sh",
-        "apt-get install --no-install-recommends ns3 libns3-dev g++ make",
-        "make -C validation/ns3",
-        ".venv/bin/python validation/ns3.py && make validate",
-        "```",
+        *table(newreno),
         "",
-        "A row agrees if the means of signals (drops and marks, over arrivals) and of the queue lie within **10 %**.",
+        *causes(newreno),
         "",
-        f"**{sum(row.agrees for row in held)} of {len(held)} rows agree.**",
+        "The implementations differ in these points, although the rows agree:",
         "",
-        "Signals (%) and mean queue (packets), with 95 % intervals over the seeds:",
-        "",
-        *table(held),
-        "",
-        *notes(held),
         *(f"- {note}" for note in NOTES),
         "",
-        "In the rows above the senders of ns-3 halve the data in flight (RFC 5681, eq. 4), as ours do. With ns-3's own",
-        "NewReno, which halves the pipe of RFC 6675:",
+        "## ns-3's own NewReno",
+        "",
+        "In the rows above ns-3's senders halve the data in flight (RFC 5681, eq. 4), as the simulator's do. ns-3's",
+        "own NewReno halves the pipe of RFC 6675:",
         "",
         *table(stock),
         "",
-        *notes(stock),
+        *causes(stock),
         "",
-        "### Other laws",
+        "## CUBIC and DCTCP",
         "",
-        "Two CUBIC flows on 40 Mbit/s (62 and 138 ms), twenty of DCTCP and five of BBR on 20 Mbit/s (62 to 138 ms).",
-        "DCTCP has ECN, the others have not. All else is as above.",
+        "Two CUBIC flows (62 and 138 ms) share 40 Mbit/s. Twenty DCTCP flows (62 to 138 ms) share 20 Mbit/s and use",
+        "ECN. Everything else is as above.",
         "",
-        f"**{sum(row.agrees for row in others)} of {len(others)} rows of CUBIC and DCTCP agree.**",
+        f"**{sum(row.agrees for row in others)} of {len(others)} rows agree.**",
         "",
         *table(others),
         "",
-        *notes(others),
+        *causes(others),
         "",
-        "What differs in ns-3.37, as its source, history and issues say:",
+        "ns-3.37 differs in these points, by its source, history and issues:",
         "",
-        *(f"- {note}" for note in known),
+        *(f"- {note}" for law in ("cubic", "dctcp") for note in KNOWN[law]),
+        "",
+        "## BBR",
+        "",
+        "Five BBR flows share 20 Mbit/s (62 to 138 ms) without ECN. Three bugs of ns-3.37 make every row wrong, so the",
+        f"rows are shown but not counted. In {stalled} of {runs} runs of ns-3 the flows use less than a tenth of the",
+        "link.",
+        "",
+        *(f"- {note}" for note in KNOWN["bbr"]),
         "",
         *table(bbr),
-        "",
     ]
+    return "\n".join(lines) + "\n"
 
 
 def table(checked: list[Ns3Row]) -> list[str]:
-    """The rows side by side."""
-    lines = ["| scheme | ns-3 signals | ours | | ns-3 queue | ours | | agrees |", "|---|---|---|---|---|---|---|---|"]
-    for row in checked:
-        cells = [
-            f"{shown(theirs, digits)} | {shown(ours, digits)} | {difference:+.0%}"
-            for theirs, ours, difference, digits in zip(row.theirs, row.ours, row.differences, (3, 1), strict=True)
-        ]
-        lines.append(f"| {row.title} | {' | '.join(cells)} | {'yes' if row.agrees else 'no'} |")
-    return lines
+    """The rows of both simulators."""
+    heads = ["scheme", "ns-3 signals", "simulator", "", "ns-3 queue", "simulator", "", "agrees"]
+    return pages.table(heads, [[row.title, *cells(row), "yes" if row.agrees else "no"] for row in checked])
+
+
+def cells(row: Ns3Row) -> list[str]:
+    """Return both measures of ns-3 and of the simulator, and how they differ."""
+    columns = zip(row.theirs, row.ours, row.differences, (3, 1), strict=True)
+    return [
+        cell
+        for theirs, ours, difference, digits in columns
+        for cell in (shown(theirs, digits), shown(ours, digits), f"{difference:+.0%}")
+    ]
 
 
 def shown(summary: Summary, digits: int) -> str:
@@ -301,7 +334,7 @@ def shown(summary: Summary, digits: int) -> str:
 
 
 def main() -> None:
-    """Run ns-3 and store what it says."""
+    """Run ns-3 and store its results."""
     rows = settings()
     tasks = [(row, seed) for row in rows for seed in seeds(row)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

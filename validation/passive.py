@@ -1,6 +1,6 @@
-"""Measure FuzzyRTT's own estimates of round trips, beside those that packets announce; writes a table of docs/boudi.md.
+"""Compare FuzzyRTT's estimates of round trips with the announced ones; writes a table of docs/boudi-evidence.md.
 
-An estimate is one sample of the series `rtt` in which `announced` has a value, too. It is right within a tenth or 5 ms.
+An estimate is a sample of the series `rtt` at which `announced` contains a value. It is right within a tenth or 5 ms.
 """
 
 from pathlib import Path
@@ -11,12 +11,12 @@ import numpy as np
 import aqmlab
 from aqmlab.runs.results import RunResult
 
-PAGE = Path(__file__).parent.parent / "docs" / "boudi.md"
+PAGE = Path(__file__).parent.parent / "docs" / "boudi-evidence.md"
 SCENARIOS = [f"{level}-{rate}" for level in ("light", "medium", "high") for rate in (10, 50, 100)] + [
     "lognormal-medium-50"
 ]
 READINGS = {"announced": {}, "passive": {}, "neither": {"flows.*.rtt_notification": False}}
-"""What is set of a scenario, by where FuzzyRTT has its round trips from."""
+"""The values set in a scenario, by FuzzyRTT's source of round trips."""
 SEEDS = range(1, 6)
 FROM = 100.0
 """Seconds; what is announced before is of slow start."""

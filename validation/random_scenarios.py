@@ -1,12 +1,11 @@
-"""Hold random scenarios to Linux 7.3 in virtual time (docs/kernel.md), the same scenario by both engines.
+"""Compare random scenarios with Linux 7.3 in virtual time (docs/kernel.md); both engines run the same scenario.
 
-    python validation/random_scenarios.py               # measure what rows lack, write docs/validation-random.md
-    python validation/random_scenarios.py --add SEED N   # draw N more scenarios under a seed and store them first
-    python validation/random_scenarios.py --draw SEED N  # judge N fresh scenarios, and store nothing
+It measures missing seeds and writes docs/validation-random.md. `--add SEED N` first draws N more scenarios under a seed
+and stores them. `--draw SEED N` judges N fresh scenarios and stores nothing.
 
-`kernel/random.jsonl` has the scenarios and what Linux measured in each under seeds 1 to 10, at least 1 to 5, and under
-seeds 1 to 40 where the means over fewer do not agree. `exceptions.toml` says which scenarios do not agree, and why. No
-scenario is left out once it is drawn. Linux is measured only if a kernel is built.
+`kernel/random.jsonl` contains the scenarios and the results of Linux under seeds 1 to 10, or at least 1 to 5. If the
+means over these seeds do not agree, it contains seeds 1 to 40. `exceptions.toml` lists the scenarios that do not agree,
+and their causes. No scenario is excluded once it is drawn. Linux is measured only if a kernel is built.
 """
 
 import argparse
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import both_engines
 import exceptions
+import pages
 from both_engines import Checked, Row, Tolerance
 
 from aqmlab.kernel.images import newest
@@ -27,7 +27,7 @@ SEEDS, MORE_SEEDS = range(1, 11), range(1, 41)
 ERRORS = 2.0
 """Standard errors of Linux's mean by which a measure may differ, up to twice its tolerance."""
 SHARING = 0.05
-"""Share of the goodput of all by which that of a group may differ at least."""
+"""Share of the total goodput by which the goodput of a group may always differ."""
 TOLERANCES = {
     "goodput": Tolerance(0, 0.15),
     "queue_delay_mean": Tolerance(0.001, 0.25),
@@ -52,7 +52,7 @@ DISCIPLINES = {
     "choke": "choke",
     "red": "red:flavour=linux",
 }
-"""The disciplines as Linux has them."""
+"""The disciplines as Linux implements them."""
 CONTROLLERS = ("cubic", "cubic", "cubic", "reno", "bbr")
 """CUBIC three times as often; with ECN also DCTCP."""
 
@@ -95,62 +95,73 @@ def datagrams(rate: float, chance: random.Random) -> str:
 
 
 def check(rows: Iterable[Row]) -> Iterator[Checked]:
-    """Yield the scenarios beside what the simulator has."""
+    """Yield the scenarios with the results of the simulator."""
     return both_engines.check(rows, MORE_SEEDS, TOLERANCES, SHARING, ERRORS)
 
 
 def discipline(row: Row) -> str:
-    """Return the name of the discipline of a scenario."""
+    """Return the name of a scenario's discipline."""
     return row.text.partition('aqm = "')[2].partition('"')[0].partition(":")[0]
 
 
 def controllers(row: Row) -> list[str]:
-    """Return the congestion controllers of a scenario, and "udp" if it has datagrams."""
+    """Return a scenario's congestion controllers, and "udp" if it sends datagrams."""
     found = [part.partition('"')[0] for part in row.text.split('congestion_control = "')[1:]]
     return list(dict.fromkeys(found + ["udp"] * ("udp-cbr" in row.text)))
 
 
-HEAD = """\
-# Validation by random scenarios
+HEAD = f"""\
+{pages.FRONT}# Random scenarios on Linux 7.3
 
 <!-- Written by `validation/random_scenarios.py`; do not edit. -->
 
-Chosen cases show where two engines agree; random ones show where they do not. Each scenario here is drawn at random
-and run by both engines: [Linux 7.3 in virtual time](kernel.md), with its own TCP and its own queueing disciplines, and
-the simulator. The rate is 1 to 100 Mbit/s and the round-trip time 3 to 200 ms, both uniform in the logarithm. One to
-three groups of one to eight flows run CUBIC, Reno, BBR or DCTCP. A third of the scenarios uses ECN, a seventh has
-random loss, and a third carries a stream of UDP datagrams at 2 to 130 % of the rate.
-`validation/random_scenarios.py` declares the space; no scenario is left out once it is drawn.
+Each scenario is drawn at random, and both engines run it: [Linux 7.3 in virtual time](kernel.md), with its own TCP and
+queueing disciplines, and the simulator. `validation/random_scenarios.py` declares the space, and no scenario is
+excluded once it is drawn. `.venv/bin/python validation/random_scenarios.py` writes this page and measures missing rows.
 
-A scenario agrees if every measure agrees: the mean over ten seeds or, if that does not, over forty, because some
-schemes settle early into one of two states. The tolerances are **15 %** of the goodput of each
-group or 5 % of the goodput of all groups, **25 % or 1 ms** of the mean and the 99th percentile of the queueing delay,
-**30 % or 0.2 points** of drop and mark ratios, and **3 points** of utilisation. A measure may also differ by two
-standard errors of Linux's mean, but never by more than twice these tolerances. A scenario that an engine refuses does
-not agree.
+| property | drawn from |
+| --- | --- |
+| rate | 1 to 100 Mbit/s, uniform in the logarithm |
+| round-trip time | 3 to 200 ms, uniform in the logarithm |
+| TCP flows | one to three groups of one to eight flows; CUBIC, Reno, BBR or DCTCP |
+| ECN | in a third of the scenarios |
+| random loss | in a seventh of the scenarios |
+| UDP stream | in a third of the scenarios, at 2 to 130 % of the rate |
+
+A scenario agrees if every measure does: the mean over ten seeds or, if that does not, over forty, because some schemes
+settle early into one of two states. A scenario that an engine rejects does not agree. A measure may also differ by two
+standard errors of Linux's mean, but by at most twice the tolerance.
+
+| measure | tolerance |
+| --- | --- |
+| goodput of each group | 15 % or 5 % of the total goodput |
+| queueing delay, mean and 99th percentile | 25 % or 1 ms |
+| drop ratio, mark ratio | 30 % or 0.2 points |
+| utilization | 3 points |
 
 """
 
 
 def page(checked: Sequence[Checked], listed: int) -> str:
-    """Return the validation page; some of those that are listed may have no row yet."""
+    """Return the validation page; some listed scenarios may have no row yet."""
     agree = sum(not each.differing for each in checked)
     share = f"**{agree} of {len(checked)} scenarios agree in every measure ({agree / len(checked):.1%}).**"
     fewer = sum(each.row.seeds < len(SEEDS) for each in checked)
-    share += f" {fewer} of them have fewer than ten seeds, at least five." if fewer else ""
+    share += f" {fewer} scenarios were run with five to nine seeds." if fewer else ""
     more = sum(each.row.seeds == len(MORE_SEEDS) for each in checked)
-    share += f" {more} have forty." if more else ""
-    parts = [f"{HEAD}{share}{both_engines.left(checked, listed)}", ""]
+    share += f" {more} scenarios were run with forty seeds." if more else ""
+    parts = [f"{HEAD}{share}{both_engines.left(checked, listed)}", "", "## Scenarios that do not agree", ""]
+    wrong = [exception(each) for each in checked if each.differing]
+    parts += pages.table(["scenario", "Linux / simulator", "cause"], wrong)
+    parts += ["", "## Agreement by discipline and controller"]
     for title, groups in by_group(checked).items():
-        parts += [f"| {title} | scenarios | agree | |", "|---|---|---|---|"]
-        parts += [row_of_group(name, groups[name]) for name in sorted(groups)] + [""]
-    parts += ["## Scenarios that do not agree", "", "Linux / simulator, then the cause.", ""]
-    parts += [exception(each) for each in checked if each.differing] or ["None."]
+        rows = [row_of_group(name, groups[name]) for name in sorted(groups)]
+        parts += ["", *pages.table([title, "scenarios", "agree", ""], rows)]
     return "\n".join(parts) + "\n"
 
 
 def by_group(checked: Sequence[Checked]) -> dict[str, dict[str, list[Checked]]]:
-    """Return the scenarios by discipline and by congestion controller; one with two controllers is in both."""
+    """Return the scenarios by discipline and by congestion controller; one with two controllers is in both groups."""
     found: dict[str, dict[str, list[Checked]]] = {"discipline": {}, "congestion controller": {}}
     for each in checked:
         found["discipline"].setdefault(discipline(each.row), []).append(each)
@@ -159,20 +170,20 @@ def by_group(checked: Sequence[Checked]) -> dict[str, dict[str, list[Checked]]]:
     return found
 
 
-def row_of_group(name: str, group: Sequence[Checked]) -> str:
-    """Return a group as a row of a table, with its share in bold where it is too small."""
+def row_of_group(name: str, group: Sequence[Checked]) -> list[str]:
+    """Return a group as a row of a table, with its share in bold if it is too small."""
     agree = sum(not each.differing for each in group)
     share = f"{agree / len(group):.0%}"
-    return f"| {name} | {len(group)} | {agree} | {share if agree >= FEWEST * len(group) else f'**{share}**'} |"
+    return [name, f"{len(group)}", f"{agree}", share if agree >= FEWEST * len(group) else f"**{share}**"]
 
 
-def exception(checked: Checked) -> str:
-    """Return what does not agree in a scenario, and what is known of it."""
-    return f"- {summary(checked.row)}: {checked}. {exceptions.of_row('random', checked.row.id).cause}"
+def exception(checked: Checked) -> list[str]:
+    """Return a scenario that does not agree as a row of a table: its cells, and the cause."""
+    return [summary(checked.row), str(checked), exceptions.of_row("random", checked.row.id).cause]
 
 
 def summary(row: Row) -> str:
-    """Return a scenario in a line."""
+    """Return a summary of a scenario."""
     scenario = row.scenario
     link = scenario.link("l")
     groups = (f"{name} {scenario.group(name).count}" for name in scenario.flows)
@@ -180,7 +191,7 @@ def summary(row: Row) -> str:
 
 
 def measured(rows: Sequence[Row], seeds: Sequence[int]) -> Iterator[Row]:
-    """Yield the rows with what Linux measures under the seeds that each lacks. InputError if no kernel is built."""
+    """Yield the rows with the results of Linux under their missing seeds. InputError if no kernel is built."""
     return both_engines.measured(rows, newest().version, seeds, MEASURES)
 
 
@@ -198,7 +209,7 @@ def judge(draw: int, count: int) -> None:
 
 
 def main() -> None:
-    """Measure what is missing and write the page, or judge a fresh draw."""
+    """Measure the missing seeds and write the page, or judge a fresh draw."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     wanted = parser.add_mutually_exclusive_group()
     wanted.add_argument("--add", nargs=2, type=int, metavar=("SEED", "N"), help="draw scenarios and store them")

@@ -1,7 +1,7 @@
-"""Hold congestion-control laws against their response functions: the mean window of a flow at a given share of losses.
+"""Compare congestion controllers with their response functions: the mean window of a flow at a given loss ratio.
 
-Losses are those of the link key `loss`, marks those of a scheme that marks every packet with the same probability; both
-are independent, and the link is so fast that no queue builds up. `response.json` holds what was measured; `make test`
+The link key `loss` makes the losses, and a scheme that marks every packet with the same probability the marks. Both are
+independent, and the link is so fast that no queue builds up. `response.json` contains the measured windows; `make test`
 measures the short rows again.
 
 Run as a program, it writes docs/validation-response.md; `measure` measures all rows first (some minutes).
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import models
+import pages
 
 import aqmlab
 from aqmlab import _core
@@ -47,7 +48,7 @@ class EvenMarks(aqmlab.Aqm):
 
 @dataclass(frozen=True)
 class Setting:
-    """A law at a share of losses, or of marks."""
+    """A controller at a ratio of losses or marks."""
 
     law: str
     p: float
@@ -56,7 +57,7 @@ class Setting:
 
     @property
     def is_marked(self) -> bool:
-        """Whether the law answers marks."""
+        """Whether the controller responds to marks."""
         return self.law in ("dctcp", "prague")
 
     @property
@@ -71,7 +72,7 @@ class Setting:
 
     @property
     def seconds(self) -> float:
-        """What that takes."""
+        """The duration for these segments."""
         return self.segments / self.predicted * self.rtt
 
     def toml(self) -> str:
@@ -97,7 +98,7 @@ tcp = {{ congestion_control = "{self.law}", variant = "sack", profile = "rfc" }}
 
     @property
     def scheme(self) -> str:
-        """What stands on the link."""
+        """The scheme of the link."""
         return f"even-marks:share={self.p}" if self.is_marked else "droptail"
 
 
@@ -112,17 +113,17 @@ def scalable(p: float, _: float) -> float:
 
 
 def cubic(p: float, rtt: float) -> float:
-    """RFC 9438, eq. 5, or Reno's where that is more (4.3): for equal distances between losses."""
+    """RFC 9438, eq. 5, or Reno's function if that is larger (4.3): for equal distances between losses."""
     return max(1.0538 * float((rtt / p) ** 0.75), sqrt(1.5 / p))
 
 
 def counted(setting: Setting) -> float:
-    """What arrives in a round trip by the law, round by round, without a network, losses or marks being independent."""
+    """Segments per round trip by the controller's rules, round by round, without a network; losses are independent."""
     return under_marks(setting) if setting.is_marked else under_losses(setting)
 
 
 def under_losses(setting: Setting, losses: int = 4_000) -> float:
-    """Reno and CUBIC (RFC 9438, 4.2, 4.3, 4.6 and 4.7), with whole windows; recovery takes a round trip."""
+    """Reno and CUBIC (RFC 9438, section 4) with whole windows; recovery takes a round trip."""
     p, rtt, draw = setting.p, setting.rtt, random.Random(1)
     beta, gain = (0.5, 1.0) if setting.law == "reno" else (0.7, 3 * 0.3 / 1.7)
     window = w_max = setting.predicted
@@ -143,10 +144,10 @@ def under_losses(setting: Setting, losses: int = 4_000) -> float:
 
 
 def under_marks(setting: Setting, rounds: int = 20_000) -> float:
-    """DCTCP (RFC 8257, 3.3 and 3.4) with whole windows, and Prague, whose pace makes up for fractions.
+    """DCTCP (RFC 8257, 3.3 and 3.4) with whole windows, and Prague, whose pacing accounts for fractions.
 
     A round is a window of data, sent before the first of its ACKs. A mark adds nothing to the window (RFC 3168, 6.1.2)
-    and reduces it, but not again before what had been sent by then is acknowledged.
+    and reduces it, but not again before the segments sent by then are acknowledged.
     """
     draw, whole = random.Random(1), int if setting.law == "dctcp" else float
     window, alpha = setting.predicted, setting.p
@@ -186,7 +187,7 @@ def settings() -> list[Setting]:
 
 
 def measure(wanted: Sequence[Setting]) -> list[float]:
-    """Mean windows: what arrives in a round trip, segments."""
+    """Mean windows: segments that arrive per round trip."""
     tasks = [Task(_core.Scenario.parse(each.toml(), each.law), each.scheme, 1) for each in wanted]
     windows = []
     for each, outcome in zip(wanted, run_many(tasks), strict=True):
@@ -195,50 +196,53 @@ def measure(wanted: Sequence[Setting]) -> list[float]:
     return windows
 
 
-HEAD = """\
-# Validation against response functions and models
+HEAD = f"""\
+{pages.FRONT}# Validation against response functions
 
 <!-- Written by `make validate`; do not edit. -->
 
-The mean window of one flow, in segments, on a link without a queue that loses (Reno, CUBIC) or marks (DCTCP, Prague)
-each packet with probability p, every segment acknowledged, loss recovery by SACK (Prague: RACK). The window is what
-arrives in a round trip. `validation/response.json` holds what was measured; to measure again:
+The mean window of a single flow, in segments, is compared with published formulas. The link has no queue. It drops
+(Reno, CUBIC) or marks (DCTCP, Prague) every packet with probability p. Every segment is acknowledged, and the loss
+recovery is SACK (Prague: RACK). The window is the number of segments that arrive per round trip.
+`validation/response.json` contains the measured windows. To measure again:
 
 ```sh
 .venv/bin/python validation/response.py measure && make validate
 ```
 
-- Reno: 1.3098/sqrt(p), for independent losses (Ott, Kemperman & Mathis 1996); sqrt(1.5/p) is that for equal distances.
-- CUBIC: 1.054 (RTT/p)^0.75 (RFC 9438, eq. 5), sqrt(1.5/p) where that is more (4.3); both for equal distances.
-- DCTCP and Prague: x/p with x^2/2 = (1 - p) (x + 1), for independent marks (docs/tcp/dctcp.md).
+| controller | formula | losses or marks |
+| --- | --- | --- |
+| Reno | 1.3098/sqrt(p) (Ott, Kemperman & Mathis 1996) | independent; for equal distances it is sqrt(1.5/p) |
+| CUBIC | 1.054 (RTT/p)^0.75 (RFC 9438, eq. 5), or sqrt(1.5/p) if that is larger (4.3) | at equal distances |
+| DCTCP, Prague | x/p with x^2/2 = (1 - p) (x + 1) ([DCTCP](tcp/dctcp.md)) | independent |
 
-The formulas leave out that windows are whole, that recovery takes a round trip, and, of CUBIC, that losses are
-independent. The column "rounds" counts them: `counted` in `validation/response.py` is the law round by round, from the
-text of its RFC or draft, without a network. A row agrees if it lies within **10 %** of that.
+The formulas ignore that windows are whole numbers and that recovery takes a round trip. CUBIC's formula ignores that
+losses are independent. The column "rounds" includes these effects: `counted` in `validation/response.py` computes the
+controller round by round from its RFC or draft, without a network. A row agrees if it is within **10 %** of this value.
 """
 
 
 def page(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the validation page."""
-    lines = [
-        "| law | RTT (ms) | p | measured | formula | rounds | difference | agrees |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    agreed = 0
-    for row in rows:
-        setting = Setting(row["law"], row["p"], row["rtt"])
-        held = counted(setting)
-        difference = row["window"] / held - 1
-        agreed += abs(difference) <= TOLERANCE
-        lines.append(
-            f"| {row['law']} | {1000 * row['rtt']:.0f} | {row['p']:g} | {row['window']:.1f} | {setting.predicted:.1f} "
-            f"| {held:.1f} | {difference:+.1%} | {'yes' if abs(difference) <= TOLERANCE else 'no'} |"
-        )
-    return "\n".join([HEAD, f"**{agreed} of {len(rows)} rows agree.**", "", *lines, "", *models.section()])
+    lines = [row_of(row) for row in rows]
+    agreed = sum(line[-1] == "yes" for line in lines)
+    heads = ["controller", "RTT (ms)", "p", "measured", "formula", "rounds", "difference", "agrees"]
+    summary = f"**{agreed} of {len(rows)} rows agree.**"
+    return "\n".join([HEAD, summary, "", *pages.table(heads, lines), "", *models.section()])
+
+
+def row_of(row: Mapping[str, Any]) -> list[str]:
+    """Return a stored row as a row of the table."""
+    setting = Setting(row["law"], row["p"], row["rtt"])
+    rounds = counted(setting)
+    difference = row["window"] / rounds - 1
+    windows = (f"{window:.1f}" for window in (row["window"], setting.predicted, rounds))
+    agrees = "yes" if abs(difference) <= TOLERANCE else "no"
+    return [row["law"], f"{1000 * row['rtt']:.0f}", f"{row['p']:g}", *windows, f"{difference:+.1%}", agrees]
 
 
 def rows() -> list[Mapping[str, Any]]:
-    """Return what is stored."""
+    """Return the stored rows."""
     stored: list[Mapping[str, Any]] = json.loads(STORED.read_text(encoding="utf-8"))
     return stored
 

@@ -1,9 +1,8 @@
-"""Hold what our sender sends, and when, against what Linux 7.3 in virtual time sends under the same scripts.
+"""Compare the segments of the simulator's senders with Linux 7.3 in virtual time, under the same scripts.
 
 `sequences.py` replays the scripts of `sequences/scripts.json` and writes docs/validation-sequences.md.
-`sequences.py record` has the kernel that was built last (`aqmlab kernel build`) play them first, which takes
-seconds, and stores what it sends in `sequences/linux.jsonl`. What differs is explained in
-`sequences/explained.json`.
+`sequences.py record` first plays them on the kernel that was built last (`aqmlab kernel build`), which takes seconds,
+and stores its segments in `sequences/linux.jsonl`. `sequences/explained.json` explains the differences.
 """
 
 import json
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import pages
 
 from aqmlab.kernel.images import newest
 
@@ -31,7 +32,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Compared:
-    """A script under a law."""
+    """A script under a controller."""
 
     name: str
     law: str
@@ -41,7 +42,7 @@ class Compared:
 
     @property
     def first(self) -> int | None:
-        """The first that differs, if any does."""
+        """The first segment that differs, if any does."""
         for i, (our, their) in enumerate(zip(self.ours, self.theirs, strict=False)):
             if our[0] != their[0] or abs(our[1] - their[1]) > TOLERANCE:
                 return i
@@ -49,7 +50,7 @@ class Compared:
 
     @property
     def worst(self) -> float:
-        """The largest difference in time of those in the same place, microseconds."""
+        """The largest difference in time at the same place, microseconds."""
         return max(abs(our[1] - their[1]) for our, their in zip(self.ours, self.theirs, strict=False))
 
 
@@ -59,24 +60,24 @@ def scripts() -> list[dict[str, Any]]:
 
 
 def explained() -> list[dict[str, Any]]:
-    """Return what is known of the differences."""
+    """Return the explanations of the differences."""
     return list(json.loads((DATA / "explained.json").read_text(encoding="utf-8")))
 
 
 def recorded() -> list[Row]:
-    """Return what Linux sent."""
+    """Return the segments of Linux."""
     return [json.loads(line) for line in (DATA / "linux.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def build(package: str, example: str, *flags: str) -> Path:
-    """Build an example of ours."""
+    """Build an example of a crate."""
     command = ["cargo", "rustc", "--locked", "--quiet", "--release", "-p", package, "--example", example]
     subprocess.run([*command, *(["--", *flags] if flags else [])], check=True, cwd=HERE.parent)
     return HERE.parent / "target" / "release" / "examples" / example
 
 
 def record() -> None:
-    """Have the kernel play the scripts, and store what it sends."""
+    """Play the scripts on the kernel, and store its segments."""
     guest = build("aqmlab-netlink", "record_sequences", "-C", "target-feature=+crt-static")
     with TemporaryDirectory(prefix="aqmlab-sequences-") as name:
         folder = Path(name)
@@ -100,7 +101,7 @@ def record() -> None:
 
 
 def compare() -> list[Compared]:
-    """Replay every script under every law."""
+    """Replay every script under every controller."""
     replay = build("aqmlab-tcp", "replay_sequences")
     told = subprocess.run([replay, DATA / "scripts.json", *LAWS], check=True, capture_output=True, text=True).stdout
     ours = {(row["name"], row["law"]): row for row in map(json.loads, told.splitlines())}
@@ -111,23 +112,27 @@ def compare() -> list[Compared]:
     return [Compared(row["name"], row["law"], sent(ours[row["name"], row["law"]]), sent(row)) for row in recorded()]
 
 
-HEAD = """\
-# Sequences
+HEAD = f"""\
+{pages.FRONT}# Segment sequences of Linux 7.3
 
-What our senders of profile `linux` send, segment by segment, beside what Linux 7.3 sends in virtual time. Made by
-`.venv/bin/python validation/sequences.py`, which replays the scripts; with `record` the kernel plays them first.
+<!-- Written by `validation/sequences.py`; do not edit. -->
 
-Sender and receiver of Linux are two network namespaces with a TUN device each. The program between them
-(`crates/netlink/examples/record_sequences.rs`) is the path: a link of 10 Mbit/s with a buffer that does not end, 20 ms
-there and 20 ms back. It loses, marks, delays or holds back the segments that the script names, so what happens to them
-is exact. Devices send segments one by one; the sender's application writes all at once, the receiver's reads at once.
-The path takes PSH off, so that no end of a write is acknowledged at once.
-`validation/sequences/scripts.json` has the scripts: a pair is a segment (0 is the SYN) and the how-manieth time it is
-sent, or by how many ms it is late; other times are ms from the first SYN on.
+The senders of profile `linux` are compared with [Linux 7.3 in virtual time](kernel.md), segment by segment.
+`.venv/bin/python validation/sequences.py` replays the scripts and writes this page; `validation/sequences.py record`
+plays them on the kernel first.
 
-A sequence is **equal** if the same segments are sent in the same order and every time lies within 1 ms of Linux's.
-Virtual time has no jitter: a recording that is repeated moves by less than 0.01 ms, but for BBR, whose cycle begins
-at random. The test `linux` of `aqmlab-tcp` holds ours to the recordings.
+Sender and receiver of Linux are two network namespaces with a TUN device each. A program between them
+(`crates/netlink/examples/record_sequences.rs`) is the path: a link of 10 Mbit/s with an unlimited buffer, and 20 ms in
+each direction. It drops, marks, delays or holds the segments that the script names. Devices send segments one by one.
+The sender's application writes all data at once, and the receiver's application reads at once. The path clears PSH, so
+the end of a write causes no immediate ACK.
+
+`validation/sequences/scripts.json` contains the scripts. A pair is a segment (0 is the SYN) and the number of its
+transmission, or its additional delay in ms. Other times are ms from the first SYN.
+
+A sequence is **equal** if the same segments are sent in the same order and every time is within 1 ms of Linux. Virtual
+time has no jitter: a repeated recording differs by less than 0.01 ms. BBR is an exception, because its cycle starts at
+a random phase. The test `linux` of `aqmlab-tcp` compares the senders with the recordings.
 
 """
 
@@ -135,42 +140,47 @@ at random. The test `linux` of `aqmlab-tcp` holds ours to the recordings.
 def page(compared: Sequence[Compared]) -> str:
     """Return the page."""
     equal = sum(one.first is None for one in compared)
-    lines = [
-        HEAD + f"**{equal} of {len(compared)} sequences are equal.** In the table: equal, with the largest difference,",
-        "or the first segment that differs. Segments: those that Linux sends, again included.\n",
-        f"| script | {' | '.join(TITLES)} | segments |",
-        f"|---|{'---|' * len(TITLES)}--:|",
-    ]
     by_key = {(one.name, one.law): one for one in compared}
-    for script in scripts():
-        rows = [by_key[script["name"], law] for law in LAWS]
-        cells = " | ".join(_cell(one) for one in rows)
-        lines.append(f"| {script['name']} | {cells} | {len(rows[0].theirs)} |")
-    differing = [one for one in compared if one.first is not None]
-    if differing:
-        lines += ["", "## What differs", ""]
-        for entry in explained():
-            its = [by_key[entry["name"], law] for law in entry["laws"]]
-            lines += [f"- **{entry['name']}** ({', '.join(entry['laws'])}), `{entry['function']}`: {entry['why']}"]
-            lines += [f"    - {one.law}: {_difference(one)}" for one in its]
+    lines = [f"{HEAD}**{equal} of {len(compared)} sequences are equal.**", ""]
+    if equal < len(compared):
+        lines += ["## Sequences that are not equal", "", "The first segment that differs, and the cause.", ""]
+        heads = ["script", "controller", "Linux", "simulator", "kernel function", "cause"]
+        lines += [*pages.table(heads, [row for entry in explained() for row in _exception(entry, by_key)]), ""]
+    lines += ["## All sequences", "", CELLS, ""]
+    rows = [(script["name"], [by_key[script["name"], law] for law in LAWS]) for script in scripts()]
+    lines += pages.table(
+        ["script", *TITLES, "segments"],
+        [[name, *map(_cell, of), f"{len(of[0].theirs)}"] for name, of in rows],
+    )
     return "\n".join(lines) + "\n"
 
 
+CELLS = """\
+Equal with the largest difference in time, or the position of the first segment that differs. The last column is the
+number of segments that Linux sends, retransmissions included."""
+
+
+def _exception(entry: Mapping[str, Any], by_key: Mapping[tuple[str, str], Compared]) -> list[list[str]]:
+    """Return a row for each controller of an explained difference; the first contains the cause."""
+    rows = []
+    for i, law in enumerate(entry["laws"]):
+        one = by_key[entry["name"], law]
+        first = one.first or 0
+        cause = ["", ""] if i else [f"`{entry['function']}`", entry["why"]]
+        rows.append([entry["name"], law, _sent(one.theirs, first), _sent(one.ours, first), *cause])
+    return rows
+
+
+def _sent(sent: Sequence[tuple[int, float]], place: int) -> str:
+    return f"{sent[place][0]} at {sent[place][1] / 1e3:.1f} ms" if place < len(sent) else "nothing more"
+
+
 def _cell(one: Compared) -> str:
-    return f"equal, {one.worst / 1e3:.2f} ms" if one.first is None else f"the {one.first + 1}th"
-
-
-def _difference(one: Compared) -> str:
-    first = one.first or 0
-
-    def told(sent: Sequence[tuple[int, float]]) -> str:
-        return f"segment {sent[first][0]} at {sent[first][1] / 1e3:.1f} ms" if first < len(sent) else "nothing more"
-
-    return f"Linux sends {told(one.theirs)}, ours {told(one.ours)}"
+    return f"equal, {one.worst / 1e3:.2f} ms" if one.first is None else f"position {one.first + 1}"
 
 
 def main() -> None:
-    """Record if asked to, replay, and write the page."""
+    """Record on demand, replay, and write the page."""
     if sys.argv[1:] == ["record"]:
         record()
     compared = compare()
@@ -178,7 +188,8 @@ def main() -> None:
     print(f"{sum(one.first is None for one in compared)} of {len(compared)} sequences are equal")
     for one in compared:
         if one.first is not None:
-            print(f"{one.name}, {one.law}: {_difference(one)}")
+            linux, simulator = (_sent(sent, one.first) for sent in (one.theirs, one.ours))
+            print(f"{one.name}, {one.law}: Linux sends {linux}, the simulator {simulator}")
 
 
 if __name__ == "__main__":

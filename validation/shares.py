@@ -1,6 +1,6 @@
-"""Hold the share of BBRv3 beside CUBIC against published measurements of Google's BBRv3.
+"""Compare the share of BBRv3 against CUBIC with published measurements of Google's BBRv3.
 
-Run as a program, it measures the table of docs/bbr.md (a minute).
+Run as a program, it measures the table of docs/bbr-evidence.md (a minute).
 """
 
 import json
@@ -15,17 +15,17 @@ import exceptions
 import aqmlab
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "bbr.md"
+PAGE = HERE.parent / "docs" / "bbr-evidence.md"
 TOLERANCE = 0.25
-"""Of the mean share of each law against theirs, where the ranges of the runs do not overlap."""
+"""Of the mean share of each controller, if the ranges of the runs do not overlap."""
 SEEDS = (1, 2, 3, 4, 5)
 ACCESS = "100 Gbit/s"
-"""What FABRIC's machines have."""
+"""The access rate of FABRIC's machines."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One CUBIC flow and so many of BBRv3 on one link."""
+    """One CUBIC flow and a number of BBRv3 flows on one link."""
 
     rate: int
     """Mbit/s."""
@@ -43,7 +43,7 @@ class Setting:
         return f"{self.rate} Mbit/s, {self.rtt} ms, {self.buffer} BDP, BBRv3 flows: {self.flows}"
 
     def share(self, seed: int) -> float:
-        """What the BBRv3 flows together have here, in the four minutes of a trial; hosts have segmentation offload."""
+        """The share of all BBRv3 flows in the four minutes of a trial; hosts use segmentation offload."""
         values = {
             "links.bottleneck.rate": f"{self.rate} Mbit/s",
             "links.bottleneck.buffer": f"{self.buffer} bdp",
@@ -65,7 +65,7 @@ class Setting:
         return [self.share(seed) for seed in seeds]
 
     def agrees(self, shares: Sequence[float]) -> bool:
-        """Whether runs here and there overlap, or the shares of BBRv3 and of CUBIC are near theirs."""
+        """Whether the ranges overlap, or the shares of BBRv3 and CUBIC are near the published ones."""
         if min(shares) <= max(self.published) and min(self.published) <= max(shares):
             return True
         ours, theirs = mean(shares), mean(self.published)
@@ -73,11 +73,11 @@ class Setting:
 
 
 Checked = Sequence[tuple[Setting, Sequence[float]]]
-"""Settings with our shares."""
+"""Settings with the simulator's shares."""
 
 
 def settings() -> list[Setting]:
-    """Read what was published."""
+    """Read the published shares."""
     rows = json.loads((HERE / "shares.json").read_text(encoding="utf-8"))["rows"]
     return [
         Setting(**row, published=[bbr / (bbr + cubic) for bbr, cubic in trials])
@@ -87,7 +87,7 @@ def settings() -> list[Setting]:
 
 
 def shown(shares: Sequence[float]) -> str:
-    """Return mean, least and greatest in percent."""
+    """Return mean, minimum and maximum in percent."""
     return f"{100 * mean(shares):.0f} ({100 * min(shares):.0f} to {100 * max(shares):.0f})"
 
 
@@ -102,7 +102,7 @@ def differing(checked: Checked) -> exceptions.Cells:
 
 
 def table(checked: Checked) -> str:
-    """Return the table of docs/bbr.md."""
+    """Return the table of docs/bbr-evidence.md."""
     lines = ["| link | buffer | BBRv3 flows | there | here | agrees |", "| --- | --- | --- | --- | --- | --- |"]
     for each, ours in checked:
         lines.append(

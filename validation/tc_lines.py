@@ -1,9 +1,9 @@
-"""Have Linux 7.3 take the lines that `aqmlab tc` prints, and what the engine `linux` sends it: in virtual time.
+"""Give Linux 7.3 in virtual time the commands of `aqmlab tc`, and the options that the engine `linux` sends.
 
-Run as a program it gives the kernel that was built last a line for each setting below, and then the options that the
-engine sends for the same setting. `kernel/tc_lines.jsonl` has what tc shows of it and what the kernel gives back by
-netlink, against which tests/test_tc_kernel.py holds our lines, what we read, and what we send. DualPI2 and `cake_mq`
-need a newer tc than Debian 13 has: that of iproute2's repository can be built and named.
+Run as a program, it gives the kernel that was built last a command for each setting below, and then the options that
+the engine sends for the same setting. `kernel/tc_lines.jsonl` stores the output of tc and the kernel's netlink reply.
+tests/test_tc_kernel.py compares them with the written commands, the settings that are read, and the sent options.
+DualPI2 and `cake_mq` need a newer tc than Debian 13 ships: build iproute2 from its repository and name its tc.
 
     .venv/bin/aqmlab kernel build
     .venv/bin/python validation/tc_lines.py [TC]
@@ -92,7 +92,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"aqm": "fq-codel", "rate": 1e7, "shaper": True, "layer": [26, 0, "atm"]},
     {"aqm": "pie", "rate": 1e7, "shaper": True, "layer": [4, 64, "none"]},
 ]
-"""Every scheme whose queueing discipline that kernel has, with and without options and a shaper."""
+"""Every scheme whose queueing discipline the kernel supports, with and without options and a shaper."""
 
 LINES = (
     LineSpec(down=1e6, up=0.5e6, rtt=0.040),
@@ -106,7 +106,7 @@ LINES = (
 
 
 def advised() -> list[dict[str, Any]]:
-    """Return the candidates for those lines on each of their links, as far as the kernel has them."""
+    """Return the candidates for these access links in each direction, if the kernel supports them."""
     found: dict[str, dict[str, Any]] = {}
     for line in LINES:
         scenarios = conditions(line)
@@ -134,7 +134,7 @@ def setting(given: dict[str, Any]) -> tc.Setting:
 
 
 def sent(given: dict[str, Any]) -> str | None:
-    """Return the options that the engine sends for an entry, in hexadecimal; None if it has no such discipline."""
+    """Return the options that the engine sends for an entry, in hexadecimal; None if it lacks the discipline."""
     link = setting(given).link
     qdisc, _ = prepared(setting(given))
     try:
@@ -152,13 +152,13 @@ def sent(given: dict[str, Any]) -> str | None:
 
 
 def order(given: dict[str, Any], program: str) -> dict[str, Any]:
-    """Return what the guest is told."""
+    """Return the orders for the guest."""
     kind = prepared(setting(given))[0].kind
     return given | {"commands": tc.write(setting(given)).commands, "kind": kind, "options": sent(given), "tc": program}
 
 
 def main() -> None:
-    """Give the kernel all lines, and store what it says."""
+    """Give the kernel all commands, and store its replies."""
     program = shutil.which(sys.argv[1] if len(sys.argv) > 1 else "tc")
     if program is None:
         sys.exit("tc is not installed: apt-get install iproute2")

@@ -1,14 +1,14 @@
-"""Hold what we read of tc against the kernel's own suite, `tc-testing`, and write docs/validation-tc.md.
+"""Compare `aqmlab tc --from` with the kernel's test suite, `tc-testing`, and write docs/validation-tc.md.
 
-Each command of the suite that adds, replaces or changes a queueing discipline that we know, or a class of HTB, is read
-here after those that prepare it. A test agrees if we accept what the suite expects to be accepted and refuse what it
-expects to be refused; if every option that tc is expected to show is what we understood; and if the line that we write
-for what we understood is read as the same. The suite is in the kernel's source:
+The program reads each command of the suite that adds, replaces or changes a queueing discipline that aqmlab supports,
+or a class of HTB, after the commands that prepare it. A test agrees under three conditions. The command is accepted or
+rejected as the suite expects. Every option that tc is expected to show has the value that was read. The command that
+aqmlab writes for the setting is read as the same setting. The suite is in the kernel's source:
 
     .venv/bin/python validation/tc_testing.py [SOURCE]
 
-SOURCE is a folder with the source of Linux; without it Debian's package is fetched, as `aqmlab kernel build` does. Of
-the suite only identifiers and counts are stored (`tc_testing.json`).
+SOURCE is a folder with the source of Linux. The default is Debian's package, as for `aqmlab kernel build`. Only
+identifiers and counts of the suite are stored (`tc_testing.json`).
 """
 
 import json
@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pages
 
 from aqmlab import tc
 from aqmlab.kernel import source
@@ -58,28 +60,28 @@ WRITING = re.compile(r"\$TC (?:qdisc|class) (?:add|replace|change) ")
 
 @dataclass(frozen=True)
 class Verdict:
-    """A test of the suite: its identifier, whether we agree, and why not."""
+    """A test of the suite: its identifier, whether aqmlab agrees, and why not."""
 
     name: str
     agrees: bool
     cause: str = ""
     is_silent: bool = False
-    """We accept the command and understand it otherwise."""
+    """aqmlab accepts the command but reads another setting."""
 
 
 @dataclass(frozen=True)
 class Understood:
-    """What we make of a command: parameters by our names with the link, or a class of HTB."""
+    """The setting that aqmlab reads: parameters by its names with the link, or a class of HTB."""
 
     qdisc: Qdisc | None
     values: dict[str, float | str]
     link: tc.Link
     written: Sequence[str] = ()
-    """Parameters that are others once the line that we write is read."""
+    """Parameters that differ after the written command is read again."""
 
 
 def _equal(one: float | str, other: float | str) -> bool:
-    """Say whether two values are the same, but for the digits that are written."""
+    """Say whether two values are the same within the digits that are written."""
     return one == other or (
         isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-6)
     )
@@ -98,7 +100,7 @@ def lines(test: dict[str, Any]) -> str:
 
 
 def understand(text: str) -> Understood:
-    """Return what we make of commands. InputError where we refuse them."""
+    """Return the setting that aqmlab reads in commands. InputError if it rejects them."""
     found = htb.hierarchy(listing(text))
     if found.has_root:
         values: dict[str, float | str] = {"default": found.default or "0"}
@@ -114,7 +116,7 @@ def understand(text: str) -> Understood:
 
 
 def shown(test: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the options that tc is expected to show, each with its value, as far as the expression says one."""
+    """Yield the options that tc is expected to show, each with its value if the expression contains it."""
     text = re.sub(r"\([^)]*\)|refcnt \S+|\S*\.\*|\[[^\]]*\]\+?|\$", " ? ", test.get("matchPattern") or "")
     words = text.split()
     for word, value in zip(words, [*words[1:], "?"], strict=True):
@@ -123,7 +125,7 @@ def shown(test: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def differing(test: dict[str, Any], ours: Understood) -> list[str]:
-    """Return the options that are shown otherwise than we understood them."""
+    """Return the options that tc shows with other values than aqmlab read."""
     if "class show" in test["verifyCmd"] and ours.qdisc is not None:
         return []  # what a discipline has of its flows
     said = dict(shown(test))
@@ -165,14 +167,14 @@ def _close(one: float, other: float | str) -> bool:
 
 
 def judge(test: dict[str, Any]) -> Verdict:
-    """Return whether we agree with a test."""
+    """Return whether aqmlab agrees with a test."""
     is_accepted = int(test["expExitCode"]) == 0
     try:
         ours = understand(lines(test))
     except InputError as error:
-        return Verdict(test["id"], not is_accepted, "" if not is_accepted else f"refused: {error}")
+        return Verdict(test["id"], not is_accepted, "" if not is_accepted else f"rejected: {error}")
     if not is_accepted:
-        return Verdict(test["id"], False, "accepted: what Linux refuses of it is not in the line")
+        return Verdict(test["id"], False, "accepted: Linux rejects it because of the device")
     wrong = [*differing(test, ours), *(f"{name}, as written" for name in ours.written)]
     return Verdict(test["id"], not wrong, ", ".join(wrong), bool(wrong))
 
@@ -182,50 +184,55 @@ def verdicts(folder: Path) -> dict[str, list[Verdict]]:
     return {name: [judge(test) for test in tests(folder, name)] for name in FILES}
 
 
+HEAD = f"""\
+{pages.FRONT}# Validation of tc commands
+
+<!-- Written by `validation/tc_testing.py`; do not edit. -->
+
+Linux {{version}} contains a test suite for tc (`{SUITE.parent.parent}`).
+`.venv/bin/python validation/tc_testing.py` takes it from the kernel's source and writes this page. `aqmlab tc --from`
+reads each command of the suite that adds, replaces or changes a class of HTB, or a queueing discipline that aqmlab
+supports. A test **agrees** if
+
+- the command is accepted or rejected as the suite expects;
+- each option that tc is expected to show has the value that was read;
+- the command that aqmlab writes for the setting is read as the same setting.
+
+The suite is not part of aqmlab: only identifiers and counts are stored.
+"""
+
+
 def page(found: dict[str, list[Verdict]], version: str) -> str:
     """Return the page."""
     total = [each for of_one in found.values() for each in of_one]
     agree = sum(each.agrees for each in total)
-    rows = [f"| {name} | {sum(each.agrees for each in of)} | {len(of)} |" for name, of in found.items()]
+    rows = [(name, f"{sum(each.agrees for each in of)}", f"{len(of)}") for name, of in found.items()]
     causes: dict[str, list[str]] = {}
     for name, of in found.items():
         for each in of:
             if not each.agrees:
                 causes.setdefault(each.cause, []).append(f"`{name}` {each.name}")
-    others = [f"| {cause.replace('|', '/')} | {', '.join(names)} |" for cause, names in causes.items()]
+    others = [(cause.replace("|", "/"), ", ".join(names)) for cause, names in causes.items()]
     silent = sum(each.is_silent for each in total)
-    return "\n".join(
-        [
-            "# Commands of tc, beside the kernel's suite",
-            "",
-            f"Linux {version} has a test suite for tc (`{SUITE.parent.parent}`). `validation/tc_testing.py` takes it",
-            "from a kernel source, and has `aqmlab tc --from` read each command that adds, replaces or changes a",
-            "queueing discipline that aqmlab knows, or a class of HTB. A test **agrees** if",
-            "",
-            "- what the suite expects to be accepted is accepted, and what it expects to be refused is refused;",
-            "- each option that tc is expected to show then is what was read;",
-            "- the command that aqmlab writes for it is read as the same setting.",
-            "",
-            f"**{agree} of {len(total)} tests agree ({agree / len(total):.0%}).** In {silent} an option is read as",
-            "something else without a message. The others are refused by name, as they ask for what aqmlab does not",
-            "have; one depends on the device. The suite is not part of aqmlab: identifiers and counts are stored.",
-            "",
-            "| file of the suite | agree | tests |",
-            "|---|--:|--:|",
-            *rows,
-            "",
-            "The others, by cause:",
-            "",
-            "| cause | tests |",
-            "|---|---|",
-            *others,
-            "",
-        ]
-    )
+    lines = [
+        HEAD.format(version=version),
+        f"**{agree} of {len(total)} tests agree ({agree / len(total):.0%}).** In {silent} tests aqmlab reads another",
+        "setting without a message.",
+        "",
+        *pages.table(["file of the suite", "agree", "tests"], rows),
+        "",
+        "## Tests that do not agree",
+        "",
+        "aqmlab rejects options that it does not support, by name. It accepts one command that Linux rejects because",
+        "of the device.",
+        "",
+        *pages.table(["cause", "tests"], others),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def document(found: dict[str, list[Verdict]], version: str) -> dict[str, Any]:
-    """Return what is stored: of each file how many tests agree, and the others with their causes."""
+    """Return the stored document: by file, how many tests agree, and the others with their causes."""
     files = {
         name: {
             "tests": len(of),
@@ -244,7 +251,7 @@ def version_of(folder: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Judge the suite of a source, and write the page and what is stored."""
+    """Judge the suite of a source, and write the page and the stored document."""
     with tempfile.TemporaryDirectory() as made:
         if arguments:
             folder = Path(arguments[0])

@@ -1,9 +1,9 @@
-"""Hold other traffic and topologies against ns-2.35: SACK, delayed ACKs, ECN, changing rates, two-way traffic, web.
+"""Compare other traffic and topologies with ns-2.35: SACK, delayed ACKs, ECN, changing rates, two-way traffic, web.
 
-`traffic.json` holds results of ns-2.35 as Debian ships it, the mean of one to three seeds: what was measured at a
-link (drop and mark ratio, mean and standard deviation of the queue), and the same setting in our terms: a scenario
-(a file in `traffic/` or a built-in one), the values set in it, the scheme. A row agrees by the tolerances of `ns2.py`;
-what differs is in `exceptions.toml`.
+`traffic.json` contains results of ns-2.35 as Debian ships it, each the mean of one to three seeds. A row contains the
+measures of a link (drop and mark ratio, mean and standard deviation of the queue) and the setting for the simulator: a
+scenario (a file in `traffic/` or a built-in one), the values set in it, and the scheme. A row agrees by the tolerances
+of `ns2.py`; `exceptions.toml` lists the rows that differ.
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import exceptions
+import pages
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import title
@@ -32,14 +33,14 @@ MEASURES = ("drop_ratio", "mark_ratio", "queue_mean", "queue_std")
 
 @dataclass(frozen=True)
 class TrafficRow:
-    """One row of ns-2 beside the mean of our runs."""
+    """One row of ns-2, and the mean of the simulator's runs."""
 
     row: Row
     ours: Metrics
 
     @property
     def theirs(self) -> Metrics:
-        """What ns-2 gave."""
+        """The metrics of ns-2."""
         found = self.row
         return 100 * found["drop_ratio"], 100 * found["mark_ratio"], found["mean_queue"], found["std_queue"]
 
@@ -50,7 +51,7 @@ class TrafficRow:
 
     @property
     def differing(self) -> list[str]:
-        """What is off by more than 0.5 points (ratios), 4 % or 5 packets (mean), 15 % or 5 packets (deviation)."""
+        """The measures that exceed the tolerances of `ns2.py`, with 0.5 points for the mark ratio."""
         limits = (0.5, 0.5, max(5.0, 0.04 * self.theirs[2]), max(5.0, 0.15 * self.theirs[3]))
         found = zip(MEASURES, self.ours, self.theirs, limits, strict=True)
         return [measure for measure, ours, theirs, limit in found if abs(ours - theirs) > limit]
@@ -62,7 +63,7 @@ class TrafficRow:
 
 
 def check_traffic(seeds: int) -> list[TrafficRow]:
-    """Run every setting with the seeds 1 to `seeds` and hold the rows against the means."""
+    """Run every setting with the seeds 1 to `seeds` and compare the rows with the means."""
     rows: list[Row] = json.loads((HERE / "traffic.json").read_text(encoding="utf-8"))
     settings = {key(row): scenario_of(row) for row in rows}
     tasks = [Task(scenario, aqm, seed) for (_, _, aqm), scenario in settings.items() for seed in range(1, seeds + 1)]
@@ -72,7 +73,7 @@ def check_traffic(seeds: int) -> list[TrafficRow]:
 
 
 def key(row: Row) -> tuple[str, str, str]:
-    """What tells one setting from another: scenario, values set, scheme."""
+    """The key of a setting: scenario, values set, scheme."""
     return row["scenario"], json.dumps(row["set"]), row["aqm"]
 
 
@@ -99,28 +100,35 @@ def differing(checked: list[TrafficRow]) -> exceptions.Cells:
 
 
 def section(checked: list[TrafficRow]) -> list[str]:
-    """The lines of the validation page about these rows."""
+    """The lines of the page about ns-2 about these rows."""
     agreeing = sum(row.agrees for row in checked)
-    lines = [
+    rows = [
+        (
+            row.row["setting"],
+            title(row.row["aqm"]),
+            row.row["link"],
+            shown(row.theirs),
+            shown(row.ours),
+            "yes" if row.agrees else "no",
+        )
+        for row in checked
+    ]
+    return [
         "## Other traffic and topologies",
         "",
-        "`validation/traffic.json` holds further results of ns-2.35, each the mean of one to three seeds; the",
-        "scenarios are in `validation/traffic/`, those of the two bottlenecks are built in. Tolerances as above, 0.5",
-        "points for the mark ratio too.",
+        "`validation/traffic.json` contains further results of ns-2.35, each the mean of one to three seeds. The",
+        "scenarios with two bottlenecks are built in, the others are in `validation/traffic/`. The tolerances are the",
+        "same.",
         "",
         f"**{agreeing} of {len(checked)} rows agree.**",
         "",
+        *exceptions.causes("traffic", differing(checked)),
+        "",
         "Drop ratio (%) / mark ratio (%) / mean queue / std (packets):",
         "",
-        "| setting | scheme | link | ns-2.35 | ours | agrees |",
-        "|---|---|---|---|---|---|",
+        *pages.table(["setting", "scheme", "link", "ns-2.35", "simulator", "agrees"], rows),
+        "",
     ]
-    for row in checked:
-        at, mark = row.row, "yes" if row.agrees else "no"
-        numbers = f"{shown(row.theirs)} | {shown(row.ours)}"
-        lines.append(f"| {at['setting']} | {title(at['aqm'])} | {at['link']} | {numbers} | {mark} |")
-    lines.append("")
-    return [*lines, *exceptions.notes("traffic", differing(checked)), ""]
 
 
 def shown(metrics: Metrics) -> str:

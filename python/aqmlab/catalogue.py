@@ -146,7 +146,7 @@ class Scheme:
         known = [("Fluid model", fluid), ("Linear control law", law), ("Linux", str(self.tc) if self.tc else "none")]
         told = [f"{tc_name(each)} ({each.tc[1]})" for each in self.parameters if each.tc]
         known += [("Options of tc", ", ".join(told))] if self.tc and told else []
-        return known + [("Contract", f"not kept: {each.clause}; {each.why}") for each in self.exceptions]
+        return known + [("Contract", f"not satisfied: {each.clause}; {each.why}") for each in self.exceptions]
 
 
 def tc_name(parameter: Parameter) -> str:

@@ -12,7 +12,7 @@ from aqmlab.problems import InputError
 def check_folder(path: Path) -> None:
     """Raise InputError unless `path` is, or can become, a folder we may write to. Creates nothing."""
     if os.path.lexists(path) and not os.path.isdir(path):
-        found = "is a file" if os.path.exists(path) else "is a link to what is not there"
+        found = "is a file" if os.path.exists(path) else "is a broken link"
         raise InputError("out", f"{path}: {found}; expected a folder, new or existing")
     _check_writable("out", path, path, path)
 

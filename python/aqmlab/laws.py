@@ -85,11 +85,11 @@ def law_spec(law: Law) -> str:
     file, _, rest = law.strip().partition(":")
     if file.endswith(LIBRARIES):
         if rest:
-            raise InputError("law", f"{law}: a law of a shared library takes no parameters")
+            raise InputError("law", f"{law}: a controller of a shared library takes no parameters")
         with suppress(FileNotFoundError), untrusted.opened(Path(file), LARGEST_LIBRARY, field="law"):
             pass  # the system opens it, and would wait for a pipe
         return _core.load_law(file)
-    return own.in_file("law", file, rest, CongestionControl, "law") if file.endswith(".py") else law
+    return own.in_file("law", file, rest, CongestionControl, "controller") if file.endswith(".py") else law
 
 
 def defines(text: str) -> bool:
@@ -115,7 +115,10 @@ def load_with(
     if law is None:
         return load(source, set, traces=traces)
     if isinstance(source, Scenario):
-        raise InputError("law", f"{law}: a law is set while reading; give the name or file of {source.name} instead")
+        raise InputError(
+            "law",
+            f"{law}: a controller is set while a scenario is read; give the name or file of {source.name} instead",
+        )
     name = law_spec(law)
     return load(source, {**(set or {}), **of_law(load(source, set, traces=traces), name)}, traces=traces)
 
@@ -134,7 +137,7 @@ def of_call(scenario: Scenario, name: str) -> dict[str, str]:
     InputError for an unknown rate control.
     """
     if name not in OF_CALLS:
-        raise unknown("call", "no law of calls", name, OF_CALLS)
+        raise unknown("call", "no rate control", name, OF_CALLS)
     return {f"flows.{group}.law": name for group in calls(scenario)}
 
 

@@ -153,7 +153,7 @@ class Clause:
 
     def __str__(self) -> str:
         if self.excepted:
-            return f"- {self.text}: not asked for: {self.excepted}"
+            return f"- {self.text}: not required: {self.excepted}"
         return f"✗ {self.text}: {self.broken}" if self.broken else f"✓ {self.text}"
 
 
@@ -201,7 +201,7 @@ def spec(aqm: Scheme) -> str:
             "aqm", f"{aqm!r} is not a scheme; expected a name, a subclass of aqmlab.Aqm or an instance of one"
         )
     if _CLASSES[found.name] is not found:
-        raise InputError("aqm", f"{aqm!r}: a later class has taken the name {found.name!r}; use that one")
+        raise InputError("aqm", f"{aqm!r}: a later class uses the name {found.name!r}; use that one")
     return found.name if isinstance(aqm, type) else str(aqm)
 
 
@@ -217,16 +217,18 @@ def select(aqms: Scheme | Sequence[Scheme]) -> tuple[str, ...]:
 def _declare(cls: type[Aqm]) -> Parameters:
     namesake = _CLASSES.get(cls.name)
     if namesake and namesake.__module__ != cls.__module__:
-        raise InputError(f"{cls.name}.name", f"a class of {namesake.__module__} is called so; set another name")
+        raise InputError(f"{cls.name}.name", f"a class of {namesake.__module__} has this name already; set another one")
     for base in cls.__mro__[: cls.__mro__.index(Aqm)]:
         for name in RESERVED & base.__dict__.keys():
-            raise InputError(f"{cls.name}.{name}", "is the engine's; prepare in reset, set self.p in the hooks")
+            raise InputError(
+                f"{cls.name}.{name}", "is reserved for the engine; prepare in reset, set self.p in the hooks"
+            )
         for name, item in base.__dict__.items():
             if name.startswith("on_") and name not in HOOKS and callable(item):
                 raise unknown(f"{cls.name}.{name}", "no hook is called", name, HOOKS)
     params = params_of(cls)
     for name in params.keys() & TAKEN:
-        raise InputError(f"{cls.name}.{name}", "no parameter can be called so")
+        raise InputError(f"{cls.name}.{name}", "is not a possible name of a parameter")
     return _core.declare(
         cls,
         cls.name,
@@ -304,7 +306,7 @@ def in_file(field: str, file: str, rest: str, base: type[Declared], what: str) -
         raise InputError(field, f"{file}: no {what} in it; write a class that is a subclass of aqmlab.{base.__name__}")
     if not named and len(classes) > 1:
         first = next(iter(classes))
-        raise InputError(field, f"{file}: which of its {what}s? write {file}:{first}; it has " + ", ".join(classes))
+        raise InputError(field, f"{file}: has several {what}s; write {file}:{first}; it has " + ", ".join(classes))
     if named and named not in classes:
         raise unknown(field, f"{file} has no {what}", named, classes)
     name = classes[named or next(iter(classes))].name

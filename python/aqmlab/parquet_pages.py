@@ -1,6 +1,6 @@
 """The sizes that the pages of a Parquet file state: Arrow allocates them before it decodes anything.
 
-The header of a page is a struct in Thrift's compact protocol, which stands before its data; no library hands it out.
+The header of a page is a struct in Thrift's compact protocol before its data; no library provides it.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ DEEPEST = 8
 _SIZES = {2, 3}
 """The fields of a header with the unpacked and the packed size."""
 LONG_LIST = 15
-"""Stands for a list's size where that follows."""
+"""Marks that a list's size follows."""
 
 _STOP, _TRUE, _FALSE, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LISTS, _STRUCT = 0, 1, 2, 3, (4, 5, 6), 7, 8, (9, 10), 12
 _FIXED = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
-"""Bytes of values that always take as many; those of a truth value are in its kind."""
+"""Bytes of values of a fixed size; a truth value is encoded in its kind."""
 
 
 class PageError(ValueError):

@@ -58,7 +58,9 @@ def load(
     """
     if isinstance(source, Scenario):
         if set:
-            raise InputError("set", f"{source.name}: values are set while reading; give the name or file instead")
+            raise InputError(
+                "set", f"{source.name}: values are set while a scenario is read; give its name or file instead"
+            )
         return source
     name, text = read(source)
     values = written(set or {})

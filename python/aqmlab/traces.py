@@ -83,11 +83,12 @@ def write_parquet(trace: Trace | Capture, path: Path) -> None:
 
 
 def table(trace: Trace | Capture) -> "pa.Table":
-    """Return what happened to each packet, a row each, in the order in which it happened.
+    """Return the events of each packet, one per row, in order.
 
-    Columns: `time` (s), `event` (enqueue, dequeue, drop or mark), `flow`, `group`, `transfer`, `kind` (data or ack),
-    `size` (bytes on the wire), `seq` (segment; of an ACK the next expected), `ecn`, `reason` (null if there is none),
-    `sojourn` (s; null of a packet that never joined), `queue` (packets waiting afterwards).
+    Columns of an event: `time` (s), `event` (enqueue, dequeue, drop or mark), `reason` (null if there is none),
+    `sojourn` (s; null of a packet that never joined), `queue` (packets waiting afterwards). Columns of its packet:
+    `flow`, `group`, `transfer`, `kind` (data or ack), `size` (bytes on the wire), `seq` (segment; of an ACK the next
+    expected), `ecn`.
     """
     import numpy as np
     import pyarrow as pa

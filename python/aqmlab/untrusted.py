@@ -57,7 +57,7 @@ def opened(
         return InputError(field, f"{path}: {found}" + (f"; expected {expected}" if expected else ""))
 
     if "\0" in str(path):
-        raise refused("is no name of a file")
+        raise refused("is not a file name")
     target = Path(os.path.realpath(path))
     if within is not None and not target.is_relative_to(os.path.realpath(within)):
         raise refused(f"is a link that leads out of {within}")
@@ -90,7 +90,7 @@ def read_stream(file: BinaryIO, most: int, name: str, field: str = "file") -> by
     except OSError as error:
         raise InputError(field, f"{name}: cannot be read ({error.strerror})") from error
     if data is None:
-        raise InputError(field, f"{name}: cannot be read (it has nothing yet)")
+        raise InputError(field, f"{name}: cannot be read (it is still empty)")
     if len(data) > most:
         raise InputError(field, f"{name}: more than {most:,} bytes")
     return data

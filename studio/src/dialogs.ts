@@ -16,8 +16,8 @@ const KEYS: [string, string][] = [
   ["M", "set a mark"],
   ["R", "rewind to the latest mark"],
   ["E", "save a picture, the numbers, the scenario, a report"],
-  ["L", "copy a link to what is shown"],
-  ["← and →", "move the cursor along curves that have the focus; with Shift further"],
+  ["L", "copy a link to this view"],
+  ["← and →", "move the cursor along the focused curves; with Shift faster"],
   ["?", "this list"],
 ];
 
@@ -35,18 +35,18 @@ export function saveDialog(model: Model, curves: Curves): void {
   const title = model.run!.title;
   show(
     "Save",
-    h("div", { className: "field" }, h("label", { htmlFor: "save-lane" }, "Of one scheme"), lane),
+    h("div", { className: "field" }, h("label", { htmlFor: "save-lane" }, "One scheme"), lane),
     h("div", { className: "list" },
-      entry("Scenario", "TOML, with everything done by hand as [[changes]]", () => fetched("toml")),
-      entry("Series", "CSV, a row a sample", () => fetched("csv")),
+      entry("Scenario", "TOML, with manual changes as [[changes]]", () => fetched("toml")),
+      entry("Series", "CSV, one row per sample", () => fetched("csv")),
       entry("Result", "JSON, as aqmlab run prints it", () => fetched("json")),
     ),
-    h("div", { className: "label" }, "Of all schemes"),
+    h("div", { className: "label" }, "All schemes"),
     h("div", { className: "list" },
       entry("Picture", "PNG of the curves shown", async () => download("curves.png", await png(curves, title), "image/png")),
       entry("Drawing", "SVG of the curves shown", async () => download("curves.svg", svg(curves, model, title), "image/svg+xml")),
       entry("Report", "one page of HTML with tables and figures", () => fetched("report")),
-      entry("Command", "what to type to repeat it", async () => {
+      entry("Command", "the command that repeats the run", async () => {
         const { text } = await model.session.ask<Exported & { type: "export" }>({ type: "export", what: "command" });
         show("Command", h("pre", { tabIndex: 0 }, text));
       }),
@@ -68,8 +68,8 @@ function saving(button: HTMLButtonElement, act: () => Promise<unknown>): HTMLEle
 export async function linkDialog(address: string): Promise<void> {
   const copied = await navigator.clipboard.writeText(address).then(() => true, () => false);
   const field = h("input", { readOnly: true, value: address, "aria-label": "Link", onfocus: () => field.select() });
-  const told = copied ? "It is in the clipboard." : "Copy it from here.";
-  const about = `It holds scenario, schemes, what was changed by hand, and the curves in sight. ${backend.texts.link} No server sees what is behind the #.`;
+  const told = copied ? "Copied to the clipboard." : "Copy it from here.";
+  const about = `It contains the scenario, the schemes, manual changes and the visible curves. ${backend.texts.link} No server receives the part after the #.`;
   const given = h("input", { type: "text", id: "given-link", spellcheck: false, autocomplete: "off" });
   const open = h("button", { type: "button" }, "Open");
   open.onclick = () => void attempt(given, async () => {

@@ -71,7 +71,7 @@ export class Drawing {
     this.canvas.width = Math.round(width * devicePixelRatio);
     this.canvas.height = Math.round(height * devicePixelRatio);
     const blocks = this.tanks.map(({ link, block }) => `${block} at ${link.name}`).join(", ");
-    setText(this.note, `Packets a block: ${blocks}`);
+    setText(this.note, `Packets per block: ${blocks}`);
     this.invalidate();
   }
 

@@ -33,7 +33,7 @@ class Queue extends HTMLElement {
     for (const name of ["scenario", "seed", "speed"]) if (given(name)) query.set(name, given(name));
     const state = given("state");
     const address = `${new URL(".", import.meta.url)}?${query}${state && state.slice(state.indexOf("#"))}`;
-    this.frame.title = `A queue that runs: ${given("scenario") || "an uplink"} under ${aqms.join(", ") || "its scheme"}`;
+    this.frame.title = `Live queue: ${given("scenario") || "an uplink"} under ${aqms.join(", ") || "its scheme"}`;
     if (this.frame.src !== address) this.frame.src = address;
   }
 }

@@ -34,7 +34,7 @@ export class Exercises {
     this.kept = read(lesson);
     [this.student.value, this.minutes.value] = [this.kept.student, this.kept.minutes];
     const show = h("button", { type: "submit" }, "Show my sheet");
-    const form = h("form", {}, field("Student number", this.student, "It decides your parameters; whoever has another number has others."), field("Time", this.minutes), h("div", { className: "row" }, show));
+    const form = h("form", {}, field("Student number", this.student, "It determines your parameters; another number gives other parameters."), field("Time", this.minutes), h("div", { className: "row" }, show));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       void attempt(this.student, () => this.show());
@@ -105,8 +105,8 @@ export class Exercises {
       this.showRun(go);
       tell(`Running until ${stop} s.`);
       const there = await this.model.until(stop);
-      setText(go, there && next !== undefined ? `Go on to ${next} s` : `Run it under ${run.aqm}`);
-      const todo = next === undefined ? "The means are below the curves, under Data" : "Make the change, then go on in the task";
+      setText(go, there && next !== undefined ? `Continue to ${next} s` : `Run it under ${run.aqm}`);
+      const todo = next === undefined ? "The means are below the curves, under Data" : "Make the change, then continue in the task";
       tell(there ? `Paused at ${stop} s. ${todo}.` : "Interrupted.");
     });
     return h("div", { className: "row" }, go, told);
@@ -139,9 +139,9 @@ export class Exercises {
       for (const { task, taken, told } of verdicts) {
         const { element, told: place } = tasks.find(({ id }) => id === task)!;
         element.className = taken ? "taken" : "refused";
-        setText(place, `${taken ? "Taken" : "Not yet"}: ${told}`);
+        setText(place, `${taken ? "Accepted" : "Not yet"}: ${told}`);
       }
-      setText(told, `${verdicts.filter(({ taken }) => taken).length} of ${verdicts.length} taken.`);
+      setText(told, `${verdicts.filter(({ taken }) => taken).length} of ${verdicts.length} accepted.`);
     } catch (error) {
       setText(told, "");
       throw error;

@@ -52,7 +52,7 @@ export class Lessons {
     const cards = catalogue.lessons.map(({ id, title, summary }) =>
       h("li", {}, h("button", { type: "button", onclick: () => (location.hash = `lesson=${id}`) }, h("b", {}, title), h("span", {}, summary))),
     );
-    const about = "Each is a scenario that runs, three things to try, and a question. Ten minutes are enough for one.";
+    const about = "Each contains a live scenario, three experiments and a question. One takes about ten minutes.";
     byId("view-lessons").append(h("h2", {}, "Lessons"), h("p", { className: "soft" }, about), h("ol", { className: "cards" }, ...cards));
   }
 
@@ -92,8 +92,8 @@ export class Lessons {
     this.panel.replaceChildren(
       h("div", { className: "head" }, h("span", { className: "soft" }, `Lesson ${at + 1} of ${this.catalogue.lessons.length}`), leave),
       h("h2", { tabIndex: -1 }, lesson.title),
-      h("details", { open: true, className: "about" }, h("summary", {}, "What it is about"), markup(lesson.html)),
-      h("h3", {}, "Three things to try"),
+      h("details", { open: true, className: "about" }, h("summary", {}, "Introduction"), markup(lesson.html)),
+      h("h3", {}, "Three experiments"),
       h("ol", { className: "tries" }, ...lesson.tries.map((each, i) => this.try(each, i))),
       h("h3", {}, "Question"),
       markup(lesson.question),
@@ -106,7 +106,7 @@ export class Lessons {
   }
 
   private try(each: Try, i: number): HTMLElement {
-    const go = h("button", { type: "button", className: "go", "aria-label": `Show try ${i + 1}: ${each.title}` }, "Show");
+    const go = h("button", { type: "button", className: "go", "aria-label": `Show experiment ${i + 1}: ${each.title}` }, "Show");
     const told = h("p", { className: "soft", "aria-live": "polite" });
     const byHand = each.steps.map((step) =>
       h("li", {}, `at ${step.at} s set `, h("code", {}, step.path), " to ", h("code", {}, step.value), under(this.model, step)),
@@ -127,7 +127,7 @@ export class Lessons {
     if (needsStart(model, each)) await this.start(each.open);
     const done = await follow(model, each, (text) => setText(told, text), () => turn === this.turn);
     if (!done) return this.broken(told, turn);
-    setText(told, "Done. Compare the curves with your prediction, and with what is written below.");
+    setText(told, "Done. Compare the curves with your prediction, and with the text below.");
     item.classList.add("done");
     setText(go, "Again");
   }

@@ -23,7 +23,7 @@ export class Live {
       event.preventDefault();
       void attempt(this.path, () => model.set(this.path.value.trim(), this.value.value.trim()));
     });
-    this.element.append(this.knobs, form, h("h2", { className: "label" }, "Changed by hand"), this.made);
+    this.element.append(this.knobs, form, h("h2", { className: "label" }, "Manual changes"), this.made);
   }
 
   /** Make the knobs of a run that was just opened. */
@@ -79,7 +79,7 @@ export class Live {
       label: `Flows${of}`, value: count, low: 0, high: Math.max(20, 4 * count),
       write: (value) => String(Math.round(value)),
     });
-    const halve = h("button", { type: "button", className: "small" }, "Kill half");
+    const halve = h("button", { type: "button", className: "small" }, "Stop half");
     halve.onclick = () => void attempt(halve, () => this.model.halve(name));
     flows.querySelector("label")!.after(halve);
     if (!rtt) return [flows];
@@ -107,7 +107,7 @@ export class Live {
   private blast(group: Group | undefined): HTMLElement[] {
     if (!group) return [];
     return [this.follow(`flows.${BLAST}.count`, (text) => 10 * Number(text), {
-      label: "UDP blast, of the link's rate", value: group.count * 10, low: 0, high: 200,
+      label: "UDP blast, as a share of the link's rate", value: group.count * 10, low: 0, high: 200,
       write: (value) => `${Math.round(value / 10) * 10} %`,
     })];
   }

@@ -118,7 +118,7 @@ class Studio {
     const button = (text: string, title: string, act: () => unknown) =>
       h("button", { type: "button", title, onclick: act, "aria-label": text }, text);
     byId("tools").append(
-      button("Link", "A link to what is shown (L)", () => this.link()),
+      button("Link", "A link to this view (L)", () => this.link()),
       button("Save", "Pictures, numbers, scenario, report (E)", () => this.save()),
       button("?", "Keys", keysDialog),
     );

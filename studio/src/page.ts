@@ -48,8 +48,8 @@ export const backend: Backend = {
   },
 
   texts: {
-    lost: "The engine has ended. What is drawn stays; load the page again to go on.",
-    link: "It opens wherever this page does, and in any other studio when it is pasted below.",
-    limits: "This page simulates by itself, without a server. Schemes of your own in Python, reports, and folders of results need aqmlab on your machine.",
+    lost: "The engine has stopped. The curves stay; reload the page to continue.",
+    link: "It opens this page on any device. In any other studio, paste it below.",
+    limits: "This page simulates without a server. Your own Python schemes, reports and results folders need aqmlab on your machine.",
   },
 };

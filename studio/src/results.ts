@@ -47,7 +47,7 @@ export class Results {
     this.choice.parentElement!.hidden = folders.length === 0;
     if (folders.length) return this.follow();
     const how = h("code", {}, "aqmlab studio --results FOLDER");
-    this.body.replaceChildren(h("p", {}, "No folder was named. Start with ", how, " to watch a sweep here, or to read what a sweep or a paper reproduced has left."));
+    this.body.replaceChildren(h("p", {}, "No folder is open. Start with ", how, " to watch a sweep, or to read the results of a sweep or a reproduction."));
   }
 
   /** Ask no more. */

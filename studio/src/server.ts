@@ -27,8 +27,8 @@ export const backend: Backend = {
   },
 
   texts: {
-    lost: "The server has ended. What is drawn stays; start `aqmlab studio` again to go on.",
-    link: "It opens by itself in the studio that made it while that one runs; any other studio opens it when it is pasted below.",
+    lost: "The server has stopped. The curves stay; restart `aqmlab studio` to continue.",
+    link: "It opens in this studio while the studio runs. In any other studio, paste it below.",
     limits: "",
   },
 };

@@ -50,7 +50,7 @@ export class Session {
   }
 
   private lost(): void {
-    for (const { reject } of this.waiting.values()) reject(new Error("The server has ended."));
+    for (const { reject } of this.waiting.values()) reject(new Error("The server has stopped."));
     this.waiting.clear();
     this.onLost();
   }

@@ -28,7 +28,7 @@ export class Setup {
     const studies = new Map<string, HTMLElement>();
     this.choice.append(h("option", { value: "" }, "My own text"));
     for (const { name, study: of } of catalogue.scenarios) {
-      const study = of ?? "Named at the start";
+      const study = of ?? "Given at the start";
       if (!studies.has(study)) studies.set(study, h("optgroup", { label: study }));
       studies.get(study)!.append(h("option", { value: name }, name));
     }
@@ -51,7 +51,7 @@ export class Setup {
     const text = h("details", {}, h("summary", {}, "Text of the scenario"), this.editor.element, this.use);
     host.append(
       part("Scenario", true, field("Built in", this.choice), field("Seed", this.seed, "The same seed gives all schemes the same arrivals."),
-        field("Windows of flows", this.windows, "Whose congestion windows are drawn: ftp 1, ftp 2"), text),
+        field("Windows of flows", this.windows, "Flows whose congestion windows are drawn: ftp 1, ftp 2"), text),
       part("Schemes", true, this.schemes.element, ...(limits ? [limits] : [])),
     );
     const live = part("Change while it runs", true, this.live.element);

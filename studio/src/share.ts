@@ -88,7 +88,7 @@ export async function shared(fragment: string): Promise<Shared | null> {
 /** The part of a pasted link that holds the state, wherever the link leads. */
 export function fragmentOf(link: string): string {
   const at = link.indexOf(KEY);
-  if (at < 0) throw new Error(`expected a link that a studio made, with ${KEY} in it`);
+  if (at < 0) throw new Error(`expected a link made by a studio, with ${KEY} in it`);
   return link.slice(at).trim();
 }
 

@@ -6,7 +6,7 @@ import type { Model } from "./model";
 import { seconds, short } from "./scale";
 
 const SPEEDS: [string, string][] = [
-  ["0.1", "0.1×"], ["1", "1× real time"], ["2", "2×"], ["5", "5×"], ["10", "10×"], ["30", "30×"], ["100", "100×"], ["", "as fast as it goes"],
+  ["0.1", "0.1×"], ["1", "1× real time"], ["2", "2×"], ["5", "5×"], ["10", "10×"], ["30", "30×"], ["100", "100×"], ["", "as fast as possible"],
 ];
 
 export class Transport {

@@ -72,7 +72,7 @@ test("when the server ends all questions fail, and nothing more is sent", async 
   const asked = session.ask({ type: "pause" });
   [socket.readyState] = [3];
   socket.onclose();
-  await assert.rejects(asked, /The server has ended/);
+  await assert.rejects(asked, /The server has stopped/);
   session.tell({ type: "seen" });
   assert.deepEqual([lost, socket.sent.length], [1, 1]);
 });

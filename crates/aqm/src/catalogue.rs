@@ -160,7 +160,7 @@ pub(crate) fn add(entries: impl IntoIterator<Item = SchemeEntry>) {
 /// If there is a scheme of that name.
 pub fn register<S: Scheme + Aqm + Clone + Send + 'static>() -> Result<(), String> {
     if entry(S::INFO.name).is_ok() {
-        return Err(format!("there is a scheme called \"{}\" already", S::INFO.name));
+        return Err(format!("a scheme called \"{}\" exists already", S::INFO.name));
     }
     let alone: &SchemeBuilder =
         &|path, pairs, queue| build::<S, _>(path, pairs, queue, boxed::<S>).map(AnyScheme::Fifo);

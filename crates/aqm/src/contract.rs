@@ -237,7 +237,7 @@ impl<Q: Discipline<NumberedPacket>> Host<Q> {
         let before = self.signalled();
         let departed = self.with(Q::dequeue);
         if self.signalled() != before && self.queue.departures_known() {
-            return Err("signals on departure, but says that it does not act on departures".into());
+            return Err("signals on departure, but declares that it does not act on departures".into());
         }
         Ok(departed.map(|(packet, _)| packet))
     }

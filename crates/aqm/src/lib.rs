@@ -165,17 +165,43 @@ impl Ctx<'_> {
     }
 }
 
-/// The reason for a signal; counted per reason in the results.
-pub type Reason = &'static str;
+/// The reason for a signal; counted per reason in the results. As large as a pointer, so that a [`Verdict`] fits two registers.
+#[derive(Clone, Copy, Eq)]
+pub struct Reason(&'static &'static str);
+
+impl Reason {
+    /// The reason of this name.
+    pub const fn new(name: &'static &'static str) -> Self {
+        Self(name)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl PartialEq for Reason {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0) || self.name() == other.name()
+    }
+}
+
+impl std::fmt::Debug for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        self.name().fmt(f)
+    }
+}
 
 /// The queue was full; no scheme was asked.
-pub const OVERFLOW: Reason = "overflow";
+pub const OVERFLOW: Reason = Reason::new(&"overflow");
 /// The scheme drew the packet at random.
-pub const EARLY: Reason = "early";
+pub const EARLY: Reason = Reason::new(&"early");
 /// The scheme drops every packet in its present state.
-pub const FORCED: Reason = "forced";
+pub const FORCED: Reason = Reason::new(&"forced");
 /// A packet of the same flow was drawn from the queue; both are dropped.
-pub const MATCH: Reason = "match";
+pub const MATCH: Reason = Reason::new(&"match");
 
 /// A scheme's decision on the packet it was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

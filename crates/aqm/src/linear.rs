@@ -136,7 +136,7 @@ pub fn offered_by_signals(s: Complex64, point: &OperatingPoint, period: f64) -> 
 
 /// Refuses a law that has no place of rest.
 pub(crate) fn needs(condition: bool, text: impl std::fmt::Display) -> Result<(), String> {
-    if condition { Ok(()) } else { Err(format!("{text}, so that nothing holds the queue at a place of its own")) }
+    if condition { Ok(()) } else { Err(format!("{text}, so nothing holds the queue at an operating point")) }
 }
 
 #[cfg(test)]

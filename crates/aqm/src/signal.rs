@@ -13,12 +13,12 @@ pub enum Signal {
 }
 
 /// Of a scheme that says nothing.
-pub const UNDECLARED: &str = "does not declare where it signals with the probability that it shows";
+pub const UNDECLARED: &str = "does not declare a signal (`SIGNAL`)";
 /// Of schemes that compare the queue with a threshold.
-pub const BY_THRESHOLD: &str = "shows no probability: it signals by a threshold";
+pub const BY_THRESHOLD: &str = "has no signal probability: it signals at a threshold";
 /// Of schemes that look at the time that a packet has waited.
-pub const BY_SOJOURN: &str = "decides at departures, by how long packets have waited";
+pub const BY_SOJOURN: &str = "decides at departures, from the sojourn time of packets";
 /// Of schemes that tell flows apart.
-pub const BY_FLOW: &str = "looks at the flow of each packet; a fluid has none";
+pub const BY_FLOW: &str = "depends on the flow of each packet, which a fluid does not have";
 /// Of schemes of more than one queue.
 pub const SEVERAL_QUEUES: &str = "has several queues; the model has one";

@@ -4,7 +4,7 @@ use aqmlab_aqm::contract;
 use aqmlab_aqm::contract::{EndState, LIGHT_LOAD, NumberedPacket, Outcome, Step, bench};
 use aqmlab_aqm::linear::{Complex64, Network, OperatingPoint};
 use aqmlab_aqm::{
-    AnyQueue, Aqm, Ctx, FAMILIES, PacketView, QueueView, SchemeEntry, Signal, Tune, Verdict, entries, entry,
+    AnyQueue, Aqm, Ctx, FAMILIES, PacketView, QueueView, Reason, SchemeEntry, Signal, Tune, Verdict, entries, entry,
 };
 use aqmlab_core::{Rate, Span};
 use proptest::prelude::*;
@@ -283,7 +283,7 @@ impl Tune for Broken {}
 
 impl Aqm for Broken {
     fn on_dequeue(&mut self, _: &PacketView, _: &QueueView, _: &mut Ctx) -> Verdict {
-        if self.0 == "departure" { Verdict::Drop("broken") } else { Verdict::Pass }
+        if self.0 == "departure" { Verdict::Drop(Reason::new(&"broken")) } else { Verdict::Pass }
     }
     fn observe(&self, _: usize) -> f64 {
         match self.0 {

@@ -44,7 +44,7 @@ fn guard(act: impl FnOnce() -> Result<AqmlabStatus, Refusal>) -> AqmlabStatus {
     let done = catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
-        Err(Refusal(AqmlabStatus::Panic, format!("a fault of aqmlab, please report it: {text}")))
+        Err(Refusal(AqmlabStatus::Panic, format!("a bug in aqmlab, please report it: {text}")))
     });
     done.unwrap_or_else(|Refusal(status, why)| {
         let text = CString::new(why.replace('\0', " ")).expect("it has no zero any more");
@@ -140,7 +140,7 @@ mod tests {
             for part in [aqmlab_path_up(path), aqmlab_path_down(path)] {
                 aqmlab_line_free(part);
                 let why = CStr::from_ptr(aqmlab_error()).to_str().unwrap();
-                assert_eq!(why, "line: it is part of a path, and goes with aqmlab_path_free");
+                assert_eq!(why, "line: is part of a path; free the path with aqmlab_path_free");
                 assert_eq!(aqmlab_line_clone(part, &raw mut copy), AqmlabStatus::Ok);
                 aqmlab_line_free(copy);
             }

@@ -66,7 +66,7 @@ pub unsafe extern "C" fn aqmlab_line_free(line: *mut AqmlabLine) {
             None => {}
             Some(Owner::Caller) => drop(Box::from_raw(line)),
             Some(Owner::Path) => {
-                let why = "line: it is part of a path, and goes with aqmlab_path_free";
+                let why = "line: is part of a path; free the path with aqmlab_path_free";
                 return Err(Refusal(AqmlabStatus::Input, why.to_owned()));
             }
         }

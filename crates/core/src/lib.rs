@@ -8,10 +8,12 @@
 //!   problem        problems of an input: path, reason, nearest valid name
 //!   random         one named random stream per (seed, purpose, entity)
 //!   sparse_table   a table that stores the rows that are used
+//!   growth         how lists grow of which there are many
 //! ```
 //!
 //! No input or output, no clock of the machine, no algorithm of the field.
 
+pub mod growth;
 pub mod params;
 pub mod problem;
 pub mod quantity;
@@ -20,6 +22,7 @@ pub mod runtime_param;
 pub mod sparse_table;
 pub mod time;
 
+pub use growth::make_room;
 pub use params::{ParamHolder, ParamSet, ParamSpec};
 pub use problem::{Problem, Problems};
 pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio, Value, read_any};

@@ -1,5 +1,6 @@
 //! A table of which few rows are used: a network of ten thousand lines has many such tables.
 
+use crate::make_room;
 use std::iter::repeat_n;
 use std::ops::{Index, IndexMut};
 
@@ -49,6 +50,7 @@ impl<T: Copy> SparseTable<T> {
     #[inline(never)]
     fn store(&mut self, page: usize) -> usize {
         let stored = self.stored.len();
+        make_room(&mut self.stored);
         self.stored.push(self.stored[0]);
         self.pages[page] = u16::try_from(stored).expect("a table has a million rows at most");
         stored

@@ -202,7 +202,7 @@ impl ExerciseSheet {
     ) -> Result<Assignment<'a>, Problems> {
         let student = student.trim();
         if student.is_empty() {
-            let why = "is empty; each student has a number, which decides the parameters";
+            let why = "is empty; each student has a number, which determines the parameters";
             return Err(Problems::one("student", why));
         }
         let own = self.individual.iter().map(|each| (each.path.clone(), self.chosen(each, student)));

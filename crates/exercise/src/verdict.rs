@@ -58,7 +58,7 @@ impl Assignment<'_> {
             TaskKind::Predict { of } => {
                 let unit = self.sheet.task(of)?.unit();
                 Ok(match number(text).and_then(|given| value(&given, unit)) {
-                    Some(_) => (true, format!("compare it with your answer to {of}: what did you not think of?")),
+                    Some(_) => (true, format!("compare it with your answer to {of}: what did you miss?")),
                     None => (false, format!("a prediction is a number{}", as_in(unit))),
                 })
             }
@@ -76,7 +76,7 @@ impl Assignment<'_> {
     ) -> Result<(bool, String), Problems> {
         let Some(given) = number(text) else { return Ok((false, format!("there is no number in it{}", as_in(unit)))) };
         let Some(value) = value(&given, unit) else {
-            return Ok((false, format!("its unit is missing or another one{}", as_in(unit))));
+            return Ok((false, format!("its unit is missing or wrong{}", as_in(unit))));
         };
         let right = self.measured(task)?.unwrap_or(f64::NAN);
         let scale = if given.value == 0.0 { 1.0 } else { (value / given.value).abs() };
@@ -126,7 +126,7 @@ fn explained(ideas: &[Idea], wrong: &[Idea], text: &str) -> (bool, String) {
     let said = wrong.iter().find(|idea| idea.is_in(&words));
     match said.or_else(|| ideas.iter().find(|idea| !idea.is_in(&words))) {
         Some(idea) => (false, idea.hint.clone()),
-        None => (true, "it has what matters".into()),
+        None => (true, "the essential points are there".into()),
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         };
         let (ideas, wrong) = ([idea(r"\bfull\b", "how full?"), idea("tcp", "who?")], [idea("too small", "try it")]);
         let told = |text: &str| explained(&ideas, &wrong, text);
-        assert_eq!(told("TCP sends until  it is FULL"), (true, "it has what matters".into()));
+        assert_eq!(told("TCP sends until  it is FULL"), (true, "the essential points are there".into()));
         assert_eq!(told("TCP fills it fully"), (false, "how full?".into()));
         assert_eq!(told("it is full"), (false, "who?".into()));
         assert_eq!(told("TCP: the full buffer is too small"), (false, "try it".into()));

@@ -202,35 +202,38 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
         refuse("links".into(), "the fluid model has one queue; take a scenario with one link");
     }
     if !(scenario.changes.is_empty() && scenario.awaited.is_empty()) {
-        refuse("changes".into(), "the fluid model changes nothing on the way; leave them out");
+        refuse("changes".into(), "the fluid model does not support changes during a run; leave them out");
     }
     if let Some(controller) = scenario.controllers.first() {
-        refuse(format!("controllers.{}", controller.name), "the fluid model has none; leave it out");
+        refuse(
+            format!("controllers.{}", controller.name),
+            "the fluid model does not support controllers; leave it out",
+        );
     }
     let link = &scenario.links[0];
     if link.changes != RateChanges::None {
         refuse(
             format!("links.{}.rate", link.name),
-            "the fluid model has a constant rate; write one such as \"45 Mbit/s\"",
+            "the fluid model supports only constant rates; write one such as \"45 Mbit/s\"",
         );
     }
     if link.layer != LinkLayer::PLAIN {
-        refuse(format!("links.{}.overhead", link.name), "a link layer has no place in the fluid model; leave it out");
+        refuse(format!("links.{}.overhead", link.name), "the fluid model does not support link layers; leave it out");
     }
     if link.host {
         refuse(
             format!("links.{}.host", link.name),
-            "a queue that holds its senders back has no place in the fluid model; leave it out",
+            "the fluid model does not support the queue of a sending host; leave it out",
         );
     }
     if link.shared.is_some() {
         refuse(
             format!("links.{}.buffer", link.name),
-            "a shared buffer has no place in the fluid model; write its size",
+            "the fluid model does not support shared buffers; write its size",
         );
     }
     for key in link.impairments.keys() {
-        refuse(format!("links.{}.{key}", link.name), "impairments have no place in the fluid model; leave it out");
+        refuse(format!("links.{}.{key}", link.name), "the fluid model does not support impairments; leave it out");
     }
     check_flows(&scenario.flows, &mut problems);
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
@@ -242,17 +245,17 @@ fn check_flows(groups: &[FlowSpec], problems: &mut Vec<Problem>) {
     for flows in groups {
         let path = |key: &str| format!("flows.{}.{key}", flows.name);
         if flows.phases {
-            refuse(path("phases"), "phases of a sender have no place in the fluid model; leave it out");
+            refuse(path("phases"), "the fluid model does not support sender phases; leave it out");
         }
         if flows.start_spread > 0.0 {
-            refuse(path("start_spread"), "starts within a round trip have no place in the fluid model; leave it out");
+            refuse(path("start_spread"), "the fluid model does not support starts within a round trip; leave it out");
         }
         if !matches!(flows.traffic, Traffic::Ftp) {
-            let reason = format!("\"{}\" has no place in the fluid model; it knows \"ftp\"", flows.traffic.kind());
+            let reason = format!("the fluid model does not support \"{}\"; it supports \"ftp\"", flows.traffic.kind());
             refuse(path("kind"), &reason);
         }
         if !flows.ack_path.is_empty() {
-            refuse(path("ack_path"), "ACKs that queue have no place in the fluid model; leave it out");
+            refuse(path("ack_path"), "the fluid model does not support ACKs that queue; leave it out");
         }
         if flows.tcp.delayed_ack {
             refuse(
@@ -261,7 +264,7 @@ fn check_flows(groups: &[FlowSpec], problems: &mut Vec<Problem>) {
             );
         }
         if (flows.ecn != Ecn::NotEct) != marked {
-            refuse(path("ecn"), "the fluid model has all flows marked or none; write the same for every group");
+            refuse(path("ecn"), "in the fluid model all flows use ECN or none; write the same for every group");
         }
     }
 }

@@ -20,7 +20,7 @@ impl SignalShare {
         match (entry.signal, entry.observable("p")) {
             (Ok(Signal::Never), _) => Ok(Self { signal: Signal::Never, p: 0 }),
             (Ok(signal), Some(p)) => Ok(Self { signal, p }),
-            (Ok(_), None) => Err(refusal(entry.info.name, "shows no quantity called p")),
+            (Ok(_), None) => Err(refusal(entry.info.name, "does not show a probability p")),
             (Err(why), _) => Err(refusal(entry.info.name, why)),
         }
     }
@@ -37,5 +37,5 @@ impl SignalShare {
 fn refusal(name: &str, why: &str) -> String {
     let mut known: Vec<&str> = entries().iter().filter(|entry| entry.signal.is_ok()).map(|e| e.info.name).collect();
     known.sort_unstable();
-    format!("\"{name}\" has no place in the fluid model, for it {why}; these have: {}", known.join(", "))
+    format!("the fluid model does not support \"{name}\": the scheme {why}; it supports {}", known.join(", "))
 }

@@ -10,7 +10,7 @@ use aqmlab_fluid::SignalShare;
 fn a_refusal_names_the_reason_and_what_there_is() {
     let told = |name| SignalShare::of(&entry(name).unwrap()).unwrap_err();
     let why = told("codel");
-    assert!(why.contains("how long packets have waited") && why.contains("pi2, pid, pie"), "{why}");
+    assert!(why.contains("from the sojourn time of packets") && why.contains("pi2, pid, pie"), "{why}");
     assert!(told("fq-pie").contains("has several queues"));
 }
 

@@ -29,16 +29,16 @@ pub fn problems(scenario: &Scenario) -> Vec<Problem> {
     let mut found: Vec<Problem> = links.chain(flows).chain(of_changes(scenario)).collect();
     let count: u32 = scenario.flows.iter().map(FlowSpec::count).fold(0, u32::saturating_add);
     if scenario.tree.is_some() {
-        found.push(Problem::new("lines", "are not set up on Linux here; expected links and flows with paths"));
+        found.push(Problem::new("lines", "are not supported on Linux; expected links and flows with paths"));
     }
     if scenario.wifi.is_some() {
-        found.push(Problem::new("wifi", "has no radio on Linux here; expected links and flows with paths"));
+        found.push(Problem::new("wifi", "is not supported on Linux; expected links and flows with paths"));
     }
     if scenario.fabric.is_some() {
-        found.push(Problem::new("fabric", "is not set up on Linux here; expected links and flows with paths"));
+        found.push(Problem::new("fabric", "is not supported on Linux; expected links and flows with paths"));
     }
     if count > MOST {
-        found.push(Problem::new("flows", format!("{count} flows are too many for one Linux; at most {MOST}")));
+        found.push(Problem::new("flows", format!("{count} flows are too many for one Linux kernel; at most {MOST}")));
     }
     found
 }
@@ -48,50 +48,56 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     let wire = &link.impairments;
     let mut found = Vec::new();
     if matches!(link.changes, RateChanges::Trace(_)) {
-        let why = "is a trace of opportunities, which no shaper of Linux follows; expected a rate, a schedule or a trace of rates";
+        let why = "is a trace of opportunities, which no Linux shaper can follow; expected a rate, a schedule or a trace of rates";
         found.push(refuse("rate", why));
     }
     if link.layer.framing == Framing::Ptm {
-        found.push(refuse("framing", "\"ptm\" is in no shaper of Linux; expected \"none\" or \"atm\""));
+        found.push(refuse("framing", "\"ptm\" is not supported by any Linux shaper; expected \"none\" or \"atm\""));
     }
     if link.layer.added < 0 {
-        found.push(refuse("overhead", "is negative, which no shaper of Linux has; expected 0 B or more"));
+        found.push(refuse("overhead", "is negative, which no Linux shaper supports; expected 0 B or more"));
     }
     if matches!(wire.jitter, Some(Distribution::Values(_))) {
-        found.push(refuse("jitter", "takes values in turn, which netem does not; expected a distribution"));
+        found.push(refuse("jitter", "takes values in turn, which netem cannot do; expected a distribution"));
     }
     if wire.reorder.is_some() {
         found.push(refuse(
             "reorder",
-            "of a share of the packets is nothing that netem has; leave it out, and the order is kept",
+            "is not supported by netem for a share of the packets; leave it out to keep the order",
         ));
     }
     if wire.aggregation.is_some() {
-        found.push(refuse("aggregation", "is not done on Linux; leave it out"));
+        found.push(refuse("aggregation", "is not supported on Linux; leave it out"));
     }
     if wire.jitter_every.is_some() {
-        found.push(refuse("jitter_every", "is not done on Linux, where each packet has its own jitter; leave it out"));
+        found.push(refuse(
+            "jitter_every",
+            "is not supported on Linux, where each packet has its own jitter; leave it out",
+        ));
     }
     if wire.interruptions.is_some() {
-        found.push(refuse("interruptions", "are not done on Linux; leave them out"));
+        found.push(refuse("interruptions", "are not supported on Linux; leave them out"));
     }
     if wire.request_grant.is_some() {
-        found.push(refuse("request_grant", "is not done on Linux; leave it out"));
+        found.push(refuse("request_grant", "is not supported on Linux; leave it out"));
     }
     if wire.policer.is_some() {
-        found.push(refuse("policer", "stands behind the queue, where our Linux has none; leave it out"));
+        found.push(refuse("policer", "is after the queue, where --engine linux has no policer; leave it out"));
     }
     if !link.classes.classes.is_empty() {
-        found.push(refuse("classes", "are not set up on Linux here; expected a link without classes"));
+        found.push(refuse("classes", "are not supported on Linux; expected a link without classes"));
     }
     if link.shared.is_some() {
-        found.push(refuse("buffer", "is shared, which it is in no Linux; expected packets, bytes, a time or bdp"));
+        found.push(refuse("buffer", "is shared, which Linux does not support; expected packets, bytes, a time or bdp"));
     }
     if link.host {
-        found.push(refuse("host", "is not set up on Linux here, where hosts have wires of any rate; leave it out"));
+        found.push(refuse(
+            "host",
+            "is not supported on Linux, where the interfaces of hosts have unlimited rates; leave it out",
+        ));
     }
     if wire.ecn_mangling.is_some() {
-        found.push(refuse("ecn_mangling", "is nothing that netem has; leave it out"));
+        found.push(refuse("ecn_mangling", "is not supported by netem; leave it out"));
     }
     found
 }
@@ -102,20 +108,20 @@ fn of_changes(scenario: &Scenario) -> Vec<Problem> {
     let mut found = Vec::new();
     if let Some(controller) = scenario.controllers.first() {
         let path = format!("controllers.{}", controller.name);
-        found.push(Problem::new(path, "is not run on Linux here; expected a scenario without controllers"));
+        found.push(Problem::new(path, "is not supported on Linux; expected a scenario without controllers"));
     }
     if !scenario.awaited.is_empty() {
-        found.push(Problem::new("changes", "wait for a phase, which Linux does not tell of; expected at = TIME"));
+        found.push(Problem::new("changes", "wait for a phase, which Linux does not report; expected at = TIME"));
     }
     for change in &scenario.changes {
         let Ok(action) = change.action(scenario, &links) else { continue };
         action.update(&mut links);
         let why = match action {
             Action::Scheme(..) => {
-                "another scheme, for which Linux drops what waits; expected a parameter of the same one"
+                "another scheme, for which Linux drops the waiting packets; expected a parameter of the same one"
             }
             Action::Count(..) | Action::Rtt(..) | Action::Offered(..) | Action::Stop(..) => {
-                "a change of flows, which is not made on Linux; groups may start and stop"
+                "a change of flows, which is not supported on Linux; groups may start and stop"
             }
             _ => continue,
         };
@@ -128,45 +134,45 @@ fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
     let refuse = |key: &str, why: String| Problem::new(format!("flows.{}.{key}", flows.name), why);
     let mut found = Vec::new();
     if flows.phases {
-        found.push(refuse("phases", "are nothing that Linux tells of; leave it out".into()));
+        found.push(refuse("phases", "are not reported by Linux; leave it out".into()));
     }
     if flows.rtt_notification {
-        found.push(refuse("rtt_notification", "is nothing that Linux sends".into()));
+        found.push(refuse("rtt_notification", "is not sent by Linux".into()));
     }
     if flows.traffic.is_foreign() {
-        found.push(refuse("kind", "\"quic\" is a stack that runs in the simulator only".into()));
+        found.push(refuse("kind", "\"quic\" runs in the simulator only".into()));
         return found;
     }
     if flows.traffic.media().is_some() {
-        found.push(refuse("kind", "\"media\" is a call that runs in the simulator only".into()));
+        found.push(refuse("kind", "\"media\" runs in the simulator only".into()));
         return found;
     }
     if matches!(flows.traffic, Traffic::AppLimited(_)) {
-        found.push(refuse("kind", "\"app-limited\" is data that our guest on Linux does not offer".into()));
+        found.push(refuse("kind", "\"app-limited\" is not supported on Linux".into()));
     }
     if flows.traffic.is_udp() {
         return found;
     }
     if flows.profile != Profile::Linux || flows.variant != TcpVariant::Rack {
         let variant = format!("profile \"{}\", variant \"{}\"", flows.profile.text(), flows.variant.text());
-        found.push(refuse("tcp", format!("has {variant}, which is not the TCP of Linux; expected \"linux\"")));
+        found.push(refuse("tcp", format!("has {variant}, which Linux does not have; expected \"linux\"")));
         return found;
     }
     let law = flows.control.name();
     if law_of_linux(law).is_none() {
         let known = LAWS.join(", ");
-        found.push(refuse("tcp.congestion_control", format!("\"{law}\" is not in this Linux; it has {known}")));
+        found.push(refuse("tcp.congestion_control", format!("\"{law}\" is not in this kernel; it has {known}")));
     } else if flows.control.text() != default_of(law).text() {
         found.push(refuse(
             "tcp.congestion_control",
-            format!("\"{law}\" has no such parameters for one connection in Linux"),
+            format!("\"{law}\" cannot have these parameters for single connections in Linux"),
         ));
     }
     if flows.ecn == Ecn::Ect1 {
-        found.push(refuse("ecn", "ECT(1) is sent by no law of this Linux".into()));
+        found.push(refuse("ecn", "no congestion controller of this kernel sends ECT(1)".into()));
     }
     found.extend(changed_constants(flows).into_iter().map(|name| {
-        refuse(&format!("tcp.{name}"), format!("is the kernel's own; only {} may be chosen", FREE.join(" and ")))
+        refuse(&format!("tcp.{name}"), format!("is fixed in the kernel; only {} can be set", FREE.join(" and ")))
     }));
     found
 }

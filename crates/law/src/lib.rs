@@ -83,7 +83,7 @@ fn register(table: *const AqmlabLaw) -> Result<&'static str, Problem> {
     };
     declare(LawDeclaration {
         info,
-        page: "A law from a shared library.",
+        page: "A congestion controller from a shared library.",
         needs,
         params: Vec::new(),
         make: Box::new(move |_| Ok(Box::new(NativeLaw::new(table)))),

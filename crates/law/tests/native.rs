@@ -98,7 +98,7 @@ fn a_library_that_is_none_is_refused() {
     let empty = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("empty.c");
     std::fs::write(&empty, "int nothing;\n").unwrap();
     assert!(why(&compile(&empty, "empty")).contains("no function aqmlab_law"));
-    assert!(why(&law("cubic", GROW, ".on_ack = grow")).contains("is taken by a law of aqmlab"));
+    assert!(why(&law("cubic", GROW, ".on_ack = grow")).contains("is taken by a controller of aqmlab"));
     assert!(why(&law("law-version", GROW, ".on_ack = grow, .version = 9")).contains("version 9"));
     assert!(why(&law("law-empty", "", ".on_ack = 0")).contains("has no on_ack"));
     assert!(why(&law("law-half", GROW, ".on_ack = grow, .free_state = free")).contains("go together"));

@@ -350,9 +350,9 @@ impl<T> Line<T> {
 impl DropReason {
     pub(crate) fn of(outcome: PacketOutcome) -> Self {
         match outcome {
-            PacketOutcome::Refused(OVERFLOW) => Self::Full,
-            PacketOutcome::Dropped(OVERFLOW) => Self::Evicted,
-            PacketOutcome::Refused(why) | PacketOutcome::Dropped(why) => Self::Scheme(why),
+            PacketOutcome::Refused(why) if why == OVERFLOW => Self::Full,
+            PacketOutcome::Dropped(why) if why == OVERFLOW => Self::Evicted,
+            PacketOutcome::Refused(why) | PacketOutcome::Dropped(why) => Self::Scheme(why.name()),
             PacketOutcome::Lost | PacketOutcome::Sent => Self::Lost, // what is sent is not logged
         }
     }

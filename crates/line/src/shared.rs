@@ -74,7 +74,7 @@ impl<T> SharedPath<T> {
     pub fn new(scenario: &str, aqm: Option<&str>, seed: u64) -> Result<Self, Problems> {
         let mut scenario = parse(scenario, "path", &[])?;
         if let Some(spec) = scenario.flows.iter().find(|spec| spec.traffic.is_foreign()) {
-            let why = format!("\"{}\" is a stack that is not part of the simulator", spec.traffic.kind());
+            let why = format!("\"{}\" is not part of the simulator", spec.traffic.kind());
             return Err(Problems::one(format!("flows.{}.kind", spec.name), why));
         }
         let aqm = aqm.map(SchemeAssignment::parse).transpose().map_err(|why| Problems::one("aqm", why))?;

@@ -150,5 +150,8 @@ fn wrong_calls_are_refused() {
     let refused = |text: &str| SharedPath::<u32>::new(text, None, 1).unwrap_err().to_string();
     assert!(refused("schema = 1").contains("links"));
     assert!(refused(&format!("{LINKS}{NOBODY}kind = 'foreign'\n")).contains("unknown kind"));
-    assert!(refused(&format!("{LINKS}{NOBODY}kind = 'quic'\n")).contains("flows.flows.kind: \"quic\" is a stack"));
+    assert!(
+        refused(&format!("{LINKS}{NOBODY}kind = 'quic'\n"))
+            .contains("flows.flows.kind: \"quic\" is not part of the simulator")
+    );
 }

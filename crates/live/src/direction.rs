@@ -83,7 +83,7 @@ mod tests {
     fn a_change_that_a_line_cannot_make_is_refused() {
         let text = "rate = \"8 Mbit/s\"\nbuffer = \"9 packets\"\n[[changes]]\nat = \"1 s\"\npath = \"links.up.aqm\"\nvalue = \"pie\"";
         let Problems(found) = Lines::of(&scenario(text)).unwrap_err();
-        assert!(found[0].path == "links.up.aqm" && found[0].reason.contains("cannot change on a line"), "{found:?}");
+        assert!(found[0].path == "links.up.aqm" && found[0].reason.contains("cannot change here"), "{found:?}");
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl Init {
         let server = SERVER[0].to_string();
         if !fs::read_to_string("/etc/hosts").is_ok_and(|hosts| hosts.contains(&server)) {
             warn(format!(
-                "this machine does not allow an own /etc/hosts: the far end has no name, its address is {server}"
+                "this machine does not allow a private /etc/hosts, so the far end has no name; its address is {server}"
             ));
         }
         setns(&self.server, CloneFlags::CLONE_NEWNET).ok();

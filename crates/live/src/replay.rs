@@ -43,7 +43,7 @@ pub fn replay(
     direction.logs = true;
     let (records, rest) = log.as_chunks::<RECORD>();
     if !rest.is_empty() || !records.iter().all(|record| LogRecord::read(record).is_some()) {
-        return Err(Problems::one("log", "is not a whole log of a live run"));
+        return Err(Problems::one("log", "is not a complete log of a live run"));
     }
     let of = |is_arrival: bool| {
         let records = records.iter().filter_map(LogRecord::read);
@@ -55,7 +55,7 @@ pub fn replay(
     }
     let end = Span(arrivals().next_back().map_or(0, |record| record.time).saturating_mul(1000));
     if end > LONGEST || last.is_some_and(|record| record.time > end.0 + LONGEST_WAIT.0) {
-        return Err(Problems::one("log", "has a time after more than a week, or an hour after the last arrival"));
+        return Err(Problems::one("log", "has a time beyond a week, or an hour after the last arrival"));
     }
     let mut comparison = Comparison { live: of(false), found: Replay::default() };
     for arrival in arrivals() {

@@ -13,7 +13,7 @@ pub struct Group {
     count: u32,
     /// Round-trip propagation, s; None where it is drawn for each flow.
     rtt: Option<f64>,
-    /// The ends between which the round trips are uniformly distributed, s; None for any other law.
+    /// The ends between which the round trips are uniformly distributed, s; None for any other distribution.
     rtt_range: Option<(f64, f64)>,
     /// Kind of its traffic, as scenarios write it.
     kind: &'static str,

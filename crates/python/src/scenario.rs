@@ -60,7 +60,7 @@ impl Scenario {
         format!("<Scenario {}: {flows}, {links}, {} s>", self.0.name, self.duration())
     }
 
-    /// The text that it was read from, without what was set.
+    /// The text that it was read from, without overrides.
     #[getter]
     fn text(&self) -> &str {
         &self.1.0
@@ -81,13 +81,13 @@ impl Scenario {
         &self.0.title
     }
 
-    /// One line on what whoever wrote it may not have meant, if anything.
+    /// A note on settings that are probably unintended, if any.
     #[getter]
     fn notice(&self) -> Option<String> {
         self.0.notice()
     }
 
-    /// One line on what has another meaning than in version 0.1, if anything.
+    /// A note on settings whose meaning differs from version 0.1, if any.
     #[getter]
     fn profile_notice(&self) -> Option<String> {
         self.0.profile_notice()
@@ -148,7 +148,7 @@ impl Scenario {
         Ok((&self.0.links[link(&self.0, name)?]).into())
     }
 
-    /// The linear law of a scheme, with its parameters as it will run here.
+    /// The linear model of a scheme, with its parameters as it will run here.
     fn law(&self, aqm: &str) -> PyResult<linear_law::LinearLaw> {
         let (choice, entry) = self.0.choice(aqm).map_err(refused)?;
         linear_law::LinearLaw::of(entry, &self.0.params(&choice))

@@ -15,7 +15,7 @@ const USAGE: &str =
   --seed N      default 1
   --set         a value of the scenario
   --name NAME   name of the scenario in the result; default that of the file
-  --series      time series and tables beside the result
+  --series      also write time series and tables
   --qlog DIR    two logs for each connection, GROUP-NUMBER-client.sqlog and -server.sqlog
   --version     that of aqmlab, and the hash of the sources";
 const VERSION: &str = concat!("aqmlab-quic ", env!("CARGO_PKG_VERSION"), " (sources ", env!("AQMLAB_SOURCE"), ")");

@@ -176,7 +176,7 @@ fn what_cannot_be_is_refused() {
             other => panic!("{other:?}"),
         }
     };
-    assert!(refused(&format!("{QUIC}congestion_control = 'bbr3'\n")).contains("unknown law \"bbr3\""));
+    assert!(refused(&format!("{QUIC}congestion_control = 'bbr3'\n")).contains("unknown controller \"bbr3\""));
     assert!(refused(&format!("{QUIC}packet = '1000 B'\n")).contains("1200 B"));
     assert!(refused(&format!("{QUIC}tcp = 'cubic'\n")).contains("unknown key"));
     let change = "[[changes]]\nat = '3 s'\npath = 'flows.quic.count'\nvalue = '3'\n";

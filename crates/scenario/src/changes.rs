@@ -151,7 +151,7 @@ impl Change {
                 Err("the link follows a trace, which has no rate to change".into())
             }
             ["rate"] if scenario.wifi.as_ref().is_some_and(|wifi| wifi.first() <= link) => {
-                Err("the rate of a station's radio does not change during a run".into())
+                Err("the rate of a station's radio cannot change during a run".into())
             }
             ["rate"] => within(&text, "1 bit/s", "10 Tbit/s").map(|rate| Action::Rate(link, rate)),
             ["delay"] => {
@@ -160,7 +160,7 @@ impl Change {
             }
             ["buffer"] if spec.shared.is_some() => {
                 let name = spec.shared.map_or("", |shared| &scenario.buffers[shared].name);
-                Err(format!("is a share of buffers.{name}, which does not change during a run"))
+                Err(format!("is a share of buffers.{name}, which cannot change during a run"))
             }
             ["buffer"] => {
                 let buffer = limit(&text, Some(spec.usable_rate()), basis)?;
@@ -183,7 +183,7 @@ impl Change {
     fn of_flows(&self, scenario: &Scenario, links: &[LinkSpec], group: usize, key: &str) -> Result<Action, String> {
         match key {
             "count" if !scenario.flows[group].branches.is_empty() => Err(
-                "the number of flows on lines or at stations does not change during a run; expected rtt, rate or stop"
+                "the number of flows on access links or at stations cannot change during a run; expected rtt, rate or stop"
                     .into(),
             ),
             "count" => match u32::parse(&self.text()?)? {
@@ -361,7 +361,7 @@ pub fn read_changes(
         let mut reader = TableReader::new(table, format!("changes.{i}"), found);
         let is_awaited = reader.raw("when").is_some();
         if is_awaited && reader.raw("at").is_some() {
-            reader.refuse("at", "stands beside when; leave one of them out");
+            reader.refuse("at", "cannot be combined with when; leave one of them out");
         }
         let at: Option<Span> = if is_awaited { None } else { reader.required("at", "\"30 s\"") };
         let path = reader.text("path");

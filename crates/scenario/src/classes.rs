@@ -233,7 +233,7 @@ fn place(tree: &mut ClassTree, crossing: &BTreeSet<usize>, flows: &[FlowSpec]) -
             if let Some(other) = rest.replace(at) {
                 let other: &ClassSpec = &tree.classes[other];
                 refuse(format!(
-                    "missing: it takes what no class names, as \"{}\" does; name the flows of one",
+                    "missing: it takes all flows that no class names, as \"{}\" does; name the flows of one",
                     other.name
                 ));
             }

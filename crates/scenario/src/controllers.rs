@@ -161,7 +161,7 @@ fn read_shaper(table: &mut TableReader, scenario: &Scenario, places: &Controller
     let (min, base, max) = (rate("min"), rate("base"), rate("max"));
     let spec = ShaperSpec { link: index?, parameter, min: min?, base: base?, max: max? };
     if !(spec.min.0 <= spec.base.0 && spec.base.0 <= spec.max.0) {
-        table.refuse("base", format!("\"{}\" does not lie between min and max", spec.base.text()));
+        table.refuse("base", format!("\"{}\" is not between min and max", spec.base.text()));
     }
     let link = &scenario.links[spec.link];
     if spec.parameter.is_none() && link.changes != RateChanges::None {

@@ -267,7 +267,7 @@ impl<Q: RandomQuantity> Distribution<Q> {
         match name.as_str() {
             "uniform" => match quantities::<Q>(value)?[..] {
                 [low, high] if Q::IS_COUNT && low <= high && low.number().ceil() > high.number().floor() => {
-                    Err(format!("no whole number lies between \"{}\" and \"{}\"", low.text(), high.text()))
+                    Err(format!("there is no whole number between \"{}\" and \"{}\"", low.text(), high.text()))
                 }
                 [low, high] if low <= high => Ok(Distribution::Uniform(low, high)),
                 _ => Err(format!("uniform takes two {}, the smaller first", Q::NAMES.1)),

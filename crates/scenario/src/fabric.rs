@@ -86,7 +86,7 @@ pub fn read_fabric<'a>(top: &mut TableReader<'a, '_>) -> Option<FabricShape<'a>>
     let table = top.section("fabric", "")?;
     let others = ["links", "sites", "plans", "lines"].into_iter().filter(|key| top.raw(key).is_some());
     if let Some(key) = others.collect::<Vec<_>>().first() {
-        top.refuse(key, "stands beside [fabric], which has all links; leave one of them out");
+        top.refuse(key, "cannot be combined with [fabric], which defines all links; leave one of them out");
         return None;
     }
     let mut of = TableReader::new(table, "fabric", top.found());
@@ -294,7 +294,7 @@ tcp = "linux"
             ("rtt = \"16 us\"", "rtt = \"16 us\"\nto = 3\nfrom = 3", "flows.web.to: is the only host that sends"),
             ("rtt = \"16 us\"", "rtt = \"16 us\"\npath = [\"a\"]", "flows.web.path: unknown link"),
             ("delay = \"2 us\"", "dealy = \"2 us\"", "fabric.leaves.dealy: unknown key"),
-            ("[[flows]]", "[[links]]\nname = \"x\"\n[[flows]]", "links: stands beside [fabric]"),
+            ("[[flows]]", "[[links]]\nname = \"x\"\n[[flows]]", "links: cannot be combined with [fabric]"),
         ] {
             let found = parse(&FABRIC.replacen(from, to, 1), "fabric", &[]).unwrap_err().to_string();
             assert_eq!(found.matches(told).count(), 1, "{told}: {found}");

@@ -185,7 +185,7 @@ fn read_load(flow: &mut TableReader, traffic: Option<&Traffic>, is_on_fabric: bo
         flow.refuse("load", "is that of hosts of a [fabric]; expected arrivals, as in \"50 Hz\"");
     }
     if flow.raw("arrivals").is_some() {
-        flow.refuse("load", "stands beside arrivals; leave one of them out");
+        flow.refuse("load", "cannot be combined with arrivals; leave one of them out");
     }
     let load: Option<f64> = flow.optional("load");
     flow.within("load", load, "0.000001", "10").map(Some)
@@ -193,7 +193,10 @@ fn read_load(flow: &mut TableReader, traffic: Option<&Traffic>, is_on_fabric: bo
 
 /// The way of the flows on each line of a plan.
 fn read_branches(flow: &mut TableReader, plan: &str, shape: &TreeShape, has_acks: bool) -> Option<Vec<Branch>> {
-    flow.refuse_all(&["path", "ack_path"], "stands beside lines, which have their own; leave one of them out");
+    flow.refuse_all(
+        &["path", "ack_path"],
+        "cannot be combined with lines, which have paths of their own; leave one of them out",
+    );
     read_direction(flow).map(|is_up| shape.branches(plan, is_up, has_acks))
 }
 
@@ -216,7 +219,7 @@ fn read_dscp(flow: &mut TableReader) -> Option<u8> {
         flow.within(key, given, "0", most)
     });
     if flow.raw("class").is_some() && flow.raw("dscp").is_some() {
-        flow.refuse("class", "is the upper part of dscp, which stands here too; leave one of them out");
+        flow.refuse("class", "is the upper part of dscp, which is set too; leave one of them out");
         return None;
     }
     Some((class? << 3 | dscp?) as u8)
@@ -238,7 +241,7 @@ fn read_ecn(flow: &mut TableReader, law: Option<&LawChoice>) -> Option<Ecn> {
             flow.refuse(
                 "ecn",
                 format!(
-                    "\"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"{}\" does not; expected \
+                    "\"ect1\" requires a scalable controller (RFC 9331), and \"{}\" is not one; expected \
                      true, false or \"ect0\", or tcp = {}",
                     law.name(),
                     scalable.join(" or ")
@@ -290,7 +293,7 @@ fn read_batches(flow: &mut TableReader) -> Option<Vec<Batch>> {
     if groups.is_empty() {
         return read_batch(flow).map(|batch| vec![batch]);
     }
-    flow.refuse_all(&["count", "start", "stop"], "stands beside groups; give it in each group");
+    flow.refuse_all(&["count", "start", "stop"], "cannot be combined with groups; give it in each group");
     let mut batches = Vec::new();
     for (i, table) in groups.into_iter().enumerate() {
         let path = flow.path(&format!("groups.{i}"));

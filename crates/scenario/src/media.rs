@@ -63,7 +63,7 @@ const FRAMES: [&str; 2] = ["constant", "statistical"];
 pub fn read_media(flow: &mut TableReader) -> Option<Media> {
     let name = flow.text("law").unwrap_or("constant");
     let Ok(law) = MediaLaw::parse(name) else {
-        flow.refuse("law", unknown("law", name, MediaLaw::CHOICES));
+        flow.refuse("law", unknown("rate control", name, MediaLaw::CHOICES));
         return None;
     };
     let rate: Option<Rate> = match law {
@@ -89,10 +89,7 @@ pub fn read_media(flow: &mut TableReader) -> Option<Media> {
     }
     if law != MediaLaw::Constant && !(rate_min..=rate_max).contains(&rate) {
         let (least, most) = (rate_min.text(), rate_max.text());
-        flow.refuse(
-            "rate",
-            format!("\"{}\" does not lie between rate_min and rate_max: {least} to {most}", rate.text()),
-        );
+        flow.refuse("rate", format!("\"{}\" is not between rate_min and rate_max: {least} to {most}", rate.text()));
         return None;
     }
     let (frame_rate, frames, jitter_buffer) = (frame_rate?, frames?, jitter_buffer?);
@@ -160,7 +157,7 @@ pub fn read_media_ecn(flow: &mut TableReader, law: MediaLaw) -> Option<Ecn> {
         (None | Some("false"), _) => Some(Ecn::NotEct),
         (Some("ect0"), MediaLaw::Scream) | (Some("true" | "ect0"), MediaLaw::Nada) => Some(Ecn::Ect0),
         (Some("ect1"), MediaLaw::Nada) => {
-            let why = "\"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"nada\" does not; \
+            let why = "\"ect1\" requires a scalable rate control (RFC 9331), and \"nada\" is not one; \
                        expected true, false or \"ect0\", or law = \"scream\"";
             flow.refuse("ecn", why);
             None
@@ -169,7 +166,7 @@ pub fn read_media_ecn(flow: &mut TableReader, law: MediaLaw) -> Option<Ecn> {
             let law = law.text();
             flow.refuse(
                 "ecn",
-                format!("\"{law}\" does not answer marks; expected false, or law = \"scream\" or \"nada\""),
+                format!("\"{law}\" does not respond to marks; expected false, or law = \"scream\" or \"nada\""),
             );
             None
         }
@@ -241,12 +238,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (keys, told) in [
-            ("law = \"screem\"", "flows.flows.law: unknown law \"screem\"; did you mean \"scream\"?"),
+            ("law = \"screem\"", "flows.flows.law: unknown rate control \"screem\"; did you mean \"scream\"?"),
             ("", "flows.flows.rate: missing"),
             ("law = \"gcc\"\nframe_rate = \"0 Hz\"", "flows.flows.frame_rate: \"0 Hz\" is out of range"),
             ("law = \"gcc\"\necn = true", "\"gcc\" does not answer marks"),
             ("law = \"nada\"\necn = \"ect1\"", "\"nada\" does not; expected true, false or \"ect0\""),
-            ("law = \"gcc\"\nrate = \"9 Mbit/s\"", "does not lie between rate_min and rate_max"),
+            ("law = \"gcc\"\nrate = \"9 Mbit/s\"", "is not between rate_min and rate_max"),
             ("law = \"gcc\"\nrate_min = \"9 Mbit/s\"", "\"9 Mbit/s\" is above rate_max"),
             ("law = \"gcc\"\npause = [\"2 s\", \"1 s\"]", "expected two times, the earlier first"),
             ("law = \"gcc\"\nframes = []", "found an empty list"),

@@ -23,7 +23,7 @@ impl OpportunityTrace {
         for (i, line) in text.trim_ascii_end().lines().enumerate() {
             let number = i + 1;
             let time: u32 = line.trim().parse().map_err(|_| {
-                format!("line {number}: \"{}\" is not a time; a trace has one whole number of ms a line", clip(line))
+                format!("line {number}: \"{}\" is not a time; a trace has one whole number of ms per line", clip(line))
             })?;
             if let Some(before) = times.last().filter(|before| **before > time) {
                 return Err(format!("line {number}: {time} ms follows {before} ms; times must be in order"));
@@ -31,7 +31,7 @@ impl OpportunityTrace {
             times.push(time);
         }
         match times.last() {
-            None => Err("is empty; a trace has one whole number of ms a line".into()),
+            None => Err("is empty; a trace has one whole number of ms per line".into()),
             Some(0) => Err("ends at 0 ms; the last time is the period, after which the trace repeats".into()),
             Some(_) => Ok(Self { name: name.to_string(), times: times.into() }),
         }

@@ -250,7 +250,7 @@ fn read_groups(
     refuse_twice("flows", flows.iter().map(|f| f.name.as_str()), found);
     if let Some(first) = flows.first().filter(|_| flows.iter().all(|group| group.count() == 0)) {
         let path = format!("flows.{}.count", first.name);
-        found.push(Problem::new(path, "0: a group may be empty at first, but not all of them"));
+        found.push(Problem::new(path, "0: not all groups may be empty at first"));
     }
     (flows, are_read)
 }

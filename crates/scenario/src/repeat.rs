@@ -118,7 +118,7 @@ pub fn repeat_flows(
         return Vec::new();
     };
     if table.contains_key("path") {
-        refuse("path", "stands beside each, which gives every group one link; leave one of them out".into());
+        refuse("path", "cannot be combined with each, which gives every group one link; leave one of them out".into());
         return Vec::new();
     }
     if let Err(problem) = room.take(&table, links.len(), at) {
@@ -187,7 +187,7 @@ tcp = "linux"
                 "each = \"hpo\"",
                 "flows.cross.each: \"hpo\" is not a list of links, [[links]] with a count: hop",
             ),
-            ("each = \"hop\"", "each = \"hop\"\npath = [\"back\"]", "flows.cross.path: stands beside each"),
+            ("each = \"hop\"", "each = \"hop\"\npath = [\"back\"]", "flows.cross.path: cannot be combined with each"),
             ("rate = \"1 Mbit/s\"", "rate = \"1 Mbit\"", "links.hop.rate"),
             ("path = [\"hop\"]", "path = [\"hop-7\"]", "flows.long.path: unknown link \"hop-7\""),
         ] {

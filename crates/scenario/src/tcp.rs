@@ -41,7 +41,10 @@ pub fn read_tcp(flow: &mut TableReader) -> Option<Tcp> {
             }
         },
         Some(other) => {
-            flow.refuse("tcp", format!("expected a variant, a congestion control or a table, found {}", kind(other)));
+            flow.refuse(
+                "tcp",
+                format!("expected a variant, a congestion controller or a table, found {}", kind(other)),
+            );
             None
         }
     }
@@ -118,19 +121,19 @@ fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
     if params.bursts == BurstLimit::Gso && variant != TcpVariant::Rack {
-        let reason = "\"gso\" waits by what variant \"rack\" knows; expected variant = \"rack\"";
+        let reason = "\"gso\" requires variant \"rack\"; expected variant = \"rack\"";
         TableReader::new(table, path.clone(), flow.found()).refuse("bursts", reason);
     }
     for (name, is_on) in [("detect_by_time", params.detect_by_time), ("prr", params.prr), ("undo", params.undo)] {
         if !is_on && variant != TcpVariant::Rack {
-            let reason =
-                "\"false\" is for variant \"rack\", as no other has it; leave it out, or use variant = \"rack\"";
+            let reason = "\"false\" applies to variant \"rack\" only; leave it out, or use variant = \"rack\"";
             TableReader::new(table, path.clone(), flow.found()).refuse(name, reason);
         }
     }
     if params.ect_on_syn && !control.needs().is_scalable() {
         let name = control.name();
-        let reason = format!("\"true\" needs a law that learns of each mark, and \"{name}\" does not; expected false");
+        let reason =
+            format!("\"true\" requires a controller that receives every mark, and \"{name}\" does not; expected false");
         TableReader::new(table, path, flow.found()).refuse("ect_on_syn", reason);
     }
     Some(Tcp { profile, lacks_profile, variant, params, control })
@@ -157,11 +160,11 @@ fn read_control(tcp: &mut TableReader, profile: Profile) -> LawChoice {
 fn refuse_what_rack_ignores(tcp: &mut TableReader) {
     for (name, reason) in [
         ("halve", "always reduces the window"),
-        ("go_back_n", "sends again what is lost only"),
+        ("go_back_n", "retransmits lost segments only"),
         ("limited_transmit", "sends as segments leave the network"),
-        ("careful", "knows which segments a recovery is about"),
+        ("careful", "tracks the segments of a recovery"),
         ("open_on_exit", "ends recovery with the window at ssthresh"),
-        ("ecn_response", "answers marks as RFC 3168 says"),
+        ("ecn_response", "responds to marks as RFC 3168 specifies"),
     ] {
         if tcp.raw(name).is_some() {
             tcp.refuse(

@@ -327,7 +327,7 @@ fn read_bitrates(flow: &mut TableReader) -> Option<Vec<Rate>> {
     if let Some(pair) = ladder.windows(2).find(|pair| pair[0] >= pair[1]) {
         flow.refuse(
             KEY,
-            format!("\"{}\" is not above \"{}\": list them from the least up", pair[1].text(), pair[0].text()),
+            format!("\"{}\" is not above \"{}\": list them in ascending order", pair[1].text(), pair[0].text()),
         );
         return None;
     }
@@ -351,7 +351,7 @@ fn read_quic(flow: &mut TableReader) -> Option<Quic> {
         return Some(Quic { size, control: QuicControl::default() });
     };
     let Some((_, control)) = QuicControl::ALL.into_iter().find(|(known, _)| *known == name) else {
-        flow.refuse("congestion_control", unknown("law", name, &QuicControl::ALL.map(|(known, _)| known)));
+        flow.refuse("congestion_control", unknown("controller", name, &QuicControl::ALL.map(|(known, _)| known)));
         return None;
     };
     Some(Quic { size, control })

@@ -218,7 +218,7 @@ fn chain<'a>(mut sites: Vec<Sites<'a>>, parent: Option<&str>, found: &mut Vec<Pr
     for site in &sites {
         let why = match chain.iter().any(|known| known.list.name == site.list.name) {
             true => "this name is used twice",
-            false => "no line hangs below these sites: a tree has one list of sites a level",
+            false => "there are no access links below these sites: a tree has one list of sites per level",
         };
         refuse(format!("{}.name", site.list.at), why.into());
     }
@@ -618,7 +618,7 @@ rtt = "20 ms"
                 "parent = \"twon\"",
                 "sites.site.parent: unknown list of sites \"twon\"; did you mean \"town\"?",
             ),
-            ("parent = \"town\"", "", "sites.town.name: no line hangs below these sites"),
+            ("parent = \"town\"", "", "sites.town.name: there are no access links below these sites"),
             ("parent = \"ap\"", "", "lines.parent: missing"),
             ("down = \"100 Mbit/s\"", "down = \"fast\"", "plans.fast.down"),
             (
@@ -637,7 +637,7 @@ rtt = "20 ms"
                 "flows.upload.lines: unknown plan \"slwo\"; did you mean \"slow\"?",
             ),
             ("direction = \"up\"", "direction = \"left\"", "flows.upload.direction: unknown direction \"left\""),
-            ("direction = \"up\"", "path = [\"line-0-up\"]", "flows.upload.path: stands beside lines"),
+            ("direction = \"up\"", "path = [\"line-0-up\"]", "flows.upload.path: cannot be combined with lines"),
             ("rtt = \"30 ms\"", "", "flows.upload.rtt: missing"),
             ("rtt = \"30 ms\"", "rtt = \"0.5 ms\"", "flows.upload-slow.rtt: \"500 us\" is shorter"),
         ] {

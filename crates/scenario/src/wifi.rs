@@ -176,7 +176,7 @@ pub fn read_cell<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Cell
     }
     let others = ["sites", "plans", "lines", "fabric"].into_iter().filter(|key| top.raw(key).is_some());
     if let Some(key) = others.collect::<Vec<_>>().first() {
-        top.refuse(key, "stands beside [wifi]; leave one of them out");
+        top.refuse(key, "cannot be combined with [wifi]; leave one of them out");
         return None;
     }
     let before = top.found().len();
@@ -651,7 +651,7 @@ rtt = "20 ms"
             ),
             ("direction = \"up\"", "direction = \"out\"", "flows.upload.direction: unknown direction \"out\""),
             ("[wifi]\nqueues = \"stations\"\n", "", "wifi: missing"),
-            ("[[flows]]", "[fabric]\n[[flows]]", "stands beside [wifi]"),
+            ("[[flows]]", "[fabric]\n[[flows]]", "cannot be combined with [wifi]"),
         ] {
             assert!(CELL.contains(from), "{from}");
             let found = parse(&CELL.replacen(from, to, 1), "cell", &[]).unwrap_err().to_string();
@@ -659,6 +659,6 @@ rtt = "20 ms"
         }
         let change = "[[changes]]\nat = \"1 ms\"\npath = \"links.far-up.rate\"\nvalue = \"9 Mbit/s\"\n";
         let found = parse(&(CELL.to_string() + change), "cell", &[]).unwrap_err().to_string();
-        assert!(found.contains("the rate of a station's radio does not change"), "{found}");
+        assert!(found.contains("the rate of a station's radio cannot change"), "{found}");
     }
 }

@@ -162,11 +162,11 @@ fn contradictions_are_refused_with_a_reason() {
         ),
         (
             "{ congestion_control = \"cubic\", ect_on_syn = true }",
-            "flows.a.tcp.ect_on_syn: \"true\" needs a law that learns of each mark, and \"cubic\" does not; expected false",
+            "flows.a.tcp.ect_on_syn: \"true\" requires a controller that receives every mark, and \"cubic\" does not; expected false",
         ),
         (
             "\"cubic\"\necn = \"ect1\"",
-            "flows.a.ecn: \"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"cubic\" does not; \
+            "flows.a.ecn: \"ect1\" requires a scalable controller (RFC 9331), and \"cubic\" is not one; \
              expected true, false or \"ect0\", or tcp = \"dctcp\" or \"prague\"",
         ),
         (
@@ -179,7 +179,7 @@ fn contradictions_are_refused_with_a_reason() {
         ),
         (
             "{ bursts = \"gso\", profile = \"rfc\" }",
-            "flows.a.tcp.bursts: \"gso\" waits by what variant \"rack\" knows; expected variant",
+            "flows.a.tcp.bursts: \"gso\" requires variant \"rack\"; expected variant",
         ),
         (
             "{ halve = \"window\" }",
@@ -524,7 +524,7 @@ fn the_law_says_what_codepoint_its_packets_carry() {
         assert_eq!(read(keys), Ok(expected), "{keys}");
     }
     let why = read("ecn = \"ect1\"\ntcp = \"cubic\"").unwrap_err();
-    let expected = "flows.a.ecn: \"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"cubic\" does not; \
+    let expected = "flows.a.ecn: \"ect1\" requires a scalable controller (RFC 9331), and \"cubic\" is not one; \
                     expected true, false or \"ect0\", or tcp = \"dctcp\" or \"prague\"";
     assert!(why.contains(expected), "{why}");
 }

@@ -122,8 +122,8 @@ params! {
         ecn_fallback: bool = "false", from "RFC 3168, section 6.1.1.1; RFC 9768, section 3.1.4; true: Linux, tcp_ecn_fallback";
         /// The receiver acknowledges every second segment, or when `ack_delay` is over; out of order or SYN: at once.
         delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";
-        /// Longest wait of a delayed ACK. With `quick_acks` the shortest: a receiver that has waited in vain waits for up to the round
-        /// trip of the handshake, 200 ms at most (Linux, tcp_send_delayed_ack).
+        /// Maximum delay of an ACK. If `quick_acks` is set, the minimum: after a delayed ACK timed out, the receiver waits for up to the
+        /// round trip of the handshake, 200 ms at most (Linux, tcp_send_delayed_ack).
         ack_delay: Span = "200 ms" in "1 us" ..= "10 s", from "RFC 5681, section 4.2: at most 500 ms";
         /// Segments that the receiver acknowledges at once at the start and after a pause, before it delays ACKs.
         quick_acks: u32 = "0" in "0" ..= "1000", unit "packets", from "Linux, tcp_incr_quickack (16)";
@@ -133,19 +133,19 @@ params! {
         estimator: Estimator = "real", from "RFC 6298";
         /// Longest delay of an ACK that a tail loss probe for a single segment allows for (variant `rack`).
         max_ack_delay: Span = "200 ms" in "0 s" ..= "10 s", from "RFC 8985, section 7.2 (TLP.max_ack_delay); Linux: TCP_RTO_MIN";
-        /// Least retransmission timeout.
+        /// Minimum retransmission timeout.
         min_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.4)";
-        /// Greatest retransmission timeout, backoff included.
+        /// Maximum retransmission timeout, backoff included.
         max_rto: Span = "60 s" in "1 us" ..= "10000 s", from "RFC 6298, (2.5)";
         /// Retransmission timeout before the first measurement.
         initial_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.1)";
-        /// Times that a SYN is sent again before its connection is given up; profile `ns2`: for ever.
+        /// Retransmissions of a SYN before its connection is given up; in profile `ns2` unlimited.
         syn_retries: u32 = "6", from "Linux (tcp_syn_retries); RFC 9293, section 3.8.3, R2";
         /// Timeouts of a SYN before they double, over and above `syn_retries`.
         linear_syn_timeouts: u32 = "0" in "0" ..= "127", from "RFC 6298, (5.5): 0; Linux, tcp_syn_linear_timeouts: 4";
         /// A SYN that is lost once does not cut the initial window, and ssthresh is as before the handshake.
         forgive_syn: bool = "false", from "RFC 5681, section 3.1; true: Linux, tcp_init_transfer, tcp_init_metrics";
-        /// After a timeout variant `sack` sends everything again but what later ACKs name, instead of only what is missing.
+        /// After a timeout, variant `sack` retransmits everything except segments that later ACKs name, instead of only missing segments.
         go_back_n: bool = "false", from "RFC 6675, section 5.1; true: RFC 2018, section 5";
         /// The treatment of a window that the application has not used for longer than the retransmission timeout, or with `new-cwv`
         /// does not use by half.
@@ -154,26 +154,27 @@ params! {
         /// more than that; in variant `rack` in place of Linux's rule, by which it grows where it was used up in the last round
         /// trip, or in slow start by half.
         rate_limited_increase: bool = "false", from "draft-ietf-ccwg-ratelimited-increase-11, section 3";
-        /// A segment is lost when one that was sent later has arrived and time is over, and a probe asks when nothing comes; else when
-        /// `dup_ack_threshold` segments beyond it have arrived (variant `rack`).
+        /// Losses are detected by time: a segment is lost when a later one has arrived and the reordering window is over, and a tail loss
+        /// probe is sent when no ACK comes. If false, a segment is lost when `dup_ack_threshold` segments beyond it have arrived (variant
+        /// `rack`).
         detect_by_time: bool = "true", from "RFC 8985; false: RFC 6675";
-        /// In a reduction the window shrinks as segments arrive; else at once (variant `rack`).
+        /// In a reduction the window shrinks as segments arrive; if false, at once (variant `rack`).
         prr: bool = "true", from "RFC 9937; false: RFC 6675, section 5";
-        /// A reduction that turns out to have been needless is undone (variant `rack`).
+        /// A spurious reduction is undone (variant `rack`).
         undo: bool = "true", from "RFC 3522, 3708, 5682; Linux";
         /// The number of segments that leave the host at once (`gso`: variant `rack`).
         bursts: BurstLimit = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
-        /// Memory that a segment takes of a receiver of Linux, as its network device hands it over: 2280 B from a veth pair, 2304 B
-        /// from a TUN device. The window grows with what is left.
+        /// Memory of a segment in a Linux receiver, by its network device: 2280 B from a veth pair, 2304 B from a TUN device. The window
+        /// grows with the free memory.
         segment_memory: Bytes = "2280 B" in "1448 B" ..= "65536 B", from "Linux 7.3 (skb->truesize)";
-        /// The same for one that is held behind another: from a veth pair, two share a header; from a TUN device, they do not.
+        /// Memory of a segment that is merged with the one before it: from a veth pair, two share a header; from a TUN device, they do not.
         merged_memory: Bytes = "1448 B" in "1448 B" ..= "65536 B", from "Linux 7.3, tcp_try_coalesce";
-        /// Where the first link is the sender's own (`host = true`), a flow has so much in its queue: two segments, or bursts, or what its
-        /// rate, the pace or with others 1.2 windows a round trip (2 in slow start), sends in 1/1024 s.
+        /// If the first link is the sending host's (`host = true`), the flow's share of its queue is limited to the maximum of two segments,
+        /// two bursts, and the data of 1/1024 s at its pacing rate, or without pacing at 1.2 windows per round trip (2 in slow start).
         small_queues: bool = "false", from "Linux, tcp_small_queue_check";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
-        /// The answer to the SYN is acknowledged before the first data are sent, by a packet of its own.
+        /// The SYN-ACK is acknowledged by a separate packet before the first data are sent.
         handshake_ack: bool = "false", from "RFC 9293, section 3.5; true: Linux, tcp_rcv_synsent_state_process";
         /// TCP and IP headers, added to every segment; also the size of SYNs.
         header: Bytes = "40 B" in "0 B" ..= "1000 B", from "RFC 9293 and RFC 791 without options";

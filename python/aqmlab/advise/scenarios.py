@@ -174,7 +174,7 @@ def _no_preset(line: LineSpec) -> InputError:
 def conditions(line: LineSpec, settings: Mapping[str, str] | None = None, *, whole: bool = False) -> list[Scenario]:
     """Return the scenarios of a link: its family, and some of them also with longer round trips.
 
-    They simulate a part of the link if it has several, unless `whole`. `settings` replace values in all of them, after
+    They simulate a part of a link with several parts, unless `whole`. `settings` replace values in all of them, after
     everything else.
     """
     parts, line = (1, line) if whole else (line.parts, line.part)

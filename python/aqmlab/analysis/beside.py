@@ -56,7 +56,7 @@ class Beside:
     def remark(self) -> str:
         """The remark that the figure's reader needs."""
         error = 100 * (self.fluid.queue_mean / self.packets.queue_mean - 1)
-        return f"mean queue from {self.since:g} s: fluid {error:+.1f} % of packets"
+        return f"mean queue from {self.since:g} s on: the fluid model differs by {error:+.1f} % from the packets"
 
     def rows(self) -> list[tuple[str, str, list[float | None]]]:
         """Return each quantity's name, unit and values: operating point, classic fluid, refined fluid, packets."""

@@ -105,7 +105,7 @@ def _rq_aqm(law: Law, network: Network, plant: _Plant) -> Design:
 
 
 def _red(law: Law, network: Network, plant: _Plant) -> Design:
-    """L P(0) = |1 + j w/K| at w = min(2N/(R^2 C), 1/R)/10: the average's pole K brings the crossover there."""
+    """`L P(0) = |1 + j w/K|` at `w = min(2N/(R^2 C), 1/R)/10`: the average's pole K brings the crossover there."""
     k = law.params | law.auto(network)
     low, high = k["min_th"], k["max_th"]
     slope = k["max_p"] / (high - low) / law.spacing

@@ -202,8 +202,8 @@ def around(link: Scenario, given: tuple[float, float] | None, unit: str, *, simu
     if wait >= group.rtt:
         raise InputError(
             "rtt",
-            f"{1e3 * group.rtt:.4g} ms must hold the wait in a queue at its target, which takes {1e3 * wait:.4g} ms; "
-            "a longer rtt or a shorter target",
+            f"{1e3 * group.rtt:.4g} ms must include the queueing delay at the target, {1e3 * wait:.4g} ms; "
+            "give a longer rtt or a shorter target",
         )
     shorter = {
         "links.bottleneck.buffer": f"{found.buffer} packets",

@@ -2,13 +2,13 @@
 
 Hollot, Misra, Towsley & Gong (IEEE Trans. Automatic Control 47(6), 2002) linearise the fluid model of one class to
 
-    P(s) = (C^2/(2N)) e^{-sR} / ((s + 2N/(R^2 C)) (s + 1/R))
+    `P(s) = (C^2/(2N)) e^{-sR} / ((s + 2N/(R^2 C)) (s + 1/R))`
 
-which leaves out what the window and the queue do to themselves one round trip later. Without that, and for classes i
-with a_i = 1/(W R_i), b_i = 1/(R_i^2 C), k_i = W^2/(2 R_i), E_i = e^{-s R_i} and kept = 1 - d p:
+which leaves out the delayed effects of window and queue on themselves. The exact model of classes i uses
+`a_i = 1/(W R_i)`, `b_i = 1/(R_i^2 C)`, `k_i = W^2/(2 R_i)`, `E_i = e^{-s R_i}` and `kept = 1 - d p`:
 
-    (s + a_i (1 + E_i)) w_i = -b_i (1 - E_i) q - k_i E_i p
-    (s + kept sum N_i W/(R_i^2 C)) q = kept sum (N_i/R_i) w_i - d (C/kept) p
+    `(s + a_i (1 + E_i)) w_i = -b_i (1 - E_i) q - k_i E_i p`
+    `(s + kept sum N_i W/(R_i^2 C)) q = kept sum (N_i/R_i) w_i - d (C/kept) p`
 
 For b_i = d = 0 and 2 a_i for a_i (1 + E_i) it is Hollot's P(s), for any number of classes. In
 general, with growth g(W) and cut c(W) (see `op`), a_i (1 + E_i) is (c' p W - g' + c p E_i)/R_i, b_i = g/(R_i^2 C) and

@@ -95,7 +95,7 @@ def network(source: str | Scenario) -> Network:
     if link.rate_changes:
         raise InputError(f"links.{link.name}.rate", "changes; the model is linearised at one rate")
     if link.has_layer:
-        raise InputError(f"links.{link.name}.overhead", "the model sends packets as they are; leave the link layer out")
+        raise InputError(f"links.{link.name}.overhead", "the model does not support link layers; leave it out")
     for key in link.impairments:
         raise InputError(
             f"links.{link.name}.{key}", "impairments of the wire; the model's only signals are the queue's"
@@ -124,7 +124,7 @@ def _check(group: Group) -> None:
     where = f"flows.{group.name}"
     if group.kind != "ftp":
         raise InputError(
-            f"{where}.kind", f'"{group.kind}" is not a long-lived TCP flow; the model has only these ("ftp")'
+            f"{where}.kind", f'"{group.kind}" is not a long-lived TCP flow; the model supports only these ("ftp")'
         )
     if group.acks_queue:
         raise InputError(f"{where}.ack_path", "ACKs that queue; the model's return path is a delay")
@@ -149,7 +149,7 @@ def _classes(group: Group, rate: float) -> list[FlowClass]:
     if group.rtt is not None:
         return [FlowClass(group.count, group.rtt + sending)]
     if group.rtt_range is None:
-        raise InputError(f"flows.{group.name}.rtt", "the model takes a constant or a uniform law")
+        raise InputError(f"flows.{group.name}.rtt", "the model supports a constant or a uniform distribution")
     low, high = group.rtt_range
     step = (high - low) / QUANTILES
     return [FlowClass(group.count / QUANTILES, low + (i + 0.5) * step + sending) for i in range(QUANTILES)]

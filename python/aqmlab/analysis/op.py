@@ -2,8 +2,8 @@
 
 Misra, Gong & Towsley (SIGCOMM 2000): if a share p of the packets is signalled and each signal halves a window,
 
-    0 = 1/R_i - W_i^2/(2 R_i) p          W_i = sqrt(2/p), in each class i
-    0 = (1 - d p) sum_i N_i W_i/R_i - C  R_i = T_i + q/C
+    `0 = 1/R_i - W_i^2/(2 R_i) p          W_i = sqrt(2/p)`, in each class i
+    `0 = (1 - d p) sum_i N_i W_i/R_i - C  R_i = T_i + q/C`
 
 d is 1 where signals are drops, whose packets do not join the queue, and 0 where they are marks. These windows are
 "classic".
@@ -76,7 +76,7 @@ class OperatingPoint:
             return [f"{limit}: {halved}, too few to be halved again; senders then wait for their timers"]
         return [
             f"{limit}: {halved}, and three duplicate ACKs take {least:.0f}; "
-            "losses then end in timeouts, which the model does not have"
+            "losses then end in timeouts, which are not modelled"
         ]
 
 
@@ -117,7 +117,7 @@ def _point(network: Network, law: Law, p: float, windows: Windows) -> OperatingP
     if not 0 < queue <= network.buffer:
         raise InputError(
             "operating point",
-            f"none, {law.name} rests at {queue:.4g} packets; "
+            f"none, {law.name} settles at {queue:.4g} packets; "
             f"the queue has 0 to {network.buffer:g}; change the target, the thresholds or the buffer",
         )
     if window > network.window:

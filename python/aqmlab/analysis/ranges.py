@@ -4,7 +4,7 @@ The paper closes TCP's linear model (Hollot et al. 2002) by eq. (6), which is no
 eq. (3), but of dp/dt = (K_p (q - q_ref) + K_d (q(t) - q(t - 1)))/B with times in seconds: `base = "integral"` of the
 scheme. The poles of the loop are the zeros of s times eq. (11),
 
-    s (s R/N + 2/(R C)) (s + 1/R) + R C^2/(2 N^2 B) e^{-Rs} (K_p + K_d (1 - e^{-s}))
+    `s (s R/N + 2/(R C)) (s + 1/R) + R C^2/(2 N^2 B) e^{-Rs} (K_p + K_d (1 - e^{-s}))`
 
 For the Routh array both exponentials are cut after the square, as in `routh`. That leaves a fourth power of s with
 the coefficient -R^3 C^2 K_d/(8 N^2 B): only for its sake must K_d be negative, eq. (20). `exact` cuts nothing.
@@ -71,8 +71,8 @@ def exact(loop: LoopConstants, k_d: float) -> tuple[Interval, ...]:
 def _poles_without_k_p(loop: LoopConstants, k_d: float, w: "Real") -> int:
     """Return the poles in the right half-plane for a small K_p.
 
-    Along K_d poles cross at K_d = roots_at/(1 - e^{-jw}), whose denominator is 2j sin(w/2) e^{-jw/2}, and two at
-    s = 0 where K_d takes away what damps them, 2/(R^2 C) in eq. (16).
+    Along K_d poles cross at `K_d = roots_at/(1 - e^{-jw})`, whose denominator is `2j sin(w/2) e^{-jw/2}`. Two poles
+    cross at `s = 0`, where K_d cancels their damping, `2/(R^2 C)` in eq. (16).
     """
     n, r, c, b = loop
     at, real, turns = _crossings(lambda w: loop.roots_at(w) * np.exp(1j * w / 2) / 2j, w)

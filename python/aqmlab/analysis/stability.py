@@ -1,7 +1,7 @@
 """The stability ranges of NPD-RED's two gains, by the Routh array of Xiong et al. 2010, section 3.2.
 
 The paper linearises the fluid model of N TCP flows over a link of capacity C with round trip R and buffer B, closes the
-loop with its eq. (3) and takes e^-x as 1 - x + x^2/2, for the round trip and for the controller's step "t - 1", which
+loop with its eq. (3) and takes e^-x as `1 - x + x^2/2`, for the round trip and for the controller's step "t - 1", which
 it counts as one unit of time. The rest is a polynomial of fourth order, eqs. (12) to (18), stable where all
 elements of the Routh array's first column are positive, eq. (19). C and B may be in any unit, packets or bits, as long
 as it is the same; the gains are then in that unit too.

@@ -70,7 +70,7 @@ def unpack(path: Path) -> dict[str, bytes]:
     found = _of_folder(path, where) if os.path.isdir(path) else _of_file(path, where)
     listed = found.pop(MANIFEST, None)
     if listed is None:
-        raise InputError(where, f"has no {MANIFEST}; expected what aqmlab bundle left")
+        raise InputError(where, f"has no {MANIFEST}; expected a bundle of aqmlab bundle")
     _check_manifest(listed, found, where)
     return found
 
@@ -93,10 +93,10 @@ def _check_manifest(listed: bytes, found: Files, where: str) -> None:
 
 def _of_file(path: Path, where: str) -> dict[str, bytes]:
     try:
-        with untrusted.opened(path, MOST_BYTES, field="bundle", expected="what aqmlab bundle left") as file:
+        with untrusted.opened(path, MOST_BYTES, field="bundle", expected="a file of aqmlab bundle") as file:
             return _of_zip(file, os.fstat(file.fileno()).st_size, where)
     except FileNotFoundError:
-        expected = "what aqmlab bundle left, or the folder it was unpacked to"
+        expected = "a file of aqmlab bundle, or the folder it was unpacked to"
         raise InputError(where, f"no such file; expected {expected}") from None
 
 
@@ -127,9 +127,9 @@ def _check_entries(entries: list[ZipInfo], where: str, packed: int) -> None:
         if kind not in (0, stat.S_IFREG):
             raise InputError(where, f"{name}: is a link or another special file; a bundle has plain files only")
         if entry.flag_bits & 1 or entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            raise InputError(where, f"{name}: is encrypted or packed in a way that a bundle has not")
+            raise InputError(where, f"{name}: is encrypted or compressed in a way that bundles do not use")
         if name.lower() in seen:
-            raise InputError(where, f"{name}: is there twice, or differs from another file only in capitals")
+            raise InputError(where, f"{name}: occurs twice, or differs from another file only in capitals")
         seen.add(name.lower())
     _check_sizes(where, {entry.filename: entry.file_size for entry in entries})
     for entry in entries:
@@ -172,7 +172,7 @@ def _check_name(name: str, where: str) -> None:
     if bad or any(part.endswith(".") for part in parts):
         raise InputError(
             where,
-            f"{plain(name)}: is no name of a file in a bundle: letters, digits, _ . - and / between folders, "
+            f"{plain(name)}: is not a valid file name for a bundle: letters, digits, _ . - and / between folders, "
             "none beginning with a point or a dash",
         )
 

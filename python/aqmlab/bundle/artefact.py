@@ -133,7 +133,7 @@ def read(files: Files) -> Artefact:
     for name, kind in (("title", str), ("made_by", dict), ("scenarios", dict), ("schemes", dict)):
         _check(isinstance(told.get(name), kind), ABOUT, f"{name} is missing or of another kind")
     texts = [*told["scenarios"].items(), *told["schemes"].items()]
-    _check(all(isinstance(text, str) for pair in texts for text in pair), ABOUT, "a name that is no text")
+    _check(all(isinstance(text, str) for pair in texts for text in pair), ABOUT, "a name that is not text")
     scenarios = {name: _text(files, path) for name, path in told["scenarios"].items()}
     found = Artefact(told, scenarios, told["schemes"], tuple(_runs(files)), files)
     for given in told["schemes"].values():
@@ -153,7 +153,7 @@ def _check_runs(found: Artefact) -> None:
         _check(
             run.aqm in found.schemes or ".py" not in run.aqm, where, "its scheme is a file that is not in the bundle"
         )
-        _check((run.key, run.seed) not in seen, where, "this run is there twice")
+        _check((run.key, run.seed) not in seen, where, "this run occurs twice")
         seen.add((run.key, run.seed))
 
 
@@ -176,7 +176,7 @@ def _runs(files: Files) -> Iterable[BundledRun]:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _json(files: Files, name: str) -> Any:

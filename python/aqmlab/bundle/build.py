@@ -56,7 +56,7 @@ def bundle(
     is_study = source in studies()
     if not is_study and (tables or figures or seeds):
         raise InputError(
-            "bundle", "only a study has tables, figures and seeds to choose; an experiment file says its own"
+            "bundle", "only a study has tables, figures and seeds to choose; an experiment file defines its own"
         )
     if is_study:
         return _of_study(reproduce(source, tables, seeds or 1, figures=figures, jobs=jobs, progress=progress))
@@ -86,7 +86,7 @@ def _of_folder(folder: Path, jobs: int | None, progress: Progress | None) -> Bun
     try:
         asked = _asked(study, document)
     except (KeyError, TypeError) as error:
-        raise InputError("bundle", f"{name}: is not what aqmlab reproduce leaves") from error
+        raise InputError("bundle", f"{name}: is not a result of aqmlab reproduce") from error
     again = reproduce(study.name, **asked, jobs=jobs, progress=progress)
     if again.json() + "\n" != untrusted.read(name, untrusted.LARGEST_JSON, within=folder, field="bundle").decode():
         raise InputError("bundle", f"{name}: this version measures other numbers; reproduce the study again")
@@ -137,7 +137,7 @@ def _of_sweep(folder: Path, asked: "Plan | None" = None) -> Bundle:
     every = (plan.PlannedRun(condition, seed) for condition in asked.conditions for seed in seeds)
     known = {run.key: run for run in every}
     if missing := sum(key not in stored for key in planned):
-        raise InputError("bundle", f"{folder}: {missing:,} runs are not done yet; go on with aqmlab sweep --resume")
+        raise InputError("bundle", f"{folder}: {missing:,} runs are not done yet; continue with aqmlab sweep --resume")
     if any(key not in known for key in planned):
         raise InputError("bundle", f"{folder}: was made by another version; bundle it with that one, or sweep again")
     runs, schemes, scenarios = [], {}, {}
@@ -165,7 +165,9 @@ def _bundle(
     study: Mapping[str, Any] | None = None,
 ) -> Bundle:
     if _core.__name__ != "aqmlab._core":
-        raise InputError("bundle", "this engine has schemes of its own in Rust, which a bundle cannot bring to others")
+        raise InputError(
+            "bundle", "this engine contains Rust schemes that are not in aqmlab, and a bundle cannot include them"
+        )
     paths = _paths(scenarios)
     about = artefact.about(title, machine(), command=command, scenarios=paths, schemes=dict(schemes), study=study)
     contents = {

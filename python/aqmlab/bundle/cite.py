@@ -53,7 +53,9 @@ def _sources(name: str) -> list[str]:
     except InputError:
         if not found:
             known = [*(each.name for each in catalogue.schemes()), *(law.name for law in catalogue.laws())]
-            raise unknown("cite", "no scheme, law or study", name, [*known, *studies(), *suites(), *DRAFTS]) from None
+            raise unknown(
+                "cite", "no scheme, controller or study", name, [*known, *studies(), *suites(), *DRAFTS]
+            ) from None
         return found
     return [scheme.source, *found]
 

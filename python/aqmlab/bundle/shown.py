@@ -11,15 +11,15 @@ def verified(found: Verified) -> None:
     out = console()
     out.print(title(found.title))
     made, here = (f"aqmlab {each.get('aqmlab')}, {each.get('system')}" for each in (found.made_by, found.here))
-    out.print(aside(f"Stored by {made}; run again with {here}"))
+    out.print(aside(f"Stored by {made}; repeated with {here}"))
     within, neither = found.within, found.neither
     out.print(f"{found.runs:,} runs, {found.files:,} files as in the manifest")
     counts = table("", "Numbers", "", numbers=["Count"])
-    counts.add_row("the same to the bit", "under every seed", f"{found.same:,}")
-    counts.add_row("within the interval", "the mean, of what is stored", f"{len(within):,}")
-    counts.add_row("neither", "", f"{len(neither):,}")
+    counts.add_row("bit-identical", "under every seed", f"{found.same:,}")
+    counts.add_row("within the interval", "mean within the stored 95 % interval", f"{len(within):,}")
+    counts.add_row("different", "", f"{len(neither):,}")
     out.print(counts)
-    for name, numbers in (("Within the interval", within), ("Neither", neither)):
+    for name, numbers in (("Within the interval", within), ("Different", neither)):
         _numbers(name, numbers)
     if neither and any(found.made_by.get(part) != found.here.get(part) for part in ("aqmlab", "source", "system")):
         out.print(note("another version or system than the one that stored the numbers"))
@@ -28,7 +28,7 @@ def verified(found: Verified) -> None:
 def _numbers(name: str, numbers: list[Number]) -> None:
     if not numbers:
         return
-    shown = table(name, "Number", numbers=["Stored", "Again"])
+    shown = table(name, "Number", numbers=["Stored", "Repeated"])
     for number in numbers[:MOST]:
         shown.add_row(number.name, _value(number.stored), _value(number.again))
     console().print(shown)

@@ -64,7 +64,7 @@ class Verified(Result):
     @property
     def headline(self) -> str:
         """The title, and how many numbers are how."""
-        counts = f"{self.same:,} numbers the same to the bit, {len(self.within):,} within the interval"
+        counts = f"{self.same:,} numbers bit-identical, {len(self.within):,} within the interval"
         return f"{self.title}: {counts}, {len(self.neither):,} neither"
 
     def sheets(self) -> Iterator[Sheet]:
@@ -92,7 +92,7 @@ def read(path: str | os.PathLike[str]) -> Artefact:
     """Return a bundle's contents, after checking its files against the manifest and its summary against its runs."""
     found = artefact.read(archive.unpack(Path(path)))
     if found.files.get(SUMMARY) != artefact.summary(found.runs):
-        raise InputError("bundle", f"{SUMMARY}: is not what {RUNS} gives")
+        raise InputError("bundle", f"{SUMMARY}: does not follow from {RUNS}")
     return found
 
 
@@ -133,14 +133,13 @@ def _check_code(found: Artefact, named: Sequence[str]) -> None:
     for name in named:
         if name not in found.code:
             raise InputError(
-                "run-code", f"{name}: is no scheme of the bundle; it has {', '.join(found.code) or 'none'}"
+                "run-code", f"{name}: is not a scheme of the bundle; it has {', '.join(found.code) or 'none'}"
             )
     if silent := [file for file in found.code if file not in named]:
         options = " ".join(f"--run-code {file}" for file in found.code)
         raise InputError(
             "run-code",
-            f"the bundle has code that its runs need: {', '.join(silent)}; read it, and to run it on this "
-            f"machine say {options}",
+            f"the runs need code of the bundle: {', '.join(silent)}; read it, and allow it to run with {options}",
         )
 
 
@@ -186,7 +185,7 @@ def _study(
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError("bundle", "bundle.json: study: is not as aqmlab bundle writes it") from error
+        raise InputError("bundle", "bundle.json: study: is not in the format of aqmlab bundle") from error
 
     def find(wanted: str) -> Scenario:
         if wanted not in texts:
@@ -250,7 +249,7 @@ def _documents(found: Artefact, again: Mapping[str, Any], *, runs_are_same: bool
         leaves = flat("", _by_index(stored))
         intervals = [cell["interval"] for cell in stored["cells"]]
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError("bundle", f"{RESULTS}: is not as aqmlab bundle writes it") from error
+        raise InputError("bundle", f"{RESULTS}: is not in the format of aqmlab bundle") from error
     new = flat("", _by_index(again))
     for path in dict.fromkeys([*leaves, *new]):
         here, there = leaves.get(path), new.get(path)

@@ -10,7 +10,7 @@ README, SCRIPT, REFERENCES = "README.md", "reproduce.sh", "references.bib"
 
 _SCRIPT = """\
 #!/bin/sh
-# Does the runs again and compares every number. Needs Python 3.11 or later and one of:
+# Repeats the runs and compares every number. Needs Python 3.11 or later and one of:
 #   sh reproduce.sh                    aqmlab {version} on PATH
 #   sh reproduce.sh FILE.whl [SHA256]  its wheel{home}, and the digest that is stated there
 # aqmlab itself is never fetched by its name: a package of somebody else's could have the same.
@@ -71,23 +71,23 @@ def _readme(found: Artefact) -> Iterator[str]:
     yield (
         f"{_count(len(found.runs), 'simulated run')} of {_count(len(schemes), 'AQM scheme')} in "
         f"{_count(len(scenarios), 'scenario')} under {_count(len(seeds), 'seed')}, with everything that is needed to "
-        f"do them again. Made by `{found.about['command']}`."
+        f"repeat them. Made by `{found.about['command']}`."
     )
     yield ""
-    yield "## Run it again"
+    yield "## Repeat the runs"
     yield ""
     yield f"`sh reproduce.sh`, or with aqmlab installed `aqmlab verify .{run_code(found)}`. It checks the SHA-256 of"
-    yield "every file, does every run again, and says which numbers are the same to the bit, which lie within the 95 %"
-    yield "interval of those stored here, and which do neither. It needs Python and the wheel of aqmlab, no compiler."
+    yield "every file, repeats every run, and reports which numbers are bit-identical, which are within the 95 %"
+    yield "interval of the stored numbers, and which differ. It needs Python and the wheel of aqmlab, but no compiler."
     if home := _core.home():
         yield f"The wheel is at {home}."
-    yield "The runs use one core each; any machine will do."
+    yield "Each run uses one core of any machine."
     if found.code:
         yield ""
         yield "Schemes of the authors' own are Python code. Read them first; they run only because the command names"
         yield f"them: {', '.join(f'`{file}`' for file in found.code)}."
     yield ""
-    yield "## What is where"
+    yield "## Contents"
     yield ""
     yield from _contents(found)
     yield ""
@@ -100,7 +100,7 @@ def _readme(found: Artefact) -> Iterator[str]:
 
 def _contents(found: Artefact) -> Iterator[str]:
     """One row of text per kind of file."""
-    yield f"- `{ABOUT}`: versions, machine, and which file is which scenario and scheme"
+    yield f"- `{ABOUT}`: versions, machine, and the file of each scenario and scheme"
     yield "- `scenarios/`: every scenario, with the traces that its links follow"
     if found.code:
         yield "- `schemes/`: the authors' own schemes"
@@ -109,9 +109,9 @@ def _contents(found: Artefact) -> Iterator[str]:
     yield f"- `{RUNS}`: a line of JSON for each run: scenario, values set, scheme, seed, every measure"
     yield f"- `{SUMMARY}`: mean and 95 % interval of every measure over the seeds"
     if RESULTS in found.files:
-        yield f"- `{RESULTS}`: the numbers beside those that the paper prints, with verdicts"
-    yield "- `results/report.html` and pictures: the same to look at; it loads nothing"
-    yield f"- `{REFERENCES}`: whom to cite"
+        yield f"- `{RESULTS}`: the numbers and those that the paper prints, with verdicts"
+    yield "- `results/report.html` and pictures: the same results as a page; it loads no other files"
+    yield f"- `{REFERENCES}`: the sources to cite"
     yield f"- `{MANIFEST}`: `sha256sum --check {MANIFEST}` checks the files without aqmlab"
 
 

@@ -51,7 +51,7 @@ COMMANDS = (
 its name, and an example, `EPILOG`."""
 
 LONGEST = 2000
-"""Characters of a line of a message."""
+"""Characters per row of a message."""
 MOST = 100
 """Lines of a message."""
 
@@ -106,7 +106,7 @@ def _check_surroundings() -> None:
             del os.environ[name]
     for argument in sys.argv[1:]:
         if not is_text(argument):
-            raise InputError("argument", f"{argument}: is not UTF-8 text; rename the file that is called so")
+            raise InputError("argument", f"{argument}: is not UTF-8 text; rename the file of this name")
 
 
 def _shortened(message: str) -> str:
@@ -121,7 +121,7 @@ def _shortened(message: str) -> str:
 class _Notes:
     """Shows a warning as one line: a user of the command line does not know the place in the code.
 
-    Of what is known after the first file, that a default has changed, only one is shown.
+    A notice of a changed default is shown for the first file only.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class _Notes:
 
 
 class _PlainStream:
-    """A stream of which a terminal obeys nothing; rich writes its colours to the stream behind it, by that name."""
+    """A stream without control characters; rich writes its colours to the underlying stream, by that name."""
 
     def __init__(self, stream: TextIO) -> None:
         self.rich_proxied_file = stream

@@ -33,9 +33,11 @@ def advise(
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Downlink rate of an access link.")] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE", help="Uplink rate of an access link.")] = None,
     rate: Rate = None,
-    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Typical round-trip time (30ms).")] = None,
+    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Typical round-trip time; default: 30ms.")] = None,
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
-    flows: Annotated[int | None, typer.Option(metavar="N", min=1, help="Long transfers, with --rate (20).")] = None,
+    flows: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Long transfers, with --rate; default: 20.")
+    ] = None,
     law: LawOption = None,
     call: CallOption = None,
     ecn: Annotated[bool, typer.Option("--ecn", help="All transfers use ECN.")] = False,
@@ -72,7 +74,7 @@ def advise(
     aqms: Annotated[
         str | None,
         typer.Option(
-            metavar="LIST", help="Candidates: a,b:k=v,... (default: the deployed AQMs, configured for the link)."
+            metavar="LIST", help="Candidates: a,b:k=v,...; default: the deployed AQMs, configured for the link."
         ),
     ] = None,
     seeds: Seeds = 5,
@@ -80,12 +82,14 @@ def advise(
     dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="Interface in the printed commands.")] = "eth0",
     dev_up: Annotated[
         str | None,
-        typer.Option("--dev-up", metavar="DEV", help="Interface to the Internet, with --subscribers (eth1)."),
+        typer.Option("--dev-up", metavar="DEV", help="Interface to the Internet, with --subscribers; default: eth1."),
     ] = None,
     openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings for OpenWrt's SQM instead.")] = False,
     shape: Annotated[
         str | None,
-        typer.Option("--shape", metavar="PERCENT", help="Shaper rate as a share of the access link's rate (95%)."),
+        typer.Option(
+            "--shape", metavar="PERCENT", help="Shaper rate as a share of the access link's rate; default: 95%."
+        ),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Test the commands on a Linux kernel under load.")] = False,
     jobs: Jobs = None,

@@ -13,7 +13,7 @@ def cite(
         typer.Argument(metavar="[SCHEME|LAW|STUDY]...", help="Also what these rest on.", show_default=False),
     ] = None,
 ) -> None:
-    """Print BibTeX: the tool, and the papers and RFCs that schemes, congestion controllers and studies rest on."""
+    """Print BibTeX: the tool, and the papers and RFCs of schemes, congestion controllers and studies."""
     from aqmlab.bundle.cite import references
 
     print("\n".join(references(names or ())), end="")

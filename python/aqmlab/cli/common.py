@@ -1,4 +1,4 @@
-"""Parts that commands share: common options, the bar, files that are left, exit codes."""
+"""Parts that commands share: common options, the progress bar, written files, exit codes."""
 
 import json
 import os
@@ -26,7 +26,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the seeds 1 to N.")]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at the same time; default: one a core.")
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="Maximum number of parallel runs; default: one per core."),
 ]
 
 
@@ -43,15 +44,15 @@ Memory = Annotated[
         "--memory",
         metavar="SIZE",
         callback=_set_memory,
-        help='Memory that all runs may take together, such as "8 GB"; default: half of the machine\'s.',
+        help='Memory limit of all runs together, such as "8 GB"; default: half of the machine\'s.',
     ),
 ]
 Engine = Annotated[
-    str, typer.Option(metavar="NAME", help="sim, the simulator, or linux, a kernel that aqmlab kernel build has built.")
+    str, typer.Option(metavar="NAME", help="sim, the simulator, or linux, a kernel built by aqmlab kernel build.")
 ]
 Engines = Annotated[
     str | None,
-    typer.Option(metavar="LIST", help="sim,linux: each run by both, side by side with the differences."),
+    typer.Option(metavar="LIST", help="sim,linux: run both engines and print the differences."),
 ]
 ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
@@ -68,7 +69,7 @@ TracesOption = Annotated[
     typer.Option(
         "--traces",
         metavar="DIR",
-        help="A scenario may name rate traces below this folder, besides those in its own.",
+        help="A further folder from which the scenario may read rate traces.",
     ),
 ]
 LawOption = Annotated[
@@ -90,10 +91,12 @@ CallOption = Annotated[
 ]
 Jitter = Annotated[bool, typer.Option("--jitter", help="Each flow starts up to a round trip later, drawn by the seed.")]
 SPREAD = ("flows.*.start_spread", "1")
-"""What --jitter sets."""
+"""The settings of --jitter."""
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", metavar="NAME", help="Show this measure, or those that fit *; repeatable."),
+    typer.Option(
+        "--measure", metavar="NAME", help="Show this measure, or all that match a pattern with *; repeatable."
+    ),
 ]
 
 
@@ -105,9 +108,9 @@ HEAD = 2000
 
 @contextmanager
 def progress(title: str) -> Iterator["Progress"]:
-    """Yield what shows a progress bar, or now and then a line where stderr is not a terminal.
+    """Yield a progress bar, or occasional progress messages if stderr is not a terminal.
 
-    What a user's scheme prints meanwhile goes to stderr, so that stdout has the answer only.
+    The output of a user's scheme goes to stderr meanwhile, so stdout contains the answer only.
     """
     with redirect_stdout(sys.stderr):
         if not sys.stderr.isatty():
@@ -122,7 +125,7 @@ def progress(title: str) -> Iterator["Progress"]:
 
 
 def tell_time(runs: "Sequence[tuple[Scenario, int]]", jobs: int | None) -> None:
-    """Say on stderr about how long runs on Linux take: so many of each scenario."""
+    """Print an estimate of the time of runs on Linux, with the number of runs of each scenario, on stderr."""
     from aqmlab.present.terminal.lines import clock
     from aqmlab.runs import linux
 
@@ -148,8 +151,8 @@ def print_json(document: object) -> None:
 def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
     """Write files into a folder, and report it; earlier ones of the same names are replaced.
 
-    A command does so before it prints, because whoever reads may leave: `aqmlab compare ... --out DIR | head -1`. It
-    leaves results before it draws, so that a picture that fails loses none. InputError for what can be no folder.
+    A command writes files before it prints, because its reader may exit: `aqmlab compare ... --out DIR | head -1`. It
+    writes results before it draws, so a failed picture loses none. InputError if the path cannot be a folder.
     """
     files.check_folder(folder)
     files.write_all(folder, contents)
@@ -157,9 +160,9 @@ def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
 
 
 def check_report(path: Path, subject: str) -> None:
-    """Raise InputError if `path` has a page that is not a report on `subject`, which a report would replace.
+    """Raise InputError if `path` is a page other than a report on `subject`, which a report would replace.
 
-    MissingExtraError if what writes reports is not installed. A command asks before it simulates.
+    MissingExtraError if the packages for reports are not installed. A command checks before it simulates.
     """
     extras.check("jinja2")
     if not path.exists():
@@ -181,7 +184,7 @@ def exit_if_failed(failures: "Sequence[Failure | str]") -> None:
 
 
 def leave_file(path: Path, data: bytes) -> None:
-    """Write one file, and say so. InputError for what can be no file."""
+    """Write one file, and report it. InputError if the path cannot be a file."""
     files.check_file("out", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write(path, data)

@@ -101,13 +101,13 @@ def compare(
 ) -> None:
     """Simulate schemes side by side, in scenarios or in every experiment of a suite.
 
-    --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
-    experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
-    them, and --cc replaces NewReno. Others (aqmlab list studies) hold what is written of
-    L4S, of BBR and of slow starts against the simulator, on links of their own or on yours. The study bbr-draft is
-    the test cases of the draft of BBR (--cc bbr3 or bbr): --rate, --rtt, --only 1,9,14. --engines sim,linux runs each
-    on a real Linux, too, and shows by how much the two differ.
-    --out leaves report.html, results.json and the figures.
+    --down, --up, --rtt and --buffer describe your access link, for scenarios such as home/call. --study rfc7928 runs
+    the experiments of RFC 7928, scaled to your link by --rate, --up, --rtt, --buffer and --flows. --only selects some
+    of them, and --cc replaces NewReno. Other studies (aqmlab list studies) compare published statements about L4S, BBR
+    and slow start with the simulator, on their own links or on yours. The study bbr-draft runs the test cases of the
+    draft of BBR (--cc bbr3 or bbr): --rate, --rtt, --only 1,9,14. --engines sim,linux also runs each scenario on a
+    Linux kernel and prints the differences.
+    --out writes report.html, results.json and the figures.
     """
     from aqmlab.study.paper import DRAFTS
 
@@ -128,14 +128,16 @@ def compare(
         }
         others |= {"jitter": jitter or None, "call": call, "flows": flows, "engines": engines}
         others |= {"engine": engine if engine != "sim" else None, "seeds": seeds if seeds != 1 else None}
-        _refuse(_given(others), f"has no meaning with --study {name}, whose cases say everything but --rate and --rtt")
+        _refuse(
+            _given(others), f"cannot be used with --study {name}, whose cases define everything except --rate and --rtt"
+        )
         _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
         return
     wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
-        _refuse(link, "describes a suite; give it with --study rfc7928")
+        _refuse(link, "describes a suite; use it with --study, such as --study rfc7928")
         spread = ["=".join(SPREAD)] if jitter else []
         names = scenarios_for(scenarios, wanted.engines, traces)
         if out:
@@ -166,7 +168,7 @@ def _engines(engine: str, engines: str | None) -> tuple[str, ...]:
     if engines is None:
         return (engine,)
     if engine != "sim":
-        raise InputError("engine", f"{engine}: --engines names those that are wanted; leave out one of the two")
+        raise InputError("engine", f"{engine}: cannot be combined with --engines; leave out one of the two")
     names = tuple(name.strip() for name in engines.split(","))
     check_engines(names)
     return names
@@ -260,7 +262,7 @@ def _in_scenarios(
 def scenarios_for(given: Sequence[str], engines: Sequence[str], traces: Path | None = None) -> list[str]:
     """Return the scenarios that are given, by folder or one by one.
 
-    Of a folder those with calls are left out where Linux plays, which has no sender of them; that is said.
+    On Linux, scenarios of a folder with adaptive calls are left out, with a note: Linux cannot send them.
     """
     from aqmlab.laws import calls
 
@@ -277,7 +279,7 @@ def scenarios_for(given: Sequence[str], engines: Sequence[str], traces: Path | N
 
 
 def _of_calls(names: Sequence[str], values: Mapping[str, str], wanted: CompareRequest) -> list[dict[str, str]]:
-    """Return what is set of each scenario besides `values` so that its calls have a law; InputError if none has one."""
+    """Return the settings of each scenario with its rate control of calls; InputError if no scenario has such calls."""
     from aqmlab.laws import of_call
 
     if wanted.call is None:
@@ -285,7 +287,7 @@ def _of_calls(names: Sequence[str], values: Mapping[str, str], wanted: CompareRe
     found = [of_call(load(name, values, traces=wanted.traces), wanted.call) for name in names]
     if not any(found):
         raise InputError(
-            "call", f"{wanted.call}: no flow of {', '.join(names)} is a call with a picture, as in home/meeting"
+            "call", f"{wanted.call}: no flow of {', '.join(names)} is an adaptive video call, as in home/meeting"
         )
     return found
 

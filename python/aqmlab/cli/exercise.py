@@ -73,8 +73,8 @@ def check(
 
     found = exercise.check(exercise.sheet(name), exercise.Answers.read(answers))
     for verdict in found:
-        print(f"{'taken  ' if verdict.taken else 'refused'}  {verdict.task}: {verdict.told}")
-    print(f"{sum(verdict.taken for verdict in found)} of {len(found)} taken")
+        print(f"{'accepted' if verdict.taken else 'rejected'}  {verdict.task}: {verdict.told}")
+    print(f"{sum(verdict.taken for verdict in found)} of {len(found)} accepted")
     if not all(verdict.taken for verdict in found):
         raise typer.Exit(1)
 

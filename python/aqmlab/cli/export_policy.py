@@ -18,7 +18,7 @@ def export_policy(
         str | None, typer.Option("--name", help="Class name; default: from the file name, MyAqm for my_aqm.py.")
     ] = None,
 ) -> None:
-    """Export a trained policy as a stand-alone NumPy scheme."""
+    """Export a trained policy as a standalone NumPy scheme."""
     from aqmlab.gym.policy import export
 
     files.check_file("out", out)

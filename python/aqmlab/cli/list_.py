@@ -73,9 +73,9 @@ def _measures(kind: Kind | None, scenario: str | None, as_json: bool) -> None:
     from aqmlab.runs import measures, metrics
 
     if kind is not Kind.measures:
-        raise InputError("scenario", f"{scenario}: only measures are those of a scenario: list measures SCENARIO")
+        raise InputError("scenario", f"{scenario}: only measures depend on a scenario: list measures SCENARIO")
     if scenario is None:
-        raise InputError("scenario", "missing; which measures there are depends on it: list measures SCENARIO")
+        raise InputError("scenario", "missing; the measures depend on it: list measures SCENARIO")
     found = {name: metrics.find(name) for name in measures.every(scenarios.load(scenario))}
     if as_json:
         print_json(
@@ -91,7 +91,7 @@ def _measures(kind: Kind | None, scenario: str | None, as_json: bool) -> None:
 
 def _costs(kind: Kind | None, as_json: bool) -> None:
     if kind not in (None, Kind.aqms):
-        raise InputError("--cost", f"only schemes have a cost here; write: aqmlab list {Kind.aqms.value} --cost")
+        raise InputError("--cost", f"only schemes have a cost; write: aqmlab list {Kind.aqms.value} --cost")
     from aqmlab import catalogue
     from aqmlab.present.terminal import catalogue as pages
     from aqmlab.present.terminal.console import console

@@ -13,21 +13,21 @@ EPILOG = "Example: aqmlab merge shard-1 shard-2 shard-3 --out results"
 
 
 def merge(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="What aqmlab sweep --shard left.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that aqmlab sweep --shard wrote.")],
     out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Merge the shards of a sweep into one folder.
 
-    Its runs.parquet is the same to the byte as that of a sweep that was not divided.
+    Its runs.parquet is identical to the runs.parquet of an undivided sweep.
     """
     from aqmlab.runs import shards
 
     if out is None:
-        raise InputError("out", "missing; --out DIR says where the merged sweep goes")
+        raise InputError("out", "missing; --out DIR names the folder for the merged sweep")
     with progress(f"Merging {len(folders)} folders") as told:
         found = shards.merge(folders, out, progress=told)
-    print(f"Left in {out}: runs.parquet", file=sys.stderr)
+    print(f"Wrote {out / 'runs.parquet'}", file=sys.stderr)
     if as_json:
         print_json(
             {

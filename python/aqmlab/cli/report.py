@@ -34,7 +34,10 @@ def report(
         bool, typer.Option("--footnotes/--no-footnotes", help="Explain marks below LaTeX and Markdown tables.")
     ] = True,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Default: DIR/report.html; tables are printed.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File to write; default: DIR/report.html for a page, standard output for tables."
+        ),
     ] = None,
 ) -> None:
     """Report the results of a sweep, also while it is running.

@@ -24,18 +24,18 @@ def reproduce(
     figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every study, and one report about all.")] = False,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Vary what the sentences that fail rest on: ours, or the paper's?")
+        bool, typer.Option("--sensitivity", help="Judge failing sentences again under other readings and settings.")
     ] = False,
     seeds: Seeds = 1,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Run a paper again and judge its numbers and claims.
+    """Reproduce a paper and judge its numbers and claims.
 
-    Our numbers stand beside the published ones, cell by cell, with a verdict. --out leaves report.html, results.json
-    and the figures. --sensitivity judges each sentence that fails again by every reading that the text allows, and
-    with what the paper leaves open varied; with --out it keeps the runs and goes on from them.
+    The output lists the published and the measured numbers, cell by cell, with a verdict. --out writes report.html,
+    results.json and the figures. --sensitivity judges each failing sentence again, by every reading that the text
+    allows and under variations of the details that the paper omits; --out then stores the runs, to resume.
     """
     from aqmlab.study import paper, reproduction
 

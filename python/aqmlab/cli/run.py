@@ -53,7 +53,7 @@ def run(
 ) -> None:
     """Simulate one scenario once, or run it on Linux.
 
-    --out leaves result.json, series.csv and the figures.
+    --out writes result.json, series.csv and the figures.
     """
     from aqmlab import laws, own, traces
     from aqmlab.runs import simulate
@@ -73,7 +73,7 @@ def run(
             loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, engine=engine, progress=told
         )
     for path in wanted.write(result.trace):
-        print(f"Left: {path}", file=sys.stderr)
+        print(f"Wrote {path}", file=sys.stderr)
     if out:
         from aqmlab.present import run_files
 

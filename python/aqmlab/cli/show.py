@@ -53,7 +53,7 @@ def show(
         schemes = [scheme.name for scheme in catalogue.schemes()]
         choices = [*schemes, *known, "tcp", *paper.studies(), *paper.suites(), *paper.DRAFTS, *scenarios.scenarios()]
         choices += [each.name for each in presets.presets()]
-        raise unknown("name", "no scheme, law, scenario, study or preset", name, choices)
+        raise unknown("name", "no scheme, controller, scenario, study or preset", name, choices)
 
 
 def _study_page(name: str) -> None:

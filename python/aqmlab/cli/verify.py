@@ -25,7 +25,7 @@ def verify(
 ) -> None:
     """Repeat the runs of a bundle and compare every number.
 
-    It counts numbers that are the same to the bit, that are within the stored 95 % interval, and all others. A changed,
+    It counts numbers that are bit-identical, numbers within the stored 95 % interval, and all others. A changed,
     missing or added file is rejected by name (exit code 2). Exit code 1 if a number is not reproduced.
     """
     from aqmlab.bundle import shown

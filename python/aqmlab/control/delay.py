@@ -13,9 +13,9 @@ class Delay(RateController):
     name = "delay"
     every = "100 ms"
 
-    target = Param("15 ms", ("1 us", "10 s"), doc="delay of a round trip above the least that is held")
-    gain = Param(0.05, (0, 1), doc="largest change in a step, as a share of the rate")
-    memory = Param("60 s", ("1 s", "10000 s"), doc="time for which the least round trip counts")
+    target = Param("15 ms", ("1 us", "10 s"), doc="target delay of a round trip above its minimum")
+    gain = Param(0.05, (0, 1), doc="maximum change per step, as a share of the rate")
+    memory = Param("60 s", ("1 s", "10000 s"), doc="time for which a minimum round trip is valid")
     busy = Param(0.75, (0, 1), doc="load from which a rate is raised")
 
     def start(self, shapers: Sequence[Shaper]) -> None:  # noqa: ARG002

@@ -92,16 +92,16 @@ _LOADED: dict[str, Scenario] = {}
 
 def _check(path: str, values: Range) -> None:
     if len(values) == 0:
-        raise InputError(f"draw.{path}", "is empty; give (least, most) or a list of choices")
+        raise InputError(f"draw.{path}", "is empty; give (minimum, maximum) or a list of choices")
     if not isinstance(values, tuple):
         return
     if len(values) != 2:
-        raise InputError(f"draw.{path}", f"expected a pair (least, most) or a list of choices; found {values!r}")
+        raise InputError(f"draw.{path}", f"expected a pair (minimum, maximum) or a list of choices; found {values!r}")
     (least, unit), (most, other) = (_quantity(path, value) for value in values)
     if unit != other:
         raise InputError(f"draw.{path}", f"{values[0]} and {values[1]} differ in their units")
     if not least < most:
-        raise InputError(f"draw.{path}", f"the range {values[0]} to {values[1]} is empty; give the least value first")
+        raise InputError(f"draw.{path}", f"the range {values[0]} to {values[1]} is empty; give the minimum first")
 
 
 def _quantity(path: str, value: str | float) -> tuple[float, str]:

@@ -95,7 +95,7 @@ class Preset:
 
 PRESETS = {
     "target": Preset({"error": 1.0}, "the aim of the papers reproduced here: a queue at its target"),
-    "near": Preset({"near": 1.0}, "the same with more to gain close to the target and less to lose far from it"),
+    "near": Preset({"near": 1.0}, "the same with a larger gain close to the target and a smaller loss far from it"),
     "delay-throughput": Preset(
         {"log_throughput": 1.0, "log_delay": 1.0},
         "Winstein & Balakrishnan, SIGCOMM 2013 (Remy), with equal weights; the delay is the queue's",
@@ -104,11 +104,12 @@ PRESETS = {
     "rl-aqm": Preset(
         {"throughput": 1.0, "delay": 0.5},
         "after Kim, Jaseemuddin & Anpalagan, JNSM 29(3), 2021: throughput against queueing delay with a factor between"
-        " them; the factor is ours",
+        " them, which is this project's",
     ),
     "pet": Preset(
         {"utilisation": 0.5, "short_queue": 0.5},
-        "after Cheng et al., arXiv:2405.11956 (PET): utilisation and a short queue; weights and scale are ours",
+        "after Cheng et al., arXiv:2405.11956 (PET): utilisation and a short queue; weights and scale are this"
+        " project's",
     ),
 }
 

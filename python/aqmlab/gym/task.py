@@ -88,7 +88,7 @@ def _move(name: str, ends: Ends | None, scale: str | None = None, step: float | 
     if ends is None:
         return Move(name, None, scale, step)
     if len(ends) not in (2, 3):
-        raise InputError(f"ranges.{name}", f"expected (least, most) or (least, most, scale); found {ends!r}")
+        raise InputError(f"ranges.{name}", f"expected (minimum, maximum) or (minimum, maximum, scale); found {ends!r}")
     if len(ends) == 3:
         scale = ends[2]
         if scale not in SCALES:

@@ -46,7 +46,7 @@ def read(paths: Sequence[Path]) -> list[Addition]:
 
 def _read(path: Path) -> Addition:
     if not path.is_file():
-        raise InputError("add", f"{path}: is not there; expected a file of C")
+        raise InputError("add", f"{path}: does not exist; expected a C file")
     if not re.fullmatch(r"[A-Za-z][\w-]*\.c", path.name):
         raise InputError("add", f"{path}: expected a name such as sch_mine.c or tcp_mine.c")
     text = path.read_bytes()

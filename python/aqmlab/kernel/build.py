@@ -115,7 +115,7 @@ def _configure(tree: Path, steps: Steps) -> None:
     steps.run(["make", "ARCH=um", "olddefconfig"], tree, SAME)
     lacks = images.lacking((tree / ".config").read_text(encoding="utf-8"), NEEDED)
     if lacks:
-        raise InputError("source", f"it does not have {', '.join(lacks)}; take Linux 7.3 or later")
+        raise InputError("source", f"it does not have {', '.join(lacks)}; use Linux 7.3 or later")
 
 
 def _compile(tree: Path, steps: Steps, jobs: int, progress: Progress | None) -> None:

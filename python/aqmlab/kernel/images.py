@@ -88,7 +88,7 @@ def newest() -> Image:
         raise InputError("kernel", "none is built; run: aqmlab kernel build")
     image, known = found[0], found[0].path.stat()
     if _digest(image.path, known.st_size, known.st_mtime_ns) != image.digest:
-        raise InputError("kernel", f"{image.path}: is not what was built there; run: aqmlab kernel build")
+        raise InputError("kernel", f"{image.path}: has changed since it was built; run: aqmlab kernel build")
     return image
 
 

@@ -35,7 +35,7 @@ def check(folder: Path, room: float) -> None:
         missing["stdio.h"] = HEADERS
     if missing:
         packages = " ".join(dict.fromkeys(missing.values()))
-        raise InputError("kernel", f"to build it, {', '.join(missing)} must be there: sudo apt install {packages}")
+        raise InputError("kernel", f"to build it, {', '.join(missing)} must be installed: sudo apt install {packages}")
     free = shutil.disk_usage(folder).free
     if free < room:
         reason = f"building takes {room / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} GB free"

@@ -46,7 +46,7 @@ def check(given: Path | None, sha256: str | None = None) -> None:
     elif given.is_dir():
         _check_tree(given, given)
     elif not given.is_file():
-        raise InputError("source", f"{given}: is not there; expected a folder or an archive with the source of Linux")
+        raise InputError("source", f"{given}: does not exist; expected a folder or an archive with the source of Linux")
     elif not given.name.endswith(ARCHIVES):
         raise InputError("source", f"{given}: expected a folder, or a file that ends in one of {', '.join(ARCHIVES)}")
     else:
@@ -102,7 +102,7 @@ def digest(path: Path) -> str:
 def _check_tree(tree: Path, given: Path) -> None:
     missing = [name for name in MARKS if not (tree / name).is_file()]
     if missing:
-        raise InputError("source", f"{given}: this is not the source of Linux: it has no {missing[0]}")
+        raise InputError("source", f"{given}: this is not the source of Linux: it does not contain {missing[0]}")
 
 
 def _check_digest(archive: Path, sha256: str | None) -> None:
@@ -110,16 +110,22 @@ def _check_digest(archive: Path, sha256: str | None) -> None:
     if sha256 and found != sha256.lower():
         raise InputError("sha256", f"{sha256}: {archive} has {found}; it is damaged, or another file")
     if not sha256 and found not in DIGESTS:
-        reason = f"{archive}: its SHA-256, {found}, is not one that aqmlab knows"
+        reason = f"{archive}: its SHA-256, {found}, is not known to aqmlab"
         raise InputError("source", f"{reason}; take the one that its publisher signed, and add --sha256 DIGEST")
 
 
 def _check_apt() -> None:
     missing = [name for name in ("apt-get", "dpkg-deb") if not shutil.which(name)]
     if missing:
-        raise InputError("source", f"{missing[0]} is not there to get Debian's {PACKAGE}; add --source DIR or FILE")
+        raise InputError(
+            "source",
+            f"{missing[0]} is not installed, which fetching Debian's {PACKAGE} requires; add --source DIR or FILE",
+        )
     if not KEYRING.is_file():
-        raise InputError("source", f"{KEYRING} is not there to check what is signed: sudo apt install {KEYRING.stem}")
+        raise InputError(
+            "source",
+            f"{KEYRING} does not exist, and signatures cannot be checked without it: sudo apt install {KEYRING.stem}",
+        )
     mirror()
 
 

@@ -1,4 +1,4 @@
-"""The labels of schemes wherever they are shown: the title, with a mark where the law is not entirely as published."""
+"""The labels of schemes everywhere: the title, with a mark if the algorithm is not entirely as published."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,7 +11,7 @@ from aqmlab.study.paper import PaperPanel, PaperTable, Study
 
 
 class Mark(NamedTuple):
-    """A sign behind the name of a scheme, and what it says of the scheme."""
+    """A sign after the name of a scheme, and its meaning."""
 
     sign: str
     meaning: str
@@ -21,7 +21,7 @@ MARKS = {
     "fitted": Mark("†", "fitted to printed results, which it therefore does not confirm"),
     "reconstructed": Mark("‡", "reconstructed where the source is silent or was not available"),
 }
-"""By what the law of a scheme rests on; a published one has none."""
+"""By the standing of a scheme's algorithm; a published one has none."""
 
 
 def label(spec: str) -> str:
@@ -39,7 +39,7 @@ def label(spec: str) -> str:
 
 
 def marked(text: str, *specs: str) -> str:
-    """Return a text with the marks of the schemes that it stands for."""
+    """Return a text with the marks of its schemes."""
     kinds = set()
     for spec in specs:
         with suppress(InputError):  # not in the catalogue
@@ -53,7 +53,7 @@ def in_table(table: PaperTable, row: str) -> str:
 
 
 def in_figure(study: Study, name: str) -> str:
-    """Return the paper's name of a line in a figure with the mark of our scheme."""
+    """Return the paper's name of a curve in a figure with the mark of aqmlab's scheme."""
     return marked(name, study.spec(name))
 
 
@@ -63,7 +63,7 @@ def of_panel(study: Study, panel: PaperPanel) -> str:
 
 
 def standing(scheme: Scheme) -> str:
-    """Return what the law of a scheme rests on, and which part is not as its source prints it."""
+    """Return the source of a scheme's algorithm, and the part that differs from it."""
     found = scheme.standing
     mark = MARKS.get(found.kind)
     return f"{mark.sign} {found.kind}: {found.why}" if mark else f"Algorithm: {found.kind}"

@@ -1,4 +1,4 @@
-"""The files of a live run beside its logs, alone or with the simulation of the same."""
+"""The files of a live run in addition to its logs, alone or with its simulation."""
 
 import json
 from dataclasses import dataclass

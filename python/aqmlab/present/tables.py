@@ -28,19 +28,19 @@ ESCAPES = str.maketrans(
         **{character: f"\\{character}" for character in "&%$#_{}"},
     }
 )
-"""What LaTeX would not print as it stands."""
+"""Characters that LaTeX needs escaped."""
 MARKDOWN = str.maketrans({"|": "&#124;", "[": "&#91;", "`": "&#96;", "\n": " "})
-"""What ends a cell of Markdown or begins a link, a picture or code; an entity of HTML begins none."""
+"""Characters that end a cell of Markdown or begin a link, a picture or code; an entity of HTML begins none."""
 
 DIFFERS = "*"
-"""Stands at a value that is not as that of the first scheme."""
+"""The mark of a value that differs from the value of the first scheme."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """One cell of a table: a mean over seeds, or the means of two states.
 
-    `best` if it is better than all others under the same seeds, `differs` if it is not as that of the first scheme.
+    `best` if it is better than all others under the same seeds, `differs` if it differs from the first scheme's.
     """
 
     metric: Metric
@@ -52,7 +52,7 @@ class Entry:
 
     @property
     def means(self) -> list[str]:
-        """The mean as people read it, or those of both states."""
+        """The mean as people read it, or the means of both states."""
         summaries = self.states if self.states and self.summary else [self.summary]
         return [self.metric.show(summary.mean if summary else None) for summary in summaries]
 
@@ -237,9 +237,9 @@ def escaped(text: str) -> str:
 
 
 def in_markdown(text: str) -> str:
-    """Return a text as Markdown shows it in a cell or a line."""
+    """Return a text as Markdown shows it in a cell or a paragraph."""
     return escape(plain(text), quote=False).translate(MARKDOWN)
 
 
 TABLES: Mapping[str, Callable[[Findings, Sequence[str], bool], str]] = {"latex": as_latex, "markdown": as_markdown}
-"""What writes tables for people, by format; they may have footnotes."""
+"""The writers of tables for people, by format; they may have footnotes."""

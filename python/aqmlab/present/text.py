@@ -28,7 +28,7 @@ def some(names: Sequence[str], most: int = 3) -> str:
 
 
 def chart_rows(study: Study, chart: Chart) -> dict[str, list[str]]:
-    """Return the numbers of a paper's figure, one row a line, a dash where there is none."""
+    """Return the numbers of a paper's figure, one per row, with a dash for a missing number."""
     return {
         ": ".join([of_panel(study, each.panel), *([in_figure(study, name)] if name else [])]): [
             _number(each, line.get(x)) for x in chart.x
@@ -36,6 +36,20 @@ def chart_rows(study: Study, chart: Chart) -> dict[str, list[str]]:
         for each in chart.panels
         for name, line in each.lines.items()
     }
+
+
+READINGS = {
+    "ours": "The verdict depends on the reading",
+    "the paper's": "The sentence fails under every reading that its text allows",
+    "unknown": "The cause is not known",
+}
+"""The origin of a failure in a sentence."""
+
+
+def readings(whose: str) -> str:
+    """Return the origin of a failure in words: "The verdict depends on the reading. Holds: ...; fails: ..."."""
+    origin, _, tried = whose.partition(" (")
+    return ". ".join([READINGS[origin], *([tried[0].upper() + tried[1:-1]] if tried else [])]) if origin else ""
 
 
 def _number(panel: ChartPanel, point: Summary | None) -> str:

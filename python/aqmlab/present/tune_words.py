@@ -35,7 +35,7 @@ def words(found: Tuned) -> str:
     signs = "* differs from the published parameters (paired t-test, 5 %)"
     parts = [
         f"Means with 95 % intervals over seeds {plan.fresh[0]} to {plan.fresh[-1]}; the search used {searched}.",
-        f"{signs}, ! breaks its bound." if plan.constraints else f"{signs}.",
+        f"{signs}, ! violates its bound." if plan.constraints else f"{signs}.",
         f"{len(found.trials)} candidates in {found.used} runs"
         + (f", {given_up} stopped early" if given_up else "")
         + (f", {failed} failed" if failed else "")

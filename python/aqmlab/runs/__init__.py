@@ -21,6 +21,6 @@ def check_seed(seed: object) -> None:
 def check_seeds(seeds: object) -> None:
     """Raise InputError unless `seeds` is a number of seeds."""
     if isinstance(seeds, bool) or not isinstance(seeds, Integral):
-        raise InputError("seeds", f"{shown(seeds)}: expected how many, such as 3 for the seeds 1, 2 and 3")
+        raise InputError("seeds", f"{shown(seeds)}: expected the number of seeds, such as 3 for the seeds 1, 2 and 3")
     if not 1 <= int(seeds) <= MOST_SEEDS:
         raise InputError("seeds", f"{shown(seeds)}: out of range; 1 to {MOST_SEEDS}")

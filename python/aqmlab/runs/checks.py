@@ -21,8 +21,8 @@ def check_set(scenario: Scenario, specs: Sequence[str]) -> None:
             case ["links", link, "aqm"] if all(each & _meant(link, names) for each in replaced):
                 raise InputError(
                     "set",
-                    f"{path}={value}: the schemes asked for replace it; "
-                    f"name it among them, or set links.{link}.fixed=true too",
+                    f"{path}={value}: the requested schemes replace it; "
+                    f"add it to them, or set links.{link}.fixed=true too",
                 )
 
 

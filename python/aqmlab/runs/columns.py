@@ -141,8 +141,8 @@ def decode(
         raise
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last by a damaged name of a column
         why = (error.strerror if isinstance(error, OSError) else None) or in_words(error).splitlines()[0]
-        of_runs = f"delete it and go on with {again}: only its runs are done again"
-        cure = f"go on with {again}, which writes it again" if path.parent == folder else of_runs
+        of_runs = f"delete it and continue with {again}: only its runs are done again"
+        cure = f"continue with {again}, which writes it again" if path.parent == folder else of_runs
         raise StoreError(f"{path}: cannot be read ({why}); {cure}") from error
     if missing := [name for name in wanted if name not in names]:
         raise StoreError(f"{path}: is not a file of a sweep (it has no column {missing[0]}); move it elsewhere")

@@ -135,7 +135,7 @@ class Comparison(Result):
             return []
         names = "every scheme" if self.repeated == self.schemes else ", ".join(map(title, self.repeated))
         return [
-            f"All {self.seeds} seeds gave the same run under {names}, as nothing in it is drawn, so that there is no "
+            f"All {self.seeds} seeds gave the same run under {names}, because nothing in it is random, so there is no "
             "interval. --jitter (set flows.*.start_spread=1) draws each flow's start within a round trip."
         ]
 

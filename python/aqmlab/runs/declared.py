@@ -28,7 +28,7 @@ class VideoResult(Measured):
     """The video of a group's viewers after the warm-up, all together."""
 
     segments: int
-    """Segments of video asked for after the warm-up and complete."""
+    """Segments of video requested after the warm-up and completed."""
     bitrate_mean: float | None
     """Mean bitrate of the segments of video. Unit: bit/s."""
     switches: int
@@ -66,7 +66,7 @@ class MediaResult(Measured):
     rate_variation: float | None
     """Standard deviation of the rate that arrives, over its mean."""
     resent: int
-    """Packets that were retransmitted. Unit: packets."""
+    """Packets retransmitted. Unit: packets."""
     feedback_rate: float
     """Rate of feedback on the reverse path, with IP's header. Unit: bit/s."""
     rates: Sequence[Sequence[float]] | None = None
@@ -114,7 +114,7 @@ class FlowResult(Measured):
     marked: int
     """Packets received with a congestion mark. Unit: packets."""
     dropped: int
-    """Packets dropped by the queues on their way. Unit: packets."""
+    """Packets dropped by the queues on their path. Unit: packets."""
     drop_ratio: float
     """Packets dropped over packets dropped or received."""
     packet_delay_mean: float | None
@@ -186,7 +186,7 @@ class LinkResult(Measured):
     schemes: Sequence[tuple[str, str]]
     """The schemes of the link, each with the time from which it was there, in order."""
     utilisation: float
-    """Bits sent, headers included, over what the link could have carried."""
+    """Bits sent, headers included, over the bits that the link could have carried."""
     capacity: float
     """Capacity: the mean rate at which the link could have sent. Unit: bit/s."""
     capacity_unused: float
@@ -204,7 +204,7 @@ class LinkResult(Measured):
     queue_delay_mean: float | None
     """Mean time from arrival to start of service. Unit: s."""
     queue_delay_std: float | None
-    """Standard deviation of the time waited. Unit: s."""
+    """Standard deviation of the queueing delay. Unit: s."""
     queue_delay_p99: float | None
     """99 % of the packets wait at most this long. Unit: s."""
     settling_time: float | None
@@ -216,7 +216,7 @@ class LinkResult(Measured):
     queue_mean_settled: float | None
     """Mean of the packets waiting after the transient. Unit: packets."""
     queue_error: float | None
-    """Root mean square of the packets waiting less the target, over the target."""
+    """Root mean square of the packets waiting minus the target, over the target."""
     arrived: int
     """Packets offered to the queue. Unit: packets."""
     departed: int
@@ -244,11 +244,11 @@ class StationResult(Measured):
     """A station of a Wi-Fi cell after the warm-up, or several that are alike, on average."""
 
     count: int
-    """Stations that are alike."""
+    """Number of identical stations."""
     airtime: float
-    """Share of the time in which one of them is on the air, with block ACKs and its part of collisions."""
+    """Share of the time in which one station is on the air, with block ACKs and its part of collisions."""
     airtime_share: float
-    """The airtime of one of them over that of all stations of the cell."""
+    """Airtime of one station over the airtime of all stations of the cell."""
     ampdu_mean: float | None
     """Mean number of MPDUs in an aggregate. Unit: packets."""
     mpdu_loss_ratio: float | None

@@ -30,7 +30,7 @@ BATCH = 0.5
 """About how many seconds of simulation are in a batch: little to lose in a crash, much compared with writing a file."""
 LONGEST_BATCH = 500
 
-LOST = "executor: no longer answers; what is stored is intact, go on with --resume"
+LOST = "executor: no longer answers; the stored runs are intact, continue with --resume"
 
 
 def run_many(tasks: Sequence[Task], jobs: int | None = None, on_progress: Progress | None = None) -> list[Outcome]:

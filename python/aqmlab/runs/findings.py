@@ -211,11 +211,11 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
     """Return what a sweep has found so far. InputError for a folder without one, StoreError for a damaged file."""
     store = Store(folder)
     if not os.path.exists(store.folder / PLAN):
-        raise InputError("sweep", f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
+        raise InputError("sweep", f"{folder}: {held(store.folder)}; expected a results folder of aqmlab sweep")
     store.check()
     rows = store.rows(store.results())
     if not rows:
-        raise InputError("sweep", f"{folder}: no run is done yet; go on with aqmlab sweep --resume")
+        raise InputError("sweep", f"{folder}: no run is done yet; continue with aqmlab sweep --resume")
     found = Findings(store.folder, rows, len(store.planned()))
     catalogue.NOTED.update(_noted(found.sessions))
     return found
@@ -267,7 +267,7 @@ def check_measure(found: Findings, measure: str) -> str:
     """Return the measure if some run has it, else raise InputError."""
     [only, *others] = _expanded(found, [measure])
     if others:
-        raise InputError("measure", f"{measure}: fits {1 + len(others)} measures; expected one")
+        raise InputError("measure", f"{measure}: matches {1 + len(others)} measures; expected one")
     return only
 
 

@@ -48,7 +48,9 @@ def _range(path: str, entry: Mapping[str, Any]) -> list[str]:
     if scale not in SCALES:
         raise unknown(f"{path}.scale", "unknown scale", str(scale), SCALES)
     if scale == "log" and not low * high > 0:
-        raise InputError(str(path), f"{low:g} to {high:g}: both ends of a log range have one sign and are not 0")
+        raise InputError(
+            str(path), f"{low:g} to {high:g}: both ends of a log range must have the same sign and not be 0"
+        )
     parts = [i / (steps - 1) for i in range(steps)]
     numbers = [low * (high / low) ** part if scale == "log" else low + (high - low) * part for part in parts]
     return [f"{number:.6g} {unit}".strip() for number in numbers]

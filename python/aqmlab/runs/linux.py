@@ -179,7 +179,7 @@ def _lines(told: IO[str], kernel: "subprocess.Popen[bytes]", watch: Watch | None
         if watch and watch.is_cancelled():
             raise Interrupted("the run was cancelled")
         if time.monotonic() - heard > LONGEST:
-            raise StuckError(f"the guest has said nothing for {LONGEST} s: it is stuck, or this machine far too slow")
+            raise StuckError(f"the guest has not reported for {LONGEST} s: it hangs, or this machine is far too slow")
         time.sleep(LOOK)
 
 

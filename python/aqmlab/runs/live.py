@@ -92,7 +92,7 @@ class EmulatedLine:
         groups = [self._group(name, [other for other in rates if other != name]) for name in rates if self.flows[name]]
         told = {
             "schema": 1,
-            "title": "A live line",
+            "title": "A live link",
             "duration": "60 s",
             "sample": "100 ms",
             "links": [{"name": name, "rate": rate, "buffer": self.buffer} for name, rate in given.items()],
@@ -213,7 +213,7 @@ def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
         raise _no_run(folder, error) from None
     given = aqm if aqm is None or isinstance(aqm, str) else own.spec(aqm)
     if (given is not None and given != stored) or (given is None and ".py" in str(stored)):
-        raise InputError("aqm", f"the live run had {stored}; to run it on this machine say --aqm {stored}")
+        raise InputError("aqm", f"the live run used {stored}; to run it on this machine, give --aqm {stored}")
     scheme = None if stored is None else own.spec(str(stored))
     return {name: _replayed(scenario, scheme, seed, name, folder) for name in ("up", "down")}
 
@@ -232,7 +232,7 @@ def _replayed(scenario: Scenario, scheme: str | None, seed: int, direction: str,
 
 
 def _no_run(folder: Path, error: Exception) -> InputError:
-    return InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {_why(error, folder)}")
+    return InputError("replay", f"{folder}: is not a folder of aqmlab live --out: {_why(error, folder)}")
 
 
 def _why(error: Exception, folder: Path) -> str:
@@ -241,7 +241,7 @@ def _why(error: Exception, folder: Path) -> str:
         return f"{error.filename}: no such file"
     if isinstance(error, InputError | OSError):
         return in_words(error).removeprefix("replay: ")
-    return f"{folder / SETUP}: has no such name, text, overrides, aqm and seed"
+    return f"{folder / SETUP}: does not contain a valid name, text, overrides, aqm and seed"
 
 
 def beside(run: LiveRun, of: EmulatedLine | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:
@@ -253,7 +253,7 @@ def beside(run: LiveRun, of: EmulatedLine | Scenario, aqm: own.Scheme | None = N
         lasting = {name: int(run.document["flows"][name]["lasting"]) for name in ("up", "down")}
         flows = {name: count for name, count in lasting.items() if getattr(of, name) is not None}
         if not any(flows.values()):
-            raise InputError("beside", "no flow has lasted, so there is nothing to simulate")
+            raise InputError("beside", "no flow was long enough, so there is nothing to simulate")
         of = replace(of, flows=flows).scenario()
     duration = run.document["live"]["duration"] + of.warmup
     scenario = Scenario.parse(of.text, of.name, [*of.overrides, ("duration", f"'{duration} s'")])

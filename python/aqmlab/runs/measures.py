@@ -88,7 +88,7 @@ def expand(patterns: Iterable[str], names: Sequence[str], link: str | None = Non
         if not fitting and f".{DROPS}" in full and full.partition(f".{DROPS}")[0] in {split(name)[0] for name in names}:
             fitting = [full]  # a reason that only some schemes have
         if not fitting and set(pattern) & set("*?["):
-            raise InputError("measure", f"{pattern}: fits no measure; known, for example: {', '.join(names[:5])}")
+            raise InputError("measure", f"{pattern}: matches no measure; known, for example: {', '.join(names[:5])}")
         if not fitting:
             of_link = {f"link.{split(name)[1]}" for name in names if link is not None and name.startswith("links.")}
             raise unknown("measure", "no measure", pattern, {*names, *of_link, *(split(name)[1] for name in names)})

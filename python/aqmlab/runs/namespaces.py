@@ -17,8 +17,8 @@ def refusal() -> tuple[str, str] | None:
     if setting("user/max_user_namespaces") == "0":
         return "none are allowed", "sudo sysctl -w user.max_user_namespaces=10000"
     if os.getuid() != 0 and setting("kernel/unprivileged_userns_clone") == "0":
-        return "only root has them", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+        return "only root may create them", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
     if os.getuid() != 0 and setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         mend = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-        return "AppArmor lets no ordinary program use them", mend
+        return "AppArmor blocks them for unprivileged programs", mend
     return None

@@ -388,7 +388,7 @@ def _files(name: str, folder: Path, values: Sequence[str], traces: Path | None) 
     if "*" in name:
         chosen = [each for each in known if fnmatch(each, name) and scenario.original(each) == each]
         if not chosen:
-            raise InputError("experiment.scenarios", f"{name}: no built-in scenario is called so")
+            raise InputError("experiment.scenarios", f"{name}: no built-in scenario has this name")
         return [ScenarioFile(each, scenario.read(each)[1]) for each in chosen]
     if not name.endswith(".toml"):
         if name not in known:
@@ -427,7 +427,7 @@ def _arm(name: str, parameters: Pairs, folder: Path) -> Arm:
         raise InputError("experiment.aqms", f"{name}: schemes of single links have no ranges; write each as a text")
     if any(_file(each).endswith(".py") for each in at.values()):
         raise InputError(
-            "experiment.aqms", f"{name}: a file is no scheme of a single link here; aqmlab compare takes it"
+            "experiment.aqms", f"{name}: a file cannot be the scheme of a single link here; aqmlab compare supports it"
         )
     file = _file(name)
     path = files.resolved(folder / file) if file.endswith(".py") else None
@@ -444,10 +444,10 @@ def _law(name: Any) -> ChosenLaw | None:
     if name is None:
         return None
     if not isinstance(name, str):
-        raise InputError("experiment.law", f'{name!r}: expected a law, such as "cubic"')
+        raise InputError("experiment.law", f'{name!r}: expected a congestion controller, such as "cubic"')
     called, known = catalogue.halves(name)[0], [law.name for law in catalogue.laws()]
     if called not in known:
-        reason = f"{name}: unknown law; {_core.hint(called, known)}; one of your own is named by --cc FILE"
+        reason = f"{name}: unknown congestion controller; {_core.hint(called, known)}; --cc FILE loads your own"
         raise InputError("experiment.law", reason)
     return ChosenLaw(name, None)
 
@@ -457,7 +457,7 @@ def _file(name: str) -> str:
 
 
 def _seeds(seeds: Any) -> tuple[int, ...]:
-    wanted = f"expected how many (1 to {MOST_SEEDS}) or a list of different numbers from 0"
+    wanted = f"expected a number of seeds (1 to {MOST_SEEDS}) or a list of distinct numbers from 0"
     given = list(range(1, min(seeds, MOST_SEEDS + 1) + 1)) if type(seeds) is int else seeds
     if not isinstance(given, list) or not all(type(each) is int and 0 <= each <= LARGEST_SEED for each in given):
         raise InputError("experiment.seeds", f"{seeds!r}: {wanted}")

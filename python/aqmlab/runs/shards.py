@@ -35,7 +35,7 @@ def shard(text: str, runs: int) -> Shard:
     """Read "2/7", a part of a plan of so many runs. InputError for anything else."""
     parts = SHARD.fullmatch(text)
     if parts is None:
-        raise InputError("shard", f'"{text[:60]}": expected which part of how many, such as 2/7')
+        raise InputError("shard", f'"{text[:60]}": expected a part and the number of parts, such as 2/7')
     found = Shard(int(parts[1]), int(parts[2]))
     if not 1 <= found.number <= found.of:
         raise InputError("shard", f'"{text}": the parts are 1/{found.of} to {found.of}/{found.of}')
@@ -56,7 +56,7 @@ def merge(
     """
     stores = [existing(folder, "folders") for folder in folders]
     if not stores:
-        raise InputError("folders", "none is given; expected those that aqmlab sweep --shard left")
+        raise InputError("folders", "none is given; expected folders of aqmlab sweep --shard")
     for store in stores[1:]:
         _check_alike(stores[0], store)
     keys = {row["key"]: None for row in stores[0].planned()}
@@ -118,7 +118,7 @@ def _told_missing(stores: Sequence[Store], missing: Sequence[int], planned: int)
 def _told_shard(shard: str, lacking: int, folder: Path | None) -> str:
     if folder is None:
         return f"no folder of shard {shard} is among them"
-    return f"{folder}: shard {shard} lacks {_runs(lacking)}; go on there with --shard {shard} --resume"
+    return f"{folder}: shard {shard} lacks {_runs(lacking)}; continue there with --shard {shard} --resume"
 
 
 def _runs(n: int) -> str:

@@ -41,9 +41,9 @@ def run(
     `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces the scenario's
     scheme. `set` replaces values of the scenario. `law` is the congestion controller of all TCP flows
     ("cubic:beta=0.8", a subclass of `aqmlab.CongestionControl` or an instance of one, "./libmine.so" or "mine.py").
-    `series` records time series, and `trace` names a link whose packets are traced. `progress` is called periodically
-    with the part done, and 1. Up to `threads` threads simulate at once, by default one per core; the result is the
-    same, and a small run takes one. `engine` "linux" is a real Linux in virtual time (`aqmlab kernel build`), whose
+    `series` records time series, and `trace` names a link whose packets are traced. `progress` periodically
+    receives the finished part and 1. Up to `threads` threads simulate at once, by default one per core; the result is
+    the same, and a small run takes one. `engine` "linux" is a real Linux in virtual time (`aqmlab kernel build`), whose
     trace is a capture only. Raises InputError for bad input, SchemeError if a user's scheme breaks down, and RunError
     if the run fails otherwise.
     """
@@ -125,7 +125,7 @@ def compare(
         )
         return compared
     if engine != SIM:
-        raise InputError("engine", f"{engine}: engines names those that are wanted; leave out one of the two")
+        raise InputError("engine", f"{engine}: cannot be combined with engines; leave out one of the two")
     check_engines(engines)
     [found] = compare_engines(
         [scenario], aqms, seeds, engines=engines, set=set, law=law, measures=measures, jobs=jobs, progress=progress

@@ -2,13 +2,15 @@
 
 experiment.toml    the experiment, all grids expanded (scenarios/ and schemes/ hold the user's files)
 environment.json   version, machine and time of each session
-warmup.json        what pilot runs said of the warm-up, if they were asked for
-plan.parquet       the runs asked for, in order
-tune.json          instead of all these: what a tune was asked for
-parts/*.parquet    what is done: a file a batch, one file once all are done
-series/, delays/   time series and distributions of the sojourn time on request, KEY.parquet a run
-runs.parquet       one row a run, once all are done: the same bytes however it came about
-timing.parquet     seconds each run took
+
+warmup.json        warm-ups found by pilot runs, on request
+plan.parquet       the requested runs, in order
+tune.json          instead of all these: the request of a tune
+
+parts/*.parquet    finished runs: a file per batch, one file once all are done
+series/, delays/   time series and distributions of the sojourn time on request, KEY.parquet per run
+runs.parquet       one row per run, once all are done: the same bytes in any order of execution
+timing.parquet     seconds of each run
 """
 
 import hashlib
@@ -86,7 +88,7 @@ class StoredRun(NamedTuple):
         except ValueError as error:
             raise InputError("run", f"{self.key}: its result cannot be read ({error})") from error
         if not _is_run(found):
-            raise InputError("run", f"{self.key}: its result is not that of a run")
+            raise InputError("run", f"{self.key}: its result is not the result of a run")
         return found  # type: ignore[no-any-return]
 
 
@@ -143,7 +145,7 @@ class Store:
             self._check_schema()
             for name, what in ((PLAN, "a sweep"), (TUNE, "a tune")):
                 if (self.folder / name).exists() and not (resume and name == self._plan):
-                    way = "go on with --resume, or " if name == self._plan else ""
+                    way = "continue with --resume, or " if name == self._plan else ""
                     raise InputError("out", f"{self.folder}: holds {what} already; {way}choose another folder")
             yield
 
@@ -265,7 +267,7 @@ class Store:
         """Raise StoreError if the final table is damaged, as the others may be then; InputError for a newer schema."""
         self._check_schema()
         if not self._sound(RUNS):
-            raise StoreError(f"{self.folder / RUNS}: is damaged; go on with --resume, which writes it again")
+            raise StoreError(f"{self.folder / RUNS}: is damaged; continue with --resume, which writes it again")
 
     def _check_schema(self) -> None:
         found = [session.get("schema") for session in self.sessions()]
@@ -353,17 +355,17 @@ class Store:
         try:
             yield
         except OSError as error:
-            hint = "; what is stored is intact, go on with --resume" if (self.folder / self._plan).exists() else ""
+            hint = "; the stored runs are intact, continue with --resume" if (self.folder / self._plan).exists() else ""
             raise StoreError(f"out: {path}: cannot be written ({error.strerror}){hint}") from error
 
 
 def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
     """Return the finished runs of a sweep as a data frame, one row per run; also while it is running.
 
-    Columns: key, scenario, link (the scenario's first), set.PATH, aqm, SCHEME.PARAMETER (texts as given, each followed
-    by its number in base units, such as "pi.w (Hz)"), engine ("sim" or "linux"), seed, state ("done" or "failed"),
-    error, events, and every metric as links.NAME.METRIC, flows.NAME.METRIC and total.METRIC. Raises InputError for a
-    folder without a sweep, StoreError for a file that is damaged.
+    Columns: key, scenario, link (the scenario's first), set.PATH, aqm, SCHEME.PARAMETER, engine ("sim" or "linux"),
+    seed, state ("done" or "failed"), error and events. Values and parameters are texts as given, each followed by its
+    number in base units, such as "pi.w (Hz)". Every metric is a column: links.NAME.METRIC, flows.NAME.METRIC,
+    total.METRIC. Raises InputError for a folder without a sweep, StoreError for a file that is damaged.
     """
     store = existing(folder)
     with required():
@@ -430,7 +432,7 @@ def existing(folder: str | os.PathLike[str], field: str = "experiment") -> Store
     """Return the store of a sweep. InputError about `field` for a folder without one, StoreError for a damaged file."""
     store = Store(folder)
     if not os.path.exists(store.folder / PLAN):
-        raise InputError(field, f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
+        raise InputError(field, f"{folder}: {held(store.folder)}; expected a results folder of aqmlab sweep")
     store.check()
     return store
 
@@ -468,7 +470,7 @@ def _table(labels: "pa.Table", rows: Sequence[StoredRun]) -> "tuple[pa.Table, pa
     try:
         found = measured([row.result for row in rows])
     except ValueError as error:
-        raise InputError("run", f"a stored result is not that of a run ({error})") from error
+        raise InputError("run", f"a stored result is not the result of a run ({error})") from error
     wall = found.get("engine.wall", pa.nulls(len(rows), pa.float64())).fill_null(0.0)
     of_rows = {"state": pa.array([row.state for row in rows]), "error": pa.array([row.error for row in rows])}
     if "engine.events" in found:

@@ -183,7 +183,7 @@ def sweep(
     if series not in (None, *SERIES):
         raise unknown("series", "unknown choice", str(series), SERIES)
     if isinstance(experiment, Plan) and law is not None:
-        raise InputError("law", f"{law}: this plan has its laws; read the experiment with another one")
+        raise InputError("law", f"{law}: this plan defines its controllers; read the experiment with another one")
     if shard and precise:
         raise InputError("shard", f"{shard}: precision looks at all runs of a condition; leave out one of them")
     asked = experiment if isinstance(experiment, Plan) else plan.read(experiment, engine=engine, law=law)

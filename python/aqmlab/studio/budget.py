@@ -46,7 +46,7 @@ class MemoryPool:
                 raise InputError(
                     "memory",
                     f"about {(share.held + more) / 1e9:.3g} GB for the lanes and marks of this session; at most "
-                    f"{most / 1e9:.3g} GB beside the other sessions: take fewer flows, lanes or marks",
+                    f"{most / 1e9:.3g} GB with the other sessions: use fewer flows, lanes or marks",
                 )
             share.reserved += more
 

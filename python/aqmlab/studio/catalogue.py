@@ -14,7 +14,7 @@ KINDS = {
     "short": "short transfers that arrive at random",
     "http": "web pages, one after the other",
     "video": "adaptive video over HTTP",
-    "media": "calls that adapt their rate",
+    "media": "adaptive video calls",
     "udp-cbr": "datagrams at a constant rate, such as calls",
     "udp-onoff": "datagrams in bursts",
 }
@@ -24,7 +24,7 @@ COLUMNS = {
     ("link", "queue"): ("Queue", "packets", "packets waiting"),
     ("link", "delay"): ("Sojourn time", "s", "mean time in the queue of the packets taken into service"),
     ("link", "delay_max"): ("Longest sojourn time", "s", "longest time in the queue"),
-    ("link", "utilisation"): ("Utilisation", "ratio", "share of what the link could have carried that it has"),
+    ("link", "utilisation"): ("Utilisation", "ratio", "share of the link's capacity in use"),
     ("link", "rate"): ("Rate sent", "bit/s", "bits sent, headers included"),
     ("link", "drops"): ("Drops", "packets/s", "packets dropped at the queue"),
     ("link", "marks"): ("Marks", "packets/s", "packets marked at the queue"),

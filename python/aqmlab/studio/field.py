@@ -91,4 +91,4 @@ def one_of(message: dict[str, Any], key: str, known: Iterable[T]) -> T:
     for choice in choices:
         if type(found) is type(choice) and found == choice:
             return choice
-    raise unknown(key, "none of those there are", str(found)[:60], map(str, choices))
+    raise unknown(key, "unknown choice", str(found)[:60], map(str, choices))

@@ -64,10 +64,14 @@ class Player(threading.Thread):
         found: Future[T] = Future()
 
         def run() -> None:
+            if not found.set_running_or_notify_cancel():
+                return  # the client has gone
             try:
-                found.set_result(act())
-            except BaseException as error:  # whoever asked hears of it, also of a panic, which is no Exception
+                answer = act()
+            except BaseException as error:  # the caller gets it, also a panic, which is not an Exception
                 found.set_exception(error if isinstance(error, Exception) else RuntimeError(str(error)))
+            else:
+                found.set_result(answer)
 
         self._acts.put(run)
         return found

@@ -91,11 +91,11 @@ _DRAWING = threading.Lock()
 def folder(path: str | os.PathLike[str]) -> Folder | Reproduced:
     """Return a folder of results; InputError if there is none."""
     if not Path(path).is_dir():
-        raise InputError("results", f"{path}: no such folder; expected one that sweep --out or reproduce --out leaves")
+        raise InputError("results", f"{path}: no such folder; expected a folder of sweep --out or reproduce --out")
     if "coverage" in reproduced.read(Path(path)):
         return Reproduced(Path(path))
     if not (Path(path) / PLAN).exists() and other(Path(path)):  # a sweep may be about to begin
-        raise InputError("results", f"{path}: {held(Path(path))}; expected what sweep --out or reproduce --out leaves")
+        raise InputError("results", f"{path}: {held(Path(path))}; expected a folder of sweep --out or reproduce --out")
     return Folder(Path(path))
 
 

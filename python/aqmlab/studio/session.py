@@ -124,7 +124,7 @@ class Session:
         except Exception as error:
             if not isinstance(error, TOLD):
                 LOG.exception("%s", asked["type"])
-                why = f"a fault of aqmlab: {type(error).__name__}: {error}; please report it"
+                why = f"a bug in aqmlab: {type(error).__name__}: {error}; please report it"
                 error = RunError(f"{asked['type']}: {why}")
             answer = {"type": "problem", "problems": self._problems(error)}
         if answer is not None:

@@ -1,6 +1,6 @@
-"""The report card of a congestion-control law: the points of RFC 9743 (BCP 133), measured beside Reno and CUBIC.
+"""The evaluation card of a congestion controller: the points of RFC 9743 (BCP 133), also measured for Reno and CUBIC.
 
-`card_points.py` has the points and the scenarios of their cells. docs/card.md describes the card.
+`card_points.py` contains the points and the scenarios of their cells. docs/card.md describes the card.
 """
 
 import re
@@ -23,28 +23,28 @@ from aqmlab.runs.task import LINUX, SIM, Failure, Task
 from aqmlab.study.card_points import CardCells, CardPath, CardPoint, load_rfc, scenario
 
 STANDARDS = ("reno", "cubic")
-"""The laws of the IETF that stand beside every other one."""
+"""The IETF's controllers, which every card also measures."""
 
 EVENTS_PER_PACKET = 20
-"""Events that a run may have for each packet that its links can carry; laws of ours have a fifth of them at most."""
+"""Maximum number of events per packet that the links can carry; built-in controllers need at most a fifth of it."""
 
 LEAST_EVENTS = 1_000_000
-"""Events that any run may have."""
+"""Number of events that every run may have."""
 
 CHANGE = Shown(100, "%", 0)
-"""A relative change, for people."""
+"""The format of a relative change."""
 
 
 @dataclass(frozen=True)
 class CardColumn:
-    """A column of the card: a law, and what runs it."""
+    """A column of the card: a congestion controller and the engine that runs it."""
 
     law: str
     engine: str = SIM
 
     @property
     def title(self) -> str:
-        """Its head."""
+        """The head of the column."""
         return f"{_title(self.law)}, on Linux" if self.engine == LINUX else _title(self.law)
 
 
@@ -54,13 +54,13 @@ def _title(law: str) -> str:
 
 
 def _known() -> dict[str, str]:
-    """The laws with their titles, those of a user's own too."""
+    """Return the titles of all controllers by name, including the user's."""
     return {each["name"]: each["title"] for each in _core.laws()}
 
 
 @dataclass(frozen=True)
 class CardCell:
-    """A number of a cell: by column, the mean over the seeds, or None; with `alone` what the change is against."""
+    """A number of a cell: by column, the mean over the seeds, or None; a change is relative to `alone`."""
 
     path: CardPath
     values: Mapping[CardColumn, float | None]
@@ -72,13 +72,13 @@ class CardCell:
 
 
 def change(value: float | None, alone: float | None) -> float | None:
-    """Return the relative change of a victim's value from what it has alone; None where either is not known or 0."""
+    """Return the relative change of a victim's value from its value alone; None if one is unknown or `alone` is 0."""
     return None if value is None or not alone else value / alone - 1
 
 
 @dataclass(frozen=True)
 class CardRange:
-    """The range of the cells of a row in a column: the median, the least, the most, and where these are."""
+    """The range of the cells of a row in a column: median, minimum, maximum, and the paths of the extremes."""
 
     middle: float
     least: float
@@ -90,7 +90,7 @@ class CardRange:
 
 @dataclass(frozen=True)
 class CardRow:
-    """A row of the card: one measure over its cells, `is_harm` as a change; `refused` are columns that have none."""
+    """A row of the card: one measure over its cells, a change if `is_harm`; `refused` are columns without cells."""
 
     cells: CardCells
     by: str
@@ -102,22 +102,22 @@ class CardRow:
 
     @property
     def place(self) -> str:
-        """The cells in words, and which of several rows."""
+        """The name of the cells, and of the row if there are several."""
         return ", ".join(part for part in (self.cells.name, self.by) if part)
 
     @property
     def title(self) -> str:
-        """The cells in words, and the measure with its unit."""
+        """The name of the cells, and the measure with its unit."""
         unit = "" if self.shown.unit in ("1", "ratio") else f" ({self.shown.unit})"
         kind = ", change" if self.is_harm else ""
         return f"{self.place}: {self.measure}{kind}{unit}"
 
     def value(self, cell: CardCell, column: CardColumn) -> float | None:
-        """Return the number of a cell that the row is about."""
+        """Return the number of a cell that the row shows."""
         return cell.change(column) if self.is_harm else cell.values[column]
 
     def range(self, column: CardColumn) -> CardRange | None:
-        """Return the range over the cells that have a number, None if none has."""
+        """Return the range over the cells with a number, None if there are none."""
         known = [(value, cell.path) for cell in self.found if (value := self.value(cell, column)) is not None]
         if not known:
             return None
@@ -127,7 +127,7 @@ class CardRow:
 
 @dataclass(frozen=True)
 class MeasuredPoint:
-    """A point with its rows; none where it does not apply."""
+    """A point with its rows; none if it does not apply."""
 
     point: CardPoint
     rows: Sequence[CardRow]
@@ -135,7 +135,7 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, repr=False)
 class Card(Result):
-    """The card of a law: every point of RFC 9743 with its rows, a column for each law."""
+    """The card of a controller: every point of RFC 9743 with its rows, a column per controller."""
 
     law: str
     columns: Sequence[CardColumn]
@@ -144,18 +144,18 @@ class Card(Result):
     runs: int
     failures: Sequence[Failure]
     silent: int
-    """Of the law's runs, those in which nothing of it arrived."""
+    """Number of the controller's runs without a received packet of it."""
     of_law: int
-    """The law's runs that have a result."""
+    """Number of the controller's runs with a result."""
 
     @property
     def title(self) -> str:
-        """The law, and the document."""
+        """The controller and the document."""
         return f"{_title(self.law)} by the points of RFC 9743"
 
     @property
     def headline(self) -> str:
-        """The law, and how much there is."""
+        """The controller, and the numbers of points and rows."""
         return f"{self.title}: {len(self.points)} points, {sum(len(each.rows) for each in self.points)} rows"
 
     @property
@@ -164,7 +164,7 @@ class Card(Result):
         reasons: dict[str, int] = {}
         for failure in self.failures:
             reasons[failure.reason] = reasons.get(failure.reason, 0) + 1
-        # A law breaks down at other times in other cells: one sentence for all that say the same but for numbers.
+        # A controller fails at different times in different cells: one sentence if only numbers differ.
         alike: dict[str, list[str]] = {}
         for reason in reasons:
             alike.setdefault(re.sub(r"\d+(\.\d+)?", "", reason), []).append(reason)
@@ -176,7 +176,7 @@ class Card(Result):
 
     @property
     def remarks(self) -> list[str]:
-        """The notes above the numbers: runs without a result, and a law of which nothing arrives."""
+        """The notes above the numbers: runs without a result, and runs in which nothing of the controller arrives."""
         silent = f"nothing of {_title(self.law)} arrives in {self.silent} of its {self.of_law} runs"
         return [*self.breakdowns, *([silent] if self.silent else [])]
 
@@ -190,12 +190,12 @@ class Card(Result):
         yield Sheet("", ["", "", *(column.title for column in self.columns)], rows, names=2)
 
     def rows(self, id: str, measure: str) -> list[CardRow]:
-        """Return the rows of a measure of the cells that are called so."""
+        """Return the rows of a measure of the cells with an identifier."""
         every = (row for each in self.points for row in each.rows)
         return [row for row in every if row.cells.id == id and row.measure == measure]
 
     def document(self) -> dict[str, Any]:
-        """Return everything as JSON has it."""
+        """Return the card as a JSON document."""
         rfc = load_rfc()
         return {
             "schema": 1,
@@ -248,7 +248,7 @@ def _unit(row: CardRow) -> str:
 
 
 def shown(row: CardRow, column: CardColumn) -> str:
-    """Return the range of a row in a column as people read it: the median, and the least to the most."""
+    """Return the range of a row in a column as text: the median, and the minimum to the maximum."""
     if column in row.refused:
         return "not applicable"
     found = row.range(column)
@@ -259,7 +259,7 @@ def shown(row: CardRow, column: CardColumn) -> str:
 
 
 def text(row: CardRow, value: float | None) -> str:
-    """Return a number of a row as people read it, a dash for None; a change has its sign."""
+    """Return a number of a row as text, a dash for None; a change has a sign."""
     if value is None:
         return "–"
     number = f"{value * row.shown.scale:{'+' if row.is_harm else ''}.{row.shown.digits}f}"
@@ -268,7 +268,7 @@ def text(row: CardRow, value: float | None) -> str:
 
 @dataclass(frozen=True)
 class _Want:
-    """A run that is wanted: its scenario and what runs it; or why it cannot be."""
+    """A wanted run: its scenario and engine, or the reason why it is not possible."""
 
     scenario: Scenario | None
     engine: str
@@ -282,7 +282,7 @@ class _Want:
 
 @dataclass(frozen=True)
 class _Place:
-    """One cell of a row before it is run: what each column wants, and what its victim alone."""
+    """One cell of a row before it is run: the wanted run of each column, and of its victim alone."""
 
     path: CardPath
     columns: Mapping[CardColumn, _Want]
@@ -290,7 +290,7 @@ class _Place:
 
     @property
     def wants(self) -> list[_Want]:
-        """All that can be run."""
+        """The possible runs."""
         return [want for want in (*self.columns.values(), *self.alone.values()) if want.scenario]
 
 
@@ -303,12 +303,12 @@ def card(
     engine: str = SIM,
     progress: Progress | None = None,
 ) -> Card:
-    """Measure a law by the points of RFC 9743, beside Reno and CUBIC in the same cells.
+    """Measure a congestion controller by the points of RFC 9743, and Reno and CUBIC in the same cells.
 
-    `law` is a name ("bbr3", "cubic:beta=0.8"), a file or a class (see `laws.law_spec`); `only` are sections, with globs
-    ("5.1.*,7.9"); `seeds` those of each cell, 1 to N, whose mean is taken; `jobs` runs go on at the same time, by
-    default one per core. With `engine` "linux" the law is run by a real Linux, too (`aqmlab kernel build`), in one cell
-    of each row. A run that fails is in `failures`. Raises InputError for bad input, before anything runs.
+    `law` is a name ("bbr3", "cubic:beta=0.8"), a file or a class (see `laws.law_spec`). `only` lists sections, with
+    globs ("5.1.*,7.9"). A value is the mean over `seeds` seeds, 1 to N. `jobs` is the number of parallel runs, by
+    default one per core. `engine` "linux" also runs the controller on a real Linux kernel (`aqmlab kernel build`), in
+    one cell of each row. `failures` contains failed runs. Raises InputError for bad input, before anything runs.
     """
     check_seeds(seeds)
     spec = laws.law_spec(law)
@@ -336,15 +336,15 @@ def card(
 
 
 def _columns(law: str, engine: str) -> list[CardColumn]:
-    """Return the columns; InputError for a law or a parameter of it that there is not, and for such an engine."""
+    """Return the columns; InputError for an unknown controller, parameter or engine."""
     name = law.partition(":")[0]
     if name not in _known():
-        raise unknown("law", "no law is called", name, _known())
+        raise unknown("law", "no congestion controller is called", name, _known())
     tcp = {"profile": "linux", "congestion_control": law}
     probe = {"links": [{"rate": "1 Mbit/s", "buffer": "9 packets"}], "flows": [{"rtt": "9 ms", "tcp": tcp}]}
     check_engine(engine, Scenario.of({"schema": 1, "duration": "1 s", **probe}, "card"), [None])
-    ours = [CardColumn(each) for each in dict.fromkeys([law, *STANDARDS])]
-    return ours if engine == SIM else [ours[0], CardColumn(law, engine), *ours[1:]]
+    simulated = [CardColumn(each) for each in dict.fromkeys([law, *STANDARDS])]
+    return simulated if engine == SIM else [simulated[0], CardColumn(law, engine), *simulated[1:]]
 
 
 def _rows(point: CardPoint) -> Iterator[tuple[CardCells, str]]:
@@ -352,7 +352,7 @@ def _rows(point: CardPoint) -> Iterator[tuple[CardCells, str]]:
 
 
 def _places(cells: CardCells, by: str, columns: Sequence[CardColumn]) -> Iterator[_Place]:
-    """Yield the cells of a row: all of its range, or the middle one where a kernel runs them, too."""
+    """Yield the cells of a row: all of its range, or only the middle one if a kernel also runs them."""
     for path in cells.paths(every=all(column.engine == SIM for column in columns)):
         own = {column: _want(column, cells, by, path, column.law) for column in columns}
         alone = {}
@@ -363,7 +363,7 @@ def _places(cells: CardCells, by: str, columns: Sequence[CardColumn]) -> Iterato
 
 
 def _want(column: CardColumn, *cell: Any) -> _Want:
-    """Return the run of a cell (arguments as of `scenario`) by what runs a column."""
+    """Return the run of a cell by the engine of a column; the other arguments are those to `scenario`."""
     try:
         found = scenario(*cell)
         check_engine(column.engine, found, [None])
@@ -378,7 +378,7 @@ def _task(want: _Want, seed: int) -> Task:
 
 
 def most_events(scenario: Scenario) -> int:
-    """Return after how many events a run is given up: a law may send without end."""
+    """Return the number of events after which a run is aborted: a controller may never stop sending."""
     bits = sum(scenario.link(name).rate for name in scenario.links) * scenario.duration
     return LEAST_EVENTS + round(EVENTS_PER_PACKET * bits / 8 / 1500)
 
@@ -404,7 +404,7 @@ def _measured(
 
 
 def _cell(cells: CardCells, measure: str, place: _Place, outcomes: Outcomes, *, is_harm: bool) -> CardCell:
-    """Return a measure of a cell, or one of its victim, beside the law and alone."""
+    """Return a measure of a cell, or a measure of its victim, with the controller and alone."""
 
     def mean(want: _Want, law: str) -> float | None:
         return _mean(want, outcomes, lambda run: _of_victims(run, want, measure, law == cells.victim))
@@ -420,7 +420,7 @@ def _cell(cells: CardCells, measure: str, place: _Place, outcomes: Outcomes, *, 
 
 
 def _mean(want: _Want, outcomes: Outcomes, value: Callable[[RunResult], float | None]) -> float | None:
-    """Return the mean of a value over the seeds that have it."""
+    """Return the mean of a value over the seeds with a value."""
     if want.scenario is None:
         return None
     runs = [outcome for outcome in outcomes[want.key] if isinstance(outcome, RunResult)]
@@ -429,10 +429,10 @@ def _mean(want: _Want, outcomes: Outcomes, value: Callable[[RunResult], float | 
 
 
 def _of_victims(run: RunResult, want: _Want, measure: str, is_alike: bool) -> float | None:
-    """Return a measure of the victim, its goodput that of a flow.
+    """Return a measure of the victim, goodput per flow.
 
-    Where the law is the victim's own, flows of its kind in the law's place are victims, too: the mean over all of them,
-    for one of two alike may have luck.
+    If controller and victim are the same, flows of the same kind in the controller's place are victims too. The result
+    is the mean over all of them, since one of two equal flows may get more by chance.
     """
     assert want.scenario is not None
     of = want.scenario.group
@@ -447,7 +447,7 @@ def _of_victims(run: RunResult, want: _Want, measure: str, is_alike: bool) -> fl
 
 
 def _value(run: RunResult, measure: str, at: CardPath) -> float | None:
-    """Return a measure of a run, perhaps over another one or a share of the path's rate."""
+    """Return a measure of a run, perhaps divided by another one or by a share of the path's rate."""
     path, _, over = measure.partition(" / ")
     above = run.values[path]
     if not over:
@@ -457,6 +457,6 @@ def _value(run: RunResult, measure: str, at: CardPath) -> float | None:
 
 
 def _is_silent(run: RunResult) -> bool:
-    """Nothing of the law arrives, although no wire loses it."""
+    """Return whether nothing of the controller arrives, although no link loses it."""
     received = any(flow.received for name, flow in run.flows.items() if name.startswith("law"))
     return not received and not any(link.lost for link in run.links.values())

@@ -1,6 +1,6 @@
 """The points of RFC 9743 (BCP 133) as data, and the scenarios of their cells.
 
-`rfc9743.toml` lists the points; docs/card.md says how they are measured, which `card.py` does.
+`rfc9743.toml` lists the points, `card.py` measures them, and docs/card.md describes the measurement.
 """
 
 import re
@@ -23,18 +23,19 @@ TRANSFER = 50
 """Packets of a short transfer, on average."""
 
 SCALED = re.compile(r"(\d+(?:\.\d+)?) (rate|rtt|bdp|load)\b")
-"""A quantity that follows the path of a cell."""
+"""A quantity that scales with the path of a cell."""
 
 AXES = ("rate", "rtt", "buffer")
-"""Quantities of a path over which cells range."""
+"""Quantities of a path that vary over cells."""
 
 
 @dataclass(frozen=True)
 class CardCells:
-    """The cells of a row, alike but for their path: a scenario, what is set of it, and what is measured.
+    """The cells of a row, which differ only in their path: a scenario, its settings, and the measures.
 
-    `by` has what is set for each of several rows. `victim` is the law of the victim, `alone` what is set of the
-    scenario without the law where the victim has none. `harm` are measures of the victim of which the change counts.
+    `by` contains the settings of each of several rows. `victim` is the victim's congestion controller. If the victim
+    has none, `alone` contains the settings of the scenario without the controller of the card. `harm` lists measures of
+    the victim whose change counts.
     """
 
     name: str
@@ -51,14 +52,14 @@ class CardCells:
     id: str = ""
 
     def paths(self, *, every: bool) -> Iterator["CardPath"]:
-        """Yield the paths of the range, or only the middle one."""
+        """Yield all paths of the range, or only the middle one."""
         ranges = (self.rate, self.rtt, self.buffer)
         return (CardPath(*values) for values in product(*(each if every else [middle(each)] for each in ranges)))
 
 
 @dataclass(frozen=True)
 class CardPoint:
-    """A point of the RFC: `asks` in our words, `word` is MUST or SHOULD where it says so; `because` it has no cells."""
+    """A point of the RFC: `asks` paraphrases it, `word` is MUST, SHOULD or empty; `because` explains missing cells."""
 
     section: str
     title: str
@@ -76,9 +77,9 @@ class CardPoint:
 
 @dataclass(frozen=True)
 class CardPicture:
-    """A picture: a measure of the cells called `of`, over the buffer, in a panel for each rate and round trip.
+    """A picture: a measure of the cells with the identifier `of` over the buffer, a panel per rate and round trip.
 
-    Where these cells are several rows, the rows as bars, in a panel for each law.
+    If these cells are several rows, the picture shows the rows as bars, with a panel per controller.
     """
 
     name: str
@@ -116,7 +117,7 @@ class Rfc:
 
 @cache
 def load_rfc() -> Rfc:
-    """Return RFC 9743 as the card has it."""
+    """Return RFC 9743 as data of the card."""
     data = read_file("aqmlab.study", "rfc9743.toml")
     points = [
         filled(CardPoint, {**entry, "cells": [_cells(each, data["range"]) for each in entry.get("cells", [])]})
@@ -126,19 +127,19 @@ def load_rfc() -> Rfc:
 
 
 def _cells(entry: Mapping[str, Any], ranges: Mapping[str, Sequence[str]]) -> CardCells:
-    """Return cells; what they say nothing of is the middle of its range, or all of it."""
+    """Return cells; an axis without values takes the middle of its range, or the whole range."""
     usual = {axis: ranges[axis] if entry.get("grid") else [middle(ranges[axis])] for axis in AXES}
     return filled(CardCells, {**usual, **entry})
 
 
 def middle(values: Sequence[str]) -> str:
-    """Return the middle one of some values, the lower of two."""
+    """Return the middle of some values, the lower of two."""
     return values[(len(values) - 1) // 2]
 
 
 @dataclass(frozen=True)
 class CardPath:
-    """The path of a cell, as a scenario writes its quantities; `buffer` of its link."""
+    """The path of a cell, with quantities as in a scenario; `buffer` is the buffer of its link."""
 
     rate: str
     rtt: str
@@ -150,7 +151,7 @@ class CardPath:
         return LinkSetting(read("rate", self.rate, "bit/s"), read("rtt", self.rtt, "s"))
 
     def scaled(self, value: Any) -> Any:
-        """Return a value of a scenario with everything in it that follows the path."""
+        """Return a value of a scenario with its quantities scaled to the path."""
         if isinstance(value, str):
             return SCALED.sub(lambda found: self._scaled(*found.groups()), value)
         if isinstance(value, Mapping):
@@ -167,9 +168,9 @@ class CardPath:
 
 
 def scenario(cells: CardCells, by: str, path: CardPath, law: str, alone: Mapping[str, str] | None = None) -> Scenario:
-    """Return the scenario of a cell with a law in the law's place; `alone` is set of that of its victim alone.
+    """Return the scenario of a cell with a congestion controller; `alone` contains the settings for its victim alone.
 
-    InputError where the law cannot have it.
+    Raises InputError if the controller does not support the scenario.
     """
     rfc = load_rfc()
     values: dict[str, Any] = deepcopy(dict(rfc.scenarios[cells.scenario]))
@@ -181,7 +182,7 @@ def scenario(cells: CardCells, by: str, path: CardPath, law: str, alone: Mapping
 
 
 def _flow(rfc: Rfc, flow: Mapping[str, Any], law: str, victim: str) -> dict[str, Any]:
-    """Return a group of flows with what it has unless it says otherwise."""
+    """Return a group of flows with its defaults."""
     whole = {**rfc.flow, **flow}
     if not flow.get("kind", "").startswith("udp"):
         own = law if flow["name"] == "law" or flow["name"].startswith("law-") else victim
@@ -193,5 +194,5 @@ def _flow(rfc: Rfc, flow: Mapping[str, Any], law: str, victim: str) -> dict[str,
 
 @cache
 def _needs_ecn(name: str) -> bool:
-    """A law that is told of each mark is nothing without ECN: Linux turns it on with DCTCP (TCP_CONG_NEEDS_ECN)."""
+    """A controller that gets an echo per mark needs ECN: Linux enables it with DCTCP (TCP_CONG_NEEDS_ECN)."""
     return any("an ECN echo per packet" in law["asks"] for law in _core.laws() if law["name"] == name)

@@ -1,4 +1,4 @@
-"""A published number beside ours, with a verdict."""
+"""A published and a measured number, with a verdict."""
 
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,7 +12,7 @@ from aqmlab.study.paper import PaperTable, Published, StudyMetric, built
 
 @dataclass(frozen=True)
 class Verdict:
-    """The meaning of a verdict, and its mark, so that colour is not the only sign of it."""
+    """The meaning of a verdict, and its mark, so that colour is not the only sign."""
 
     mark: str
     meaning: str
@@ -22,20 +22,20 @@ VERDICTS = {
     "match": Verdict("✓", "the measured number is within the tolerance of the printed one"),
     "near": Verdict("≈", "within twice the tolerance"),
     "off": Verdict("✗", "beyond twice the tolerance"),
-    "unreproducible": Verdict("≠", "beyond twice the tolerance; a note says why, or that it is not known"),
+    "unreproducible": Verdict("≠", "beyond twice the tolerance; a note gives the reason, or says that it is not known"),
     "missing": Verdict("–", "not measured"),
 }
 """Every verdict a cell can have, by its name in JSON."""
 
 LIMITS = {"min": "at least", "max": "at most"}
-"""How a published number that is a limit is said."""
+"""The words for a published number that is a limit."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One published number beside ours, in the metric's unit; `row` is the paper's name of `scheme`.
+    """One published number and the measured one, in the metric's unit; `row` is the paper's name of `scheme`.
 
-    `bound` is "min" or "max" where the paper states a limit.
+    `bound` is "min" or "max" if the paper states a limit.
     """
 
     table: str
@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def column(self) -> str:
-        """The metric of its column, and the limit where the published number is one."""
+        """The metric of its column, and the limit if the published number is one."""
         return self.metric.metric.name + (f"_{self.bound}" if self.bound else "")
 
     @property
@@ -61,16 +61,16 @@ class Cell:
 
     @property
     def printed(self) -> str:
-        """The published number as people read it."""
+        """The published number, formatted."""
         return self.metric.metric.show(self.published)
 
     @property
     def measured(self) -> str:
-        """Ours as people read it, empty if there is none."""
+        """The measured number, formatted; empty if there is none."""
         return self.metric.metric.show(self.ours.mean, self.ours.half_width) if self.ours else ""
 
     def entry(self) -> dict[str, Any]:
-        """Return the cell as it stands in JSON."""
+        """Return the cell in the form of the JSON document."""
         return {
             "table": self.table,
             "scheme": self.scheme,
@@ -89,7 +89,7 @@ class Cell:
 def verdict(ours: float, published: float, limit: float, why: str | None, bound: str | None = None) -> str:
     """Judge a value: match within `limit`, near within twice; beyond, unreproducible if there is a note.
 
-    Where the paper gives a bound ("min" or "max") a value on its good side has no distance.
+    If the paper gives a bound ("min" or "max"), a value on its good side has no distance.
     """
     distance = {"min": published - ours, "max": ours - published}.get(bound or "", abs(ours - published))
     distance *= 1 - 1e-9  # a value exactly at the limit is within
@@ -101,13 +101,13 @@ def verdict(ours: float, published: float, limit: float, why: str | None, bound:
 
 
 def judge(table: PaperTable, cell: Published, measured: StudyRuns) -> Cell:
-    """Return a printed number with ours beside it."""
+    """Return a published number with the measured one and the verdict."""
     metric, spec = table.metrics[cell.metric], table.schemes.get(cell.scheme, cell.scheme)
     missing = _why_missing(table, cell)
     state = None if missing else _state(table, cell, measured)
     ours = None if missing else _ours(table, cell, measured, state)
     if ours is None:
-        judged, said = "missing", [missing or "no run gave a value"]
+        judged, said = "missing", [missing or "no run reported a value"]
     else:
         judged = verdict(ours.mean, cell.value, metric.limit(cell.value), cell.why, cell.bound or metric.bound)
         said = [state.remark] if state else []
@@ -136,7 +136,7 @@ def _why_missing(table: PaperTable, cell: Published) -> str | None:
     absent = [name for name in names if not built(table.schemes[name])]
     if not absent:
         return None
-    return "the scheme is not built yet" if absent == [cell.scheme] else f"{', '.join(absent)}: not built yet"
+    return "the scheme is not implemented" if absent == [cell.scheme] else f"{', '.join(absent)}: not implemented"
 
 
 def _ours(table: PaperTable, cell: Published, measured: StudyRuns, state: "Chosen | None") -> Summary | None:
@@ -166,14 +166,14 @@ def _by_seed(table: PaperTable, metric: StudyMetric, spec: str, measured: StudyR
 
 @dataclass(frozen=True)
 class Chosen:
-    """One of two states the seeds fall into, the one nearer to the paper's single run."""
+    """The two states of the seeds: `chosen` is nearer to the paper's single run."""
 
     chosen: State
     other: State
 
     @property
     def remark(self) -> str:
-        """The remark that a reader needs: both states, and which is compared."""
+        """The remark that names both states, and the one that is compared."""
         n, mean, rest, other = self.chosen.n, self.chosen.mean, self.other.n, self.other.mean
         return (
             f"two states: mean queue {mean:.0f} packets in {n} of {n + rest} seeds, {other:.0f} in {rest}; "
@@ -182,7 +182,7 @@ class Chosen:
 
 
 def _state(table: PaperTable, cell: Published, measured: StudyRuns) -> Chosen | None:
-    """Return which of two states to compare, None if the seeds agree: the paper printed one run."""
+    """Return the state to compare with the paper's single run; None if all seeds have one state."""
     printed = [other.value for other in table.published if (other.scheme, other.metric) == (cell.scheme, "queue_mean")]
     if len(table.scenarios) != 1 or not printed:
         return None

@@ -1,4 +1,4 @@
-"""The numbers behind the figures that are no time series: a metric against what is varied."""
+"""The numbers of figures that are not time series: a metric against a varied value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from aqmlab.study.paper import Figure, PaperPanel, Study, StudyMetric
 
 @dataclass(frozen=True)
 class ChartPanel:
-    """One panel: the lines of one metric, by their names and by x."""
+    """One panel: the curves of one metric, by name and x."""
 
     panel: PaperPanel
     metric: StudyMetric
@@ -28,16 +28,16 @@ class Chart:
 
     @property
     def heads(self) -> list[str]:
-        """The values of x, or a word in their place where nothing is varied."""
+        """The values of x; "mean" for bars."""
         return ["mean"] if self.figure.kind == "bars" else [f"{x:g}" for x in self.figure.x]
 
     @property
     def x(self) -> Sequence[float]:
-        """The values of x that a line has, a single 0 where nothing is varied."""
+        """The values of x of a curve; a single 0 for bars."""
         return (0.0,) if self.figure.kind == "bars" else self.figure.x
 
     def entry(self) -> dict[str, Any]:
-        """Return the means as they stand in JSON: by panel, line and x."""
+        """Return the means in the form of the JSON document: by panel, curve and x."""
         return {
             panel.panel.title: {
                 name: {f"{x:g}": point.mean for x, point in line.items()} for name, line in panel.lines.items()

@@ -1,4 +1,4 @@
-"""The sentences of a paper, held against what was measured."""
+"""The sentences of a paper, compared with the measurements."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +14,13 @@ from aqmlab.study.readings import READ
 
 VERDICTS = {
     "holds": Verdict("✓", "the runs show it"),
-    "weak": Verdict("~", "the runs show it, but of a scheme that the sentence does not mention, too"),
-    "fails": Verdict("✗", "the runs do not show it; the reason follows, or that it is not known"),
+    "weak": Verdict("~", "the runs show it, but also for a scheme that the sentence does not mention"),
+    "fails": Verdict("✗", "the runs do not show it; a reason is given if one is known"),
     "undecided": Verdict(
-        "?", "the check asks for a ratio to 0 or for less than 0, or compares queues of which none settles"
+        "?", "the check needs a ratio to 0, a value below 0, or the order of queues that never settle"
     ),
-    "shown": Verdict("→", "a table or a figure holds it"),
-    "background": Verdict("○", "what others have found, a definition or a statement about proofs"),
+    "shown": Verdict("→", "a table or a figure shows it"),
+    "background": Verdict("○", "a result of other authors, a definition or a statement about proofs"),
     "untestable": Verdict("∅", "not testable; the reason is given"),
     "missing": Verdict("–", "not measured"),
 }
@@ -30,17 +30,17 @@ MOST_TOLD = 4
 """Schemes and scenarios that are listed one by one."""
 
 CONTRADICTED = "the paper's own tables contradict the sentence"
-"""The reason where no other is given and it does not hold in print either."""
+"""The reason if no other is given and the sentence does not hold in print either."""
 
 METRICS = {metric.name: metric for metric in (*OF_LINK, *READ)} | {f"total.{of.name}": of for of in OF_FLOWS}
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A claim with its verdict, what was measured in words, and the reason if it does not hold.
+    """A claim with its verdict, the measured values in words, and the reason if it does not hold.
 
-    `alone` says of each seed whether the claim holds under it alone; `printed` whether it holds of the numbers that the
-    paper prints, None where it does not print them all; `whose` whose failure it is, if it fails, and what was varied.
+    `alone` says for each seed whether the claim holds under it alone. `printed` says whether it holds for the printed
+    numbers; None if the paper does not print them all. `whose` is the origin of a failure with its variations.
     """
 
     claim: Claim
@@ -54,10 +54,10 @@ class Checked:
     @property
     def told(self) -> str:
         """The measured values, and the reason."""
-        return ". ".join(part for part in (self.measured, self.why) if part)
+        return ". Reason: ".join(part for part in (self.measured, self.why) if part)
 
     def entry(self) -> dict[str, Any]:
-        """Return the claim as it stands in JSON."""
+        """Return the claim in the form of the JSON document."""
         return {
             "section": self.claim.section,
             "claim": self.claim.text,
@@ -78,7 +78,7 @@ def tally(claims: Iterable[Checked]) -> dict[str, int]:
 
 
 def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] = ()) -> Checked:
-    """Judge a claim on the mean over the seeds; `cells` are the study's, for the sentences that tables hold."""
+    """Judge a claim on the mean over the seeds; `cells` are the study's, for the sentences that tables show."""
     if claim.unmeasured:
         return Checked(claim, "background" if claim.background else "untestable", why=claim.unmeasured)
     if claim.tables or claim.figures:
@@ -87,7 +87,7 @@ def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] =
     absent = [name for name in claim.schemes if not _built(paper, name)]
     present = [name for name in others if _built(paper, name)]
     if absent or (others and not present):
-        return Checked(claim, "missing", why=f"{', '.join(absent or others)}: not built yet")
+        return Checked(claim, "missing", why=f"{', '.join(absent or others)}: not implemented")
     by_seed = gather(paper, claim, measured, [*claim.schemes, *present])
     found = centres(claim, by_seed)
     holds, against = decide(claim, found)
@@ -96,7 +96,7 @@ def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] =
     idle = _passing(paper, claim, measured) if holds else []
     left_out = [name for name in others if name not in present]
     remarks = [
-        f" ({', '.join(left_out)} not built yet)" if left_out else "",
+        f" ({', '.join(left_out)} not implemented)" if left_out else "",
         f"; under {sum(alone.values())} of {len(alone)} seeds alone" if len(set(alone.values())) > 1 else "",
         f". The check passes as well under {'; '.join(idle)}" if idle else "",
     ]
@@ -111,7 +111,7 @@ def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] =
 
 
 def _passing(paper: Judged, claim: Claim, measured: Source) -> list[str]:
-    """Return what was measured of each control that passes the check in the place of the claim's schemes."""
+    """Return the measured values of each control that passes the check in the place of the claim's schemes."""
     passing = []
     for name in claim.control:
         below, above = ([other for other in side if other != name] for side in (claim.below, claim.above))
@@ -123,7 +123,7 @@ def _passing(paper: Judged, claim: Claim, measured: Source) -> list[str]:
 
 
 def _shown(claim: Claim, cells: Iterable[Cell]) -> str:
-    """Say which tables and figures hold the sentence, and how many of the numbers it is about match."""
+    """Say which tables and figures show the sentence, and how many of its numbers match."""
     about = [
         cell.verdict
         for cell in cells
@@ -140,7 +140,7 @@ def _built(paper: Judged, name: str) -> bool:
 
 
 def _told(claim: Claim, found: Found, against: Found) -> str:
-    """Say what was measured; of many places, where the claim does not hold, or else how far the values range."""
+    """Describe the measured values; of many places, those that contradict the claim, or else the range."""
     distance = f"distance from {claim.target:g}: " if claim.target is not None else ""
     if len(found) == 1:
         return distance + _words(claim, next(iter(found.values())))
@@ -164,7 +164,7 @@ def _along(claim: Claim, values: Sequence[float]) -> str:
 
 
 def _words(claim: Claim, values: Values) -> str:
-    """Say what was measured: of the schemes the claim is about, and the ends of what the others show."""
+    """Describe the measured values of the claim's schemes, and the range of the others."""
     about = {name: values[name] for name in claim.schemes}
     others = {name: value for name, value in values.items() if name not in about}
     return " against ".join(_list(claim, part) for part in (about, others) if part)

@@ -1,4 +1,4 @@
-"""Levels of congestion (RFC 7928, section 8.2): how many flows make a scheme signal a given share."""
+"""Levels of congestion (RFC 7928, section 8.2): the number of flows at which a scheme signals a given share."""
 
 import os
 from statistics import fmean
@@ -16,12 +16,12 @@ def find_flows(
     seeds: int = 3,
     precision: float = 0.02,
 ) -> int:
-    """Return the least number of flows of `group` for which `aqm` drops or marks the share `loss` at the first link.
+    """Return the minimum number of flows of `group` for which `aqm` drops or marks the share `loss` at the first link.
 
-    RFC 7928, section 8.2, sets the level of congestion by DropTail's loss: 0.1 % is mild, 0.5 % medium, 1 % heavy. With
-    "*" for `group` every group has that number. Found by bisection to one flow or to `precision`, whichever is coarser,
-    on the mean over the seeds, as flows that overflow a buffer together make the loss of one run uneven. The source's
-    own counts are not used.
+    RFC 7928, section 8.2, defines the level of congestion by DropTail's loss: 0.1 % is mild, 0.5 % medium, 1 % heavy.
+    If `group` is "*", every group gets that number. The search is a bisection to one flow or to `precision`, whichever
+    is coarser. It uses the mean over the seeds, since flows that overflow a buffer together make the loss of a single
+    run uneven. The counts in the source are not used.
     """
 
     def signalled(count: int) -> float:

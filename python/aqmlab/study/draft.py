@@ -1,8 +1,8 @@
-"""The test cases of an Internet-Draft on congestion control: what a sender goes through, held against what is written.
+"""The test cases of an Internet-Draft on congestion control: the behaviour of a sender, compared with the draft's text.
 
-A case (`draft_cases.py`) is a scenario with the moments at which something changes, and a check of what was recorded:
-the phases of the sender (docs/phases.md), the variables of its law by the draft's names, and the link. Everything
-scales with a place, the rate and the round trip of the path.
+A case (`draft_cases.py`) is a scenario with the times of its changes, and a check of the record: the phases of the
+sender (docs/phases.md), the variables of its controller under the draft's names, and the link. Everything scales with a
+place, the rate and the round trip of the path.
 """
 
 import json
@@ -23,16 +23,16 @@ FLOW, LINK, BACK = "flow", "line", "back"
 """The one flow of a case, its bottleneck, and the link of its ACKs where they have one."""
 
 STEPS = 16
-"""Samples in a round trip, at least; more where the phases change."""
+"""Minimum number of samples per round trip; there are more at changes of phase."""
 
 MOST_SAMPLES = 40_000
-"""Of one run; where a run has more round trips, they have fewer samples each."""
+"""Maximum number of samples of a run; a run with more round trips takes fewer samples in each."""
 
 INSTANT = 1e-9
-"""Seconds before a phase is entered: what led to it."""
+"""Seconds before the start of a phase, for a look at its cause."""
 
 FEWEST = 50
-"""Packets that a queue holds at least, but where a case asks for a short one: more than an initial window."""
+"""Minimum capacity of a queue in packets, more than an initial window, unless a case requires a short queue."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,22 @@ class CasePath:
 
     @property
     def bdp(self) -> float:
-        """Its bandwidth-delay product in segments."""
+        """The bandwidth-delay product in segments."""
         return self.rate * self.rtt / 8 / PACKET
 
     @property
     def segments(self) -> float:
-        """Segments that the path carries in a second."""
+        """Segments per second on the path."""
         return self.rate / 8 / PACKET
 
     @property
     def bundle(self) -> float:
-        """Segments that BBR sends at once, and one: what it may have sent with the ACK that began a phase."""
+        """Segments that BBR sends at once, plus one: the most it may send on the ACK that began a phase."""
         return max(2.0, min(44.0, 1.25 * self.segments / 1024)) + 1
 
     @property
     def least_inflight(self) -> float:
-        """Segments in flight to which BBR budgets at least: three that are sent at once, QuantizationBudget."""
+        """Minimum budget of BBR in segments in flight, QuantizationBudget: three times those sent at once."""
         return 3 * (self.bundle - 1) + 2
 
     def __str__(self) -> str:
@@ -73,9 +73,9 @@ def _prefixed(value: float) -> str:
 
 @dataclass(frozen=True)
 class CaseChange:
-    """A change of `path` to `value`, `later` seconds after the flow enters `phase` for the first time from `after` on.
+    """A change of `path` to `value`, `later` seconds after the flow first enters `phase` at or after `after`.
 
-    Without a phase the time is `after` itself.
+    Without a phase the time is `after`.
     """
 
     path: str
@@ -87,9 +87,9 @@ class CaseChange:
 
 @dataclass(frozen=True)
 class CaseRun:
-    """One run of a case: keys of the link and the flow beyond the plain ones, changes, how long (s).
+    """One run of a case: additional keys of the link and the flow, changes, duration (s).
 
-    `back` are keys of a link for ACKs, if they have one.
+    `back` are keys of a link for ACKs, if there is one.
     """
 
     duration: float
@@ -100,11 +100,11 @@ class CaseRun:
 
     @property
     def passes(self) -> int:
-        """The number of times that it runs: until all its changes have their times, and once more to look at it."""
+        """The number of passes: until the times of all changes are known, and one more to record."""
         return 2 + sum(bool(change.later) for change in self.changes)
 
     def values(self, place: CasePath, law: str, phases: Sequence[tuple[float, str]] = ()) -> dict[str, Any]:
-        """Return the scenario; a change that waits for some time after a phase is there once the phases are known."""
+        """Return the scenario; a change at some time after a phase is included once the phases are known."""
         line = {"rate": bits(place.rate), "delay": seconds(place.rtt / 4), "buffer": buffer(2, place), **self.link}
         tcp = {"profile": "linux", "congestion_control": law}
         flow = {"name": FLOW, "phases": True, "rtt": seconds(place.rtt), "tcp": tcp, **self.flow}
@@ -124,23 +124,23 @@ def _moment(change: CaseChange, phases: Sequence[tuple[float, str]]) -> dict[str
     entered = next((time for time, name in phases if name == change.phase and time >= change.after), None)
     if change.later and entered is not None:
         return {"at": seconds(entered + change.later)}
-    # What waits for longer than the run lasts is not made; nor is it before the phases are known.
+    # A change after the end of the run never happens; neither does one whose phases are not known yet.
     after = 1e6 if change.later else change.after
     return {"when": {"flow": FLOW, "enters": change.phase, "after": seconds(after)}}
 
 
 def buffer(products: float, place: CasePath) -> str:
-    """Return so many times what the path holds as the value of a buffer, `FEWEST` and what BBR budgets at the least."""
+    """Return `products` times the BDP, or BBR's budget if larger, as the value of a buffer; at least `FEWEST`."""
     return f"{max(FEWEST, round(products * max(place.bdp, place.least_inflight)))} packets"
 
 
 def bits(rate: float) -> str:
-    """Return a rate (bit/s) as a scenario writes it."""
+    """Return a rate (bit/s) in the notation of scenarios."""
     return f"{rate:.12g} bit/s"
 
 
 def seconds(time: float) -> str:
-    """Return a time (s) as a scenario writes it."""
+    """Return a time (s) in the notation of scenarios."""
     return f"{time:.12f} s"
 
 
@@ -161,9 +161,9 @@ class Spell:
 
 @dataclass(frozen=True)
 class Sample:
-    """The sender and its link at a time (s): segments, segments a second, and what the law shows.
+    """The sender and its link at a time (s): segments, segments per second, and the variables of the controller.
 
-    `bits` are those that the link has sent since the sample before, `lost` the packets that its queue or its wire lost.
+    `bits` counts bits that the link sent since the previous sample, `lost` packets that its queue or the link lost.
     """
 
     time: float
@@ -178,13 +178,13 @@ class Sample:
     law: Mapping[str, float]
 
     def __getitem__(self, name: str) -> float:
-        """Return a variable of the law."""
+        """Return a variable of the controller."""
         return self.law[name]
 
 
 @dataclass(frozen=True)
 class Record:
-    """The phases and samples of a run of a case under a law, in order of time."""
+    """The phases and samples of a run of a case with a controller, in order of time."""
 
     place: CasePath
     law: str
@@ -197,11 +197,11 @@ class Record:
         return [spell for spell in self.spells if spell.name == name and spell.start >= after]
 
     def at(self, time: float) -> Sample:
-        """Return the last sample until a time."""
+        """Return the last sample up to a time."""
         return next(sample for sample in reversed(self.samples) if sample.time <= time + INSTANT / 10)
 
     def before(self, time: float) -> Sample:
-        """Return the sample right before a phase that was entered at this time."""
+        """Return the sample right before a phase that begins at this time."""
         return self.at(time - INSTANT)
 
     def between(self, start: float, end: float) -> list[Sample]:
@@ -216,7 +216,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that a case asks for: in words, whether it was so, and what was measured."""
+    """One requirement of a case: its words, whether it holds, and the measured value."""
 
     asks: str
     holds: bool
@@ -225,13 +225,12 @@ class Fact:
 
 @dataclass(frozen=True)
 class DraftCase:
-    """A test case: its number and heading in the draft, what it asks for in our words, its runs and their check.
+    """A test case: its number and heading in the draft, a paraphrase of its requirement, its runs and their check.
 
-    `check` gets the records of the runs, in order. `limits` answers why the case cannot be had in a place, or nothing;
-    `lacks` says so of laws, by their names.
-    `own` is the place of its base run, if that of all the others is not what it is about.
-    `whose` is whose fault a failure is known to be ("draft"), and `why` says so by the draft's text, or says what of
-    the steps had to be different.
+    `check` gets the records of the runs, in order. `limits` returns the reason why a place does not permit the case, or
+    an empty text; `lacks` gives reasons by controller. `own` is the place of the base run, if it differs from the usual
+    one. `whose` names the known cause of a failure ("draft"). `why` supports it by the draft's text, or explains steps
+    that differ from the draft.
     """
 
     number: int
@@ -247,16 +246,16 @@ class DraftCase:
 
 
 class UnreachedError(Exception):
-    """The phase that a case is about was not reached; says which."""
+    """The phase under test was not reached; the message names it."""
 
 
 class CutShortError(Exception):
-    """Something else has ended the phase that a case is about, PROBE_RTT mostly, which is due each 5 s; says what."""
+    """Something else ended the phase under test, mostly PROBE_RTT, which is due every 5 s; the message names it."""
 
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """A case in a place under a law: "holds", "fails", "not applicable" or "skipped", with findings and records."""
+    """A case in a place with a controller: "holds", "fails", "not applicable" or "skipped", findings and records."""
 
     case: DraftCase
     place: CasePath
@@ -268,18 +267,18 @@ class JudgedCase:
 
     @property
     def whose(self) -> str:
-        """The one to blame, if it fails: the draft's where its text shows it, else the law's."""
+        """The cause of a failure: the draft if its text shows it, else the controller."""
         return (self.case.whose or self.law) if self.verdict == "fails" else ""
 
     @property
     def told(self) -> str:
         """The measured values, and the reason."""
-        failed = [f"not so: {finding.asks} ({finding.measured})" for finding in self.findings if not finding.holds]
+        failed = [f"not met: {finding.asks} ({finding.measured})" for finding in self.findings if not finding.holds]
         measured = [finding.measured for finding in self.findings if finding.holds]
         return ". ".join(part for part in [*failed, "; ".join(measured), self.reason] if part)
 
     def entry(self) -> dict[str, Any]:
-        """Return the case as it stands in JSON."""
+        """Return the case for JSON."""
         return {
             "case": self.case.number,
             "title": self.case.title,
@@ -297,7 +296,7 @@ class JudgedCase:
 
 
 def record(setup: CaseRun, place: CasePath, law: str) -> Record:
-    """Run a case twice: once to know when its phases are, once to look at it then."""
+    """Run a case twice: once to learn the times of its phases, once to record the sender then."""
     phases: Sequence[tuple[float, str]] = ()
     for _ in range(setup.passes - 1):
         scenario = Scenario.of(setup.values(place, law, phases), "case")
@@ -338,17 +337,17 @@ def _samples(scenario: Scenario, phases: Sequence[tuple[float, str]], place: Cas
 
 
 def bare(law: str) -> str:
-    """Return the name of a law that may have parameters."""
+    """Return the name of a controller without its parameters."""
     return law.partition(":")[0]
 
 
 def packets(case: DraftCase, place: CasePath) -> float:
-    """Return how many packets the runs of a case may have, each pass counted."""
+    """Return the maximum number of packets of the runs of a case, over all passes."""
     return sum(place.segments * run.duration * run.passes for run in case.runs(place))
 
 
 def judge(case: DraftCase, place: CasePath, law: str, most: float = inf) -> JudgedCase:
-    """Run a case in a place and judge it; one that may have more than `most` packets is skipped."""
+    """Run a case in a place and judge it; skip it if it may have more than `most` packets."""
     if limit := case.lacks.get(bare(law)) or case.limits(place):
         return JudgedCase(case, place, law, "not applicable", reason=limit)
     if (count := packets(case, place)) > most:
@@ -373,9 +372,9 @@ def judge_all(
     *,
     keep: bool = True,
 ) -> list[JudgedCase]:
-    """Judge cases, each in its place, `jobs` at a time (default: one a core); `progress` hears how many are done.
+    """Judge cases, each in its place, `jobs` at a time (default: one per core); `progress` gets the number done.
 
-    `most` packets may a case have; without `keep` the records, tens of megabytes each, are gone once it is judged.
+    `most` is the maximum number of packets of a case. `keep` retains the records, tens of megabytes each.
     """
 
     def judged_one(pair: tuple[DraftCase, CasePath]) -> JudgedCase:

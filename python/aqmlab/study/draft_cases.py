@@ -1,7 +1,7 @@
 """The example test cases of draft-ietf-ccwg-bbr (editor's copy of 2026-08-03, commit 4ce5e87), in its order.
 
-What a case asks for is in our words; the numbers are the draft's. Where its steps do not bring about what it asks for,
-the case takes other steps and says so. `draft_checks.py` has what must hold, `draft_phases.py` how phases are found.
+Requirements are paraphrased; the numbers are the draft's. If the draft's steps do not produce the required condition,
+the case takes other steps and explains them. `draft_checks.py` contains the checks, `draft_phases.py` finds phases.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ from aqmlab.study.draft_phases import DOWN, DRAIN, LAWS, REFILL, UP, aggregation
 from aqmlab.study.paper import DRAFTS
 
 (NAME,) = DRAFTS
-"""What the command line calls the study."""
+"""The name of the study on the command line."""
 
 TITLE = "BBR: the example test cases of its draft"
 
@@ -67,20 +67,20 @@ DELAY = f"links.{LINK}.delay"
 
 
 def cycle(place: CasePath) -> float:
-    """Return the longest time (s) between two probes for bandwidth: 3 s, and the round trips of refill, up and down."""
+    """Return the maximum time (s) between two bandwidth probes: 3 s, and the round trips of refill, up and down."""
     return 3.0 + 16 * place.rtt
 
 
 def offered(rate: float, place: CasePath) -> dict[str, str]:
-    """Return the keys of a flow whose application offers data at a rate, at most 1000 times a round trip."""
+    """Return the keys of a flow whose application offers data at a rate, at most 1000 times per round trip."""
     chunk = max(1, round(rate * place.rtt / 8 / 1448 / 1000))
     return {"kind": "app-limited", "rate": bits(rate), "chunk": f"{chunk} packets"}
 
 
 def held(rate: float, place: CasePath) -> list[CaseChange]:
-    """Return changes that take back what an application could not send, each round trip until a flow has settled.
+    """Return changes that discard the application's backlog, every round trip until a flow has settled.
 
-    Its window starts small: without them it would have a backlog, and be limited by the network until that is sent.
+    Its window starts small. Without these changes the backlog would make the flow network-limited.
     """
     end = settled(place)
     count = min(100, round(end / place.rtt))
@@ -88,47 +88,49 @@ def held(rate: float, place: CasePath) -> list[CaseChange]:
 
 
 def scaled(share: float, place: CasePath) -> str:
-    """Return a share of the path's rate, as the value of a change."""
+    """Return a share of the path's rate as the value of a change."""
     return bits(share * place.rate)
 
 
 def behind_bursts_of_acks(place: CasePath, duration: float) -> CaseRun:
-    """Return a run whose ACKs come together, as from a link that aggregates."""
+    """Return a run whose ACKs arrive in bursts, as on a link that aggregates."""
     every = seconds(aggregation(place))
     return CaseRun(duration, back={"aggregation": {"every": every}}, link={"buffer": buffer(4, place)})
 
 
 def long_enough(place: CasePath, cycles: float = 2) -> float:
-    """Return a duration (s) that has so many probes for bandwidth after startup."""
+    """Return a duration (s) with a number of bandwidth probes after startup."""
     return round(settled(place) + cycles * cycle(place) + 1.0, 3)
 
 
 def too_small(least: float, why: str) -> Callable[[CasePath], str]:
-    """Return the limit of a case that needs some segments in flight."""
+    """Return the limit of a case that needs a number of segments in flight."""
     return lambda place: f"the path holds {place.bdp:.2g} segments: {why}" if place.bdp < least else ""
 
 
 def below_budget(place: CasePath) -> str:
-    """Say where what is in flight cannot fall to what the path holds."""
+    """Return the reason if the data in flight cannot fall to the BDP."""
     least = place.least_inflight
     return f"the path holds {place.bdp:.2g} segments: QuantizationBudget is {least:.3g}" if place.bdp < least else ""
 
 
 def waits_for_reno(place: CasePath) -> str:
-    """Say where case 9 cannot be had: IsRenoCoexistenceProbeTime comes before the 2 to 3 s of bw_probe_wait."""
+    """Return the reason if case 9 is impossible: IsRenoCoexistenceProbeTime before the 2 to 3 s of bw_probe_wait."""
     count = min(63.0, place.bdp)
-    return f"{count:.3g} round trips, after which Reno would have lost, come first" if count * place.rtt < 2.2 else ""
+    return (
+        f"{count:.3g} round trips, after which Reno would lose a packet, come first" if count * place.rtt < 2.2 else ""
+    )
 
 
 def overtakes(place: CasePath) -> str:
-    """Say where no segment overtakes another on the shorter path of case 18: they leave in bursts."""
+    """Return the reason if no segment overtakes another on the shorter path of case 18: they leave in bursts."""
     apart, shorter = (place.bundle - 1) / place.segments, 0.35 * place.rtt
-    told = f"bursts leave each {apart * 1e3:.2g} ms: none overtakes on a path shorter by {shorter * 1e3:.2g} ms"
+    told = f"bursts leave every {apart * 1e3:.2g} ms: none overtakes on a path shorter by {shorter * 1e3:.2g} ms"
     return too_small(12, "no three segments that overtake another")(place) or (told if apart > shorter else "")
 
 
 def policer(place: CasePath) -> dict[str, str]:
-    """Return a policer of half of the rate; its bucket holds a BDP, ten packets at least."""
+    """Return a policer of half of the rate; its bucket holds a BDP, at least ten packets."""
     burst = max(10 * PACKET, place.rate / 2 * place.rtt / 8)
     return {"rate": bits(place.rate / 2), "burst": f"{burst:.0f} B"}
 
@@ -177,7 +179,7 @@ CASES: Sequence[DraftCase] = [
         ],
         drain_time,
         below_budget,
-        why="the check takes a cut by 60 %: a sender that paces at half of its estimate drains the queue of a "
+        why="the check cuts the rate by 60 %: a sender that paces at half of its estimate still drains the queue of a "
         "path that has lost a tenth",
         lacks={"bbr": "BBR's drain has no bound in time"},
     ),
@@ -215,7 +217,7 @@ CASES: Sequence[DraftCase] = [
     DraftCase(
         7,
         "Never Exiting PROBE_UP (or STARTUP) When Application-Limited With No Loss",
-        "stays there, but for PROBE_RTT",
+        "stays there, except for PROBE_RTT",
         lambda place: [
             CaseRun(
                 settled(place) + 10.0, flow=offered(0.5 * place.rate, place), changes=held(0.5 * place.rate, place)
@@ -297,13 +299,13 @@ CASES: Sequence[DraftCase] = [
         aggregated_cruise,
         lambda place: (
             too_small(4, "no burst of ACKs")(place)
-            or ("eight round trips are more than the 3 s that bw_probe_wait leaves" if 8 * place.rtt > 3 else "")
+            or ("eight round trips exceed the 3 s of bw_probe_wait" if 8 * place.rtt > 3 else "")
         ),
     ),
     DraftCase(
         14,
         "Correctly Managing Sub-Packet BDPs",
-        "cwnd 4 at least; pace of the link; no stall",
+        "cwnd at least 4; pacing rate of the link; no stall",
         lambda place: [CaseRun(max(60.0, 100 * place.rtt))],
         sub_packet,
         lambda place: "" if place.bdp < 1 else f"the path holds {place.bdp:.3g} segments, not less than one",
@@ -431,26 +433,26 @@ CASES: Sequence[DraftCase] = [
         lacks=WITHOUT_PHASE,
     ),
 ]
-"""All of them, in the draft's order."""
+"""All cases, in the draft's order."""
 
 BASE = CasePath(50e6, 0.04)
-"""Where a case runs unless it says otherwise, or the user does."""
+"""The default path."""
 
 GRID = [CasePath(rate, rtt) for rate in (64e3, 10e6, 1e9, 10e9) for rtt in (0.0005, 0.04, 1.0)]
 """Paths over the range that the draft names, the corners among them, on which `make nightly` judges every case."""
 
 MOST_PACKETS = 1e7
-"""Packets that a case of the grid may have in all its runs: some seconds. What has more is skipped, and said to be."""
+"""Maximum number of packets of a case of the grid, some seconds. Larger cases are skipped and reported."""
 
 
 def compare_grid(law: str = "bbr3", jobs: int | None = None) -> list[JudgedCase]:
-    """Judge every case on every path of `GRID`; the records, which are large, are not kept."""
+    """Judge every case on every path of `GRID`; the large records are not kept."""
     wanted = [(case, place) for place in GRID for case in CASES]
     return judge_all(wanted, law, jobs, most=MOST_PACKETS, keep=False)
 
 
 def chosen(only: str | None) -> list[DraftCase]:
-    """Return the cases of a list of numbers ("1,9,14"), all if None; InputError for what is none."""
+    """Return the cases of a list of numbers ("1,9,14"), all if None; InputError for an unknown case."""
     if only is None:
         return list(CASES)
     known = {str(case.number): case for case in CASES}
@@ -474,13 +476,12 @@ def compare_draft(
 ) -> list[JudgedCase]:
     """Run the cases (`only`: "1,9,14") and judge each.
 
-    `rate` ("10 Gbit/s") and `rtt` ("1 ms") are those of the path, by default 50 Mbit/s and 40 ms but for a case that is
-    about another. `law` must show the variables that the cases ask for, as `bbr3` does, with its parameters if any
-    ("bbr3:ecn_max_rtt=1ms"), or `bbr`, which has some of the cases. Raises InputError for bad input, before anything
-    runs.
+    `rate` ("10 Gbit/s") and `rtt` ("1 ms") describe the path, by default 50 Mbit/s and 40 ms except for cases that need
+    another one. `law` must show the variables of the cases. `bbr3` does, with parameters if any
+    ("bbr3:ecn_max_rtt=1ms"); `bbr` supports some of the cases. Raises InputError for bad input, before anything runs.
     """
     if bare(law) not in LAWS:
-        raise InputError("law", f"{law}: shows no variables of {NAME}; expected {', '.join(LAWS)}")
+        raise InputError("law", f"{law}: does not show the variables of {NAME}; expected {', '.join(LAWS)}")
     cases = chosen(only)
     given = CasePath(
         BASE.rate if rate is None else read_rate(rate),
@@ -491,7 +492,7 @@ def compare_draft(
 
 
 def read_rate(text: str) -> float:
-    """Return a rate (bit/s) that the draft's cases can be had at."""
+    """Return a rate (bit/s) in the range of the cases."""
     found = read("rate", text, "bit/s")
     if not 1e3 <= found <= 1e11:
         raise InputError("rate", f"{text}: out of range; 1 kbit/s to 100 Gbit/s")
@@ -499,7 +500,7 @@ def read_rate(text: str) -> float:
 
 
 def read_rtt(text: str) -> float:
-    """Return a round trip (s) that the draft's cases can be had at."""
+    """Return a round trip (s) in the range of the cases."""
     found = read("rtt", text, "s")
     if not 1e-5 <= found <= 10:
         raise InputError("rtt", f"{text}: out of range; 10 us to 10 s")
@@ -507,5 +508,5 @@ def read_rtt(text: str) -> float:
 
 
 def document(judged: Sequence[JudgedCase]) -> dict[str, Any]:
-    """Return the judged cases as they stand in JSON."""
+    """Return the judged cases for JSON."""
     return {"study": NAME, "title": TITLE, "source": SOURCE, "cases": [each.entry() for each in judged]}

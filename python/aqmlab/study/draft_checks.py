@@ -1,4 +1,4 @@
-"""Checks of the cases of draft-ietf-ccwg-bbr: is what each asks for in the record of its runs (`draft_cases.py`)."""
+"""Checks of the cases of draft-ietf-ccwg-bbr: requirements on the record of the runs (`draft_cases.py`)."""
 
 import itertools
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ LOSS_THRESH, BETA = 0.02, 0.7
 PROBE_RTT_DURATION = 0.2
 
 PAUSE = 11.0
-"""Seconds that an application waits: longer than any interval of PROBE_RTT."""
+"""Pause of an application in seconds, longer than any interval of PROBE_RTT."""
 
 
 def plateau(record: Record) -> Iterator[Fact]:
@@ -58,7 +58,7 @@ def startup_loss(record: Record) -> Iterator[Fact]:
     passed = record.before(loss)["round_count"] - record.at(loss / 2)["round_count"]
     told = f"in {passed:g} round trips before the loss no sample counts for a plateau"
     yield Fact("samples are application-limited", len(counts) == 1 and startup.end > loss, told)
-    yield Fact("it is the loss", then.retransmits > 0, f"{then.retransmits} segments sent again")
+    yield Fact("it is the loss", then.retransmits > 0, f"{then.retransmits} segments retransmitted")
     flags = then["full_bw_now"] == then["full_bw_reached"] == 1 and then["full_bw_count"] < 3
     yield Fact("loss sets full_bw_now and full_bw_reached", flags, f"full_bw_count {then['full_bw_count']:g}")
 
@@ -69,7 +69,7 @@ def drain_inflight(record: Record) -> Iterator[Fact]:
 
 
 def drained(record: Record, drain: Spell) -> Iterator[Fact]:
-    """Find how a drain ends."""
+    """Check how a drain ends."""
     yield goes(drain, *(name for name in traits(record).probe_bw if name not in (REFILL, UP)))
     yield gain(record, drain, "pacing_gain", traits(record).drain_gain)
     then = record.at(drain.end)
@@ -82,7 +82,7 @@ def drained(record: Record, drain: Spell) -> Iterator[Fact]:
 
 
 def drain_time(written: Record, record: Record) -> Iterator[Fact]:
-    """Case 4: the first run takes the draft's 10 %."""
+    """Case 4: the first run uses the draft's 10 %."""
     drain = changed(record, DRAIN, 0.0)
     yield goes(drain, DOWN, CRUISE)
     then = record.at(drain.end)
@@ -91,7 +91,7 @@ def drain_time(written: Record, record: Record) -> Iterator[Fact]:
     lasted = then["round_count"] - record.at(drain.start)["round_count"]
     yield Fact("it ends after 3 round trips", lasted == 4, f"round_count has grown by {lasted:g}, more than 3")
     other = first(written, DRAIN)
-    yield Fact("", True, f"with 10 % less it ends by what is in flight after {rounds(written, other):g} round trips")
+    yield Fact("", True, f"with 10 % less it ends by the data in flight after {rounds(written, other):g} round trips")
 
 
 def up_plateau(record: Record) -> Iterator[Fact]:
@@ -120,7 +120,7 @@ def up_loss(record: Record) -> Iterator[Fact]:
 
 
 def stays(startup: Record, up: Record) -> Iterator[Fact]:
-    """Case 7: what the application could not send in PROBE_RTT, it sends afterwards without a limit."""
+    """Case 7: after PROBE_RTT the application sends its backlog without a limit."""
     spells = startup.spells[:3]
     names = [spell.name for spell in spells]
     told = f"{' '.join(names)} in {spells[-1].start:.2f} s"
@@ -154,16 +154,16 @@ def down_inflight(record: Record) -> Iterator[Fact]:
 
 
 def down_time(*records: Record) -> Iterator[Fact]:
-    """Case 9: the first try that PROBE_RTT does not cut short."""
+    """Case 9: the first attempt that PROBE_RTT does not cut short."""
     tries = [
         (record, nearest(record, DOWN, after)) for record, after in zip(records, moments(records[0].place), strict=True)
     ]
     whole = [(record, down) for record, down in tries if down.then != PROBE_RTT]
     if not whole:
-        raise CutShortError(f"PROBE_RTT, due each 5 s, cuts all of {len(tries)} tries short")
+        raise CutShortError(f"PROBE_RTT, due every 5 s, cuts all of {len(tries)} attempts short")
     record, down = whole[0]
     yield goes(down, REFILL)
-    yield Fact("", True, f"PROBE_RTT cuts {len(tries) - len(whole)} of {len(tries)} tries short")
+    yield Fact("", True, f"PROBE_RTT cuts {len(tries) - len(whole)} of {len(tries)} attempts short")
     wait = record.at(down.start)["bw_probe_wait"]
     yield Fact("after bw_probe_wait", down.lasted >= wait, f"{down.lasted:.3f} s of {wait:.3f} s")
 
@@ -261,7 +261,7 @@ def sub_packet(record: Record) -> Iterator[Fact]:
     spell = nearest(record, of.cruise, 0.0)
     found = [each for each in record.between(spell.start, record.samples[-1].time) if each.phase in of.probe_bw]
     least = min(each.cwnd for each in record.between(spell.start, record.samples[-1].time))
-    yield Fact("cwnd is 4 at least", least >= LEAST_WINDOW, f"cwnd {least:g} at least, PROBE_RTT included")
+    yield Fact("cwnd is 4 at least", least >= LEAST_WINDOW, f"cwnd at least {least:g}, including PROBE_RTT")
     cruising = [
         each.pacing_rate / each["pacing_gain"] / record.place.segments for each in found if each.phase == of.cruise
     ]
@@ -281,7 +281,7 @@ def faster(record: Record) -> Iterator[Fact]:
         probes = [each for each in record.of(UP, rise) if each.then]
         if all(each.then == PROBE_RTT for each in probes):
             raise CutShortError(
-                f"PROBE_RTT, due each 5 s, ends each of {len(probes)} probes: too short for the new rate"
+                f"PROBE_RTT, due every 5 s, ends each of {len(probes)} probes: too short for the new rate"
             )
         raise UnreachedError(
             f"max_bw {record.samples[-1]['max_bw'] / record.place.segments:.0%} of the new rate at the end"
@@ -303,7 +303,7 @@ def faster(record: Record) -> Iterator[Fact]:
 
 
 def up_steps(record: Record, up: Spell) -> list[tuple[float, float]]:
-    """Return the step of each round trip of a probe, and by how much inflight_longterm grew in it."""
+    """Return the step of each round trip of a probe, and the growth of inflight_longterm in it."""
     found = [each for each in record.between(up.start, up.end) if each["inflight_longterm"] < 1e9]
     rounds_ = sorted({each["round_count"] for each in found})
     of = {count: [each for each in found if each["round_count"] == count] for count in rounds_}
@@ -312,7 +312,7 @@ def up_steps(record: Record, up: Spell) -> list[tuple[float, float]]:
 
 
 def growth(steps: list[tuple[float, float]]) -> dict[float, float]:
-    """Return by how much inflight_longterm grew with each step, which stays over round trips that do not use it up."""
+    """Return the growth of inflight_longterm by step; a step stays over round trips that do not use it up."""
     grown: dict[float, float] = {}
     for step, by in steps:
         grown[step] = grown.get(step, 0.0) + by
@@ -339,8 +339,8 @@ def slower(record: Record) -> Iterator[Fact]:
         probes = [each for each in record.of(UP, fall) if each.then]
         if all(each.then == PROBE_RTT for each in probes):
             raise CutShortError(
-                f"PROBE_RTT, due each 5 s, ends each of {len(probes)} probes: max_bw is forgotten with the feedback of "
-                "whole ones only"
+                f"PROBE_RTT, due every 5 s, ends each of {len(probes)} probes: only feedback of complete probes "
+                "removes the old max_bw"
             )
         raise UnreachedError(f"max_bw {record.samples[-1]['max_bw'] / place.segments:.0%} of the old rate at the end")
     cycles = len([each for each in record.of(UP, fall) if each.start < low.time])
@@ -364,10 +364,11 @@ def policed(record: Record) -> Iterator[Fact]:
 
 
 def probe_losses(place: CasePath) -> float:
-    """Return the share of its packets that a sender loses to a policer by its probes.
+    """Return the share of packets that a sender loses to a policer through its probes.
 
-    A probe sends at 1.25 of the rate for two round trips, the second until its losses are heard of; the next one comes
-    after as many round trips as the path holds segments, 63 at most, or 2.5 s, and the three of refill, up and down.
+    A probe sends at 1.25 times the rate for two round trips; the second one ends when the sender learns of the losses.
+    The next probe comes after as many round trips as the path holds segments, at most 63, or after 2.5 s. The three
+    round trips of refill, up and down are added.
     """
     between = min(min(63.0, place.bdp) * place.rtt, 2.5) + 3 * place.rtt
     return 0.25 * 2 * place.rtt / between
@@ -382,8 +383,8 @@ def undone(record: Record) -> Iterator[Fact]:
     before, already = record.before(up.end), record.at(up.start).retransmits
     sent = next((each for each in record.samples if each.time > up.start and each.retransmits > already), None)
     if sent is None:
-        raise UnreachedError("nothing is sent again")
-    yield Fact("segments are sent again", True, f"at {sent.time:.3f} s")
+        raise UnreachedError("nothing is retransmitted")
+    yield Fact("segments are retransmitted", True, f"at {sent.time:.3f} s")
     lost = sum(each.lost for each in record.between(up.start, up.end + 4 * record.place.rtt))
     yield Fact("nothing was lost", lost == 0, f"{lost} lost")
     names = [spell.name for spell in record.spells if spell.start >= up.start][:5]
@@ -410,7 +411,7 @@ def startup_probe_rtt(record: Record) -> Iterator[Fact]:
     yield goes(probe, STARTUP)
     startup = [each for each in record.of(STARTUP, probe.end) if each.then == DRAIN]
     yield Fact(
-        "it goes on to look for the bandwidth",
+        "it continues to search for the bandwidth",
         bool(startup),
         f"drain at {startup[0].end:.2f} s" if startup else "no drain",
     )
@@ -429,7 +430,7 @@ def up_loss_bound(record: Record) -> Iterator[Fact]:
     least = BETA * min(before["bdp"], before.cwnd)
     scaled_ = then["inflight_longterm"] < before["inflight_longterm"] and then["inflight_longterm"] >= least - 1e-6
     yield Fact(
-        "it is scaled down, to Beta of the target at the least",
+        "it is scaled down, at most to Beta of the target",
         scaled_,
         f"from {before['inflight_longterm']:.1f} to {then['inflight_longterm']:.1f}, Beta leaves {least:.1f}",
     )

@@ -1,4 +1,4 @@
-"""The evidence of a claim: what it compares, where and under which seed, and whether it holds there."""
+"""The evidence for a claim: the compared values by place and seed, and whether the claim holds there."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,36 +19,36 @@ Found = Mapping[str, Values]
 """By place: a scenario, or a group of them, perhaps between two times."""
 
 BySeed = Mapping[str, Mapping[str, Mapping[int, float]]]
-"""By place, scheme and seed. A value that a run has not, such as a settling time, is endless; a share of 0 is nan."""
+"""By place, scheme and seed. A missing value, such as a settling time, is infinite; a share of 0 is nan."""
 
 
 TIMES = ("settling_time", "transient", "stabilisation")
-"""Values that are endless where a queue does not settle: over the seeds their median counts, not their mean."""
+"""Values that are infinite if a queue does not settle: over the seeds the median counts, not the mean."""
 
 
 class Judged(Protocol):
-    """A paper or a suite, of which claims are judged: what it calls our schemes, and the numbers that it prints."""
+    """A paper or a suite whose claims are judged: its names of schemes, and its printed numbers."""
 
     @property
     def differences(self) -> Mapping[str, Sequence[str]]:
-        """Rows that are one scheme less the mean of others."""
+        """Rows that subtract the mean of several schemes from one scheme."""
 
     @property
     def tables(self) -> Sequence[PaperTable]:
         """The tables that it prints."""
 
     def spec(self, name: str, /) -> str:
-        """Return the scheme that it calls so."""
+        """Return the scheme of this name."""
 
 
 class Source(Protocol):
     """The results of a place under a scheme, by seed."""
 
     def values(self, places: Iterable[str], spec: str, link: str, path: str, /) -> Mapping[int, Sequence[float | None]]:
-        """Return what each place has, for the seeds that all have."""
+        """Return the value in each place, for the seeds that all places have."""
 
     def read(self, place: str, spec: str, link: str, reading: SeriesReading, /) -> Mapping[int, float | None]:
-        """Return what is read off a time series."""
+        """Return the values that are read from the time series."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,17 @@ class Printed:
         )
 
     def values(self, scenarios: Iterable[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
-        """Return what the tables print, nothing if a scenario has no such number."""
+        """Return the printed values; empty if a scenario has no such number."""
         keys = [(scenario, spec, at(path, link)) for scenario in scenarios]
         return {1: [self.numbers[key] for key in keys]} if all(key in self.numbers for key in keys) else {}
 
     def read(self, *_: object) -> dict[int, float | None]:
-        """Return what is printed of a time series: nothing."""
+        """Return an empty mapping, because tables print no time series."""
         return {}
 
 
 def gather(paper: Judged, claim: Claim, source: Source, names: Iterable[str]) -> BySeed:
-    """Return what a source has in each place of the claim: in each scenario, or over each group."""
+    """Return the values of a source in each place of the claim: in each scenario, or over each group."""
     over_groups = claim.average or claim.trend or claim.steady
     groups = claim.groups if over_groups else tuple((name,) for name in claim.scenarios)
     return {
@@ -94,7 +94,7 @@ def gather(paper: Judged, claim: Claim, source: Source, names: Iterable[str]) ->
 
 
 def centres(claim: Claim, by_seed: BySeed) -> Found:
-    """Return the means over the seeds, of TIMES or where it says so the medians, or their distance from its target."""
+    """Return the means over the seeds (medians for TIMES or with `median`), or their distance from the target."""
     centre = median if claim.median or claim.value in TIMES else fmean
     return {
         place: {name: _distance(claim, centre(values.values()) if values else inf) for name, values in schemes.items()}
@@ -103,7 +103,7 @@ def centres(claim: Claim, by_seed: BySeed) -> Found:
 
 
 def of_each_seed(claim: Claim, by_seed: BySeed) -> dict[int, Found]:
-    """Return the same of each seed that every run has."""
+    """Return the same for each seed that all runs have."""
     have = [set(values) for schemes in by_seed.values() for values in schemes.values()]
     return {
         seed: {
@@ -115,10 +115,10 @@ def of_each_seed(claim: Claim, by_seed: BySeed) -> dict[int, Found]:
 
 
 def decide(claim: Claim, found: Found) -> tuple[bool | None, Found]:
-    """Say whether the claim holds, and where it does not: in all places if it fails from one to the other.
+    """Return whether the claim holds, and the places where it does not; all of them if it fails from place to place.
 
-    None where no place decides against it, but it asks for a ratio to 0, for less than 0, or for less than never
-    of what never comes about.
+    The verdict is None if no place contradicts the claim, but the check needs a ratio to 0, a value below 0, or the
+    order of two queues that never settle.
     """
     goes = _every(_goes(claim, [values[name] for values in found.values()]) for name in claim.schemes)
     if goes is False:
@@ -135,7 +135,7 @@ def decide(claim: Claim, found: Found) -> tuple[bool | None, Found]:
 
 
 def holds_in_print(paper: Judged, claim: Claim) -> bool | None:
-    """Say whether the claim holds of the paper's own numbers; None where not all that it compares are printed."""
+    """Say whether the claim holds for the paper's own numbers; None if the paper does not print all of them."""
     by_seed = gather(paper, claim, Printed.of(paper), [*claim.schemes, *claim.below, *claim.above])
     if not all(values for schemes in by_seed.values() for values in schemes.values()):
         return None
@@ -155,7 +155,7 @@ def _row(
     reading: SeriesReading | None,
     name: str,
 ) -> dict[int, float]:
-    """Return by seed the mean over a group; of a row that is a difference, the first scheme less the others' mean."""
+    """Return by seed the mean over a group; for a difference, the first scheme minus the mean of the others."""
 
     def mean(part: str) -> dict[int, float]:
         spec = paper.spec(part)
@@ -178,7 +178,7 @@ def _row(
 
 
 def _shares(values: Sequence[float | None], wholes: Sequence[float | None]) -> list[float | None]:
-    """Return each value over its whole, None where one of them is missing, nan where the whole is 0."""
+    """Return each value divided by its whole; None if either is missing, nan if the whole is 0."""
     return [
         None if value is None or whole is None else value / whole if whole else nan
         for value, whole in zip(values, wholes, strict=True)
@@ -190,7 +190,7 @@ def _distance(claim: Claim, value: float) -> float:
 
 
 def _goes(claim: Claim, values: Sequence[float]) -> bool | None:
-    """Say whether a scheme's values go from place to place as the claim says."""
+    """Say whether a scheme's values change from place to place as the claim says."""
     if any(map(isnan, values)):
         return None
     steady = claim.steady is None or _within_factor(claim.steady, values)
@@ -221,7 +221,7 @@ def _holds(claim: Claim, values: Values) -> bool | None:
 def _less(claim: Claim, less: float, more: float) -> bool | None:
     """Say whether one value is below another by the claim's factor and margin.
 
-    Undecided are less than 0, a multiple of 0, and which of two queues that never settle does so first.
+    None (undecided) for a value below 0, a multiple of 0, and the order of two queues that never settle.
     """
     if more == 0 or (less == 0 and claim.factor != 1) or less == more == inf:
         return None
@@ -237,7 +237,7 @@ def _every(parts: Iterable[bool | None]) -> bool | None:
 
 
 def _all_but(allowed: int, parts: Sequence[bool | None]) -> bool | None:
-    """Say whether all but some hold; None if it depends on those that are undecided."""
+    """Say whether at most `allowed` parts fail; None if it depends on undecided parts."""
     if parts.count(False) > allowed:
         return False
     return True if len(parts) - parts.count(True) <= allowed else None

@@ -19,17 +19,21 @@ from aqmlab.study.readings import READ, SeriesReading
 class Claim:
     """A sentence of the paper: shown by `tables` and `figures`, checked, or `background` or `untestable` for a reason.
 
-    It is checked on the mean over the seeds (of settling times, or with `median`, the median), in each scenario of its
-    `groups` and each of the times `during`. With `per`, another measure, the value counts as its share of that. The
-    value of each of `schemes` (with a `target` its distance from it) lies `within` two ends; or is `below` or `above`
-    that of other schemes, by `margin` and `factor` at least and by the factor `up_to` at most, of all but one with a
-    `rank` of 2; or the greatest is at most `alike` times the least. None of `control`, schemes that the sentence does
-    not speak of, may pass in the place of `schemes`, or the check is weak. `most` allows that to fail in less than half
-    of the places, `average` takes the mean over each group. From group to group the mean goes where `trend` says
-    ("rises", "falls"), or changes by a factor of `steady` at most. `band` and `between` (packets) belong to values read
-    off the series (`aqmlab.study.readings`). `worded` are the keys whose number stands for a vague word. `shown` is how
-    people read a value that only a suite knows. `alternatives` are other checks that the text allows
-    (`aqmlab.study.sensitivity`). `contradicted` names the part of the paper that says otherwise.
+    A check uses the mean over the seeds, or the median for settling times and where `median` is set. It must pass in
+    each scenario of `groups` and in each of the times `during`. If `per` names another measure, the value is divided by
+    it. If `target` is set, the value is the distance from it. The kinds of checks:
+
+    - The value of each of `schemes` is `within` two ends.
+    - It is `below` or `above` the values of other schemes, by at least `margin` and `factor` and at most the factor
+      `up_to`. If `rank` is 2, one of these schemes is exempt.
+    - The values of `schemes` differ by at most the factor `alike`.
+
+    `most` allows failures in fewer than half of the places. `average` takes the mean over each group. From group to
+    group the mean follows `trend` ("rises", "falls") or changes by at most the factor `steady`. The check is weak if a
+    scheme of `control`, which the sentence does not mention, passes in the place of `schemes`. `band` and `between`
+    (packets) belong to values read from the series (`aqmlab.study.readings`). `worded` are the keys whose number
+    replaces a vague word. `shown` formats a value that only a suite defines. `alternatives` are other checks that the
+    text allows (`aqmlab.study.sensitivity`). `contradicted` names the part of the paper that says otherwise.
     """
 
     section: str
@@ -69,7 +73,7 @@ class Claim:
 
     @property
     def unmeasured(self) -> str | None:
-        """The reason why nothing is measured for the sentence, where that is so."""
+        """The reason why nothing is measured for the sentence; None if it is checked or shown."""
         return self.background or self.untestable
 
     @property
@@ -79,7 +83,7 @@ class Claim:
 
     @property
     def readings(self) -> tuple[SeriesReading | None, ...]:
-        """The readings of the series, for each of the times; None for a value that runs have themselves."""
+        """The readings of the series, for each of the times; None for a value that each run reports."""
         if not self.during and self.value not in {metric.name for metric in READ}:
             return (None,)
         return tuple(SeriesReading(self.value, *time, self.band, self.between) for time in self.during or ((0.0, inf),))
@@ -94,14 +98,14 @@ class Alternative:
 
 
 IDLE = "droptail"
-"""The scheme that does nothing: the control of a check that compares with no other scheme."""
+"""The scheme that does nothing: the control of a check without other schemes."""
 
 NUMBERS = ("within", "factor", "up_to", "margin", "alike", "steady")
 """Keys of a check that may name a vague word instead of a number."""
 
 
 def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mapping[str, str], list[Claim]]:
-    """Return what the vague words of a paper or suite are taken for, and the sentences; "all" means these `schemes`.
+    """Return the meanings of the vague words of a paper or suite, and the sentences; "all" means these `schemes`.
 
     `idle` says whether `IDLE` is the control of checks that name none.
     """
@@ -125,7 +129,7 @@ def _with_alternatives(entry: Mapping[str, Any], claim: Callable[[Mapping[str, A
 
 
 def _meanings(words: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each word is taken for, with its number."""
+    """Return the meaning of each word, with its number."""
     return {
         word: entry
         if isinstance(entry, str)

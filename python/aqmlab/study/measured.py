@@ -16,7 +16,7 @@ from aqmlab.scenario import load
 from aqmlab.study.readings import SeriesReading
 
 OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "std": pstdev, "min": min, "max": max}
-"""What becomes of the values of several scenarios, by its name in a study; "std" is over these scenarios alone."""
+"""Functions that combine the values of several scenarios, by name; `"std"` is over these scenarios alone."""
 
 Needed = Mapping[str, Sequence[str]]
 """Which schemes to run, in order, by scenario."""
@@ -37,7 +37,7 @@ def place_of(of: Scenario) -> str:
 
 
 def original(place: str) -> str:
-    """Return the place under the name of the scenario that its own is another name of."""
+    """Return the place under the original name of its scenario."""
     name, *settings = place.partition(WITH)
     return "".join([scenario.original(name), *settings])
 
@@ -59,13 +59,13 @@ class StudyRuns:
         return Table(runs, {name: compared.scenario.links[0] for name, compared in self.comparisons.items()})
 
     def read(self, scenario: str, spec: str, link: str, reading: SeriesReading) -> dict[int, float | None]:
-        """Return by seed what is read off the time series, for the seeds that have them."""
+        """Return by seed the value that is read from the time series, for the seeds that have one."""
         compared = self.comparisons[scenario]
         series = {seed: run for (ran, seed), run in compared.runs.items() if ran == spec and run.series}
         return {seed: reading.of(run, compared.scenario, link) for seed, run in series.items()}
 
     def values(self, scenarios: Iterable[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
-        """Return by seed what each scenario measured, for the seeds whose runs all succeeded."""
+        """Return by seed the value in each scenario, for the seeds whose runs all succeeded."""
         measure = metrics.at(path, link)
         found = [self.table.measured(scenario, spec, measure) for scenario in scenarios]
         seeds = sorted(set[int].intersection(*map(set, found)))
@@ -89,7 +89,9 @@ def measure(
     progress: Progress | None,
     find: Callable[[str], Scenario] = scenario_of,
 ) -> StudyRuns:
-    """Run what is needed, a scenario that has two names once; with series of every seed where they are `read`.
+    """Run the needed schemes and scenarios; scenarios in `read` record the series of every seed.
+
+    A scenario with two names runs once.
 
     `find` returns the scenario of a place, by default as `scenario_of`.
     """

@@ -1,8 +1,8 @@
 """A study: a paper's tables, figures and claims as data, so that they can be run again and compared.
 
-`papers/<name>.toml` names the paper, says which scheme and measured value of ours each published one is, how close
-is close enough, which scenarios give a table or a figure, and why a cell may not be reproducible. `papers/<name>.csv`
-holds the printed numbers, `ledgers/<name>.toml` the sentences. docs/studies.md describes the format.
+`papers/<name>.toml` names the paper and maps its schemes and metrics to the simulator. It also gives the
+tolerances, the scenarios of each table and figure, and the reasons why a cell may not be reproducible.
+`papers/<name>.csv` holds the printed numbers, `ledgers/<name>.toml` the sentences. docs/studies.md describes the files.
 """
 
 import csv
@@ -26,7 +26,8 @@ class StudyMetric:
     """A metric as the paper defines it: (`ours` - `minus`) x `factor`, `over` the scenarios of its table.
 
     `ours` names a field of the table's link ("queue_mean"), a path into the result ("total.jain") or a bound of
-    the stability analysis ("stability.kp_upper"); it is None while we have none. `scenario` replaces the table's.
+    the stability analysis ("stability.kp_upper"); it is None if the simulator does not measure it. `scenario` replaces
+    the scenario of the table.
     """
 
     metric: Metric
@@ -45,11 +46,11 @@ class StudyMetric:
         return (value - self.minus) * self.factor
 
     def uncount(self, published: float) -> float:
-        """Return what we should measure for a published value."""
+        """Return the measured value that corresponds to a published one."""
         return published / self.factor + self.minus
 
     def limit(self, published: float) -> float:
-        """Return how far from a published value is still a match, in the metric's unit."""
+        """Return the largest distance from a published value that is a match, in the metric's unit."""
         return max(self.absolute, self.relative * abs(published))
 
 
@@ -70,10 +71,10 @@ class Published:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One table of the paper: the scenarios and link that give it, or the values the analysis is made for.
+    """One table of the paper: its scenarios and link, or the values for which the analysis is computed.
 
-    `published` are its numbers in their order. `differences` are rows that are one scheme minus the mean of others,
-    `together` those that are several schemes, of which the metric's `over` says what becomes.
+    `published` are its numbers in their order. `differences` are rows that subtract the mean of several schemes from
+    one scheme. `together` are rows that combine several schemes by the metric's `over`.
     """
 
     number: str
@@ -97,7 +98,7 @@ class PaperTable:
 class PaperPanel:
     """One panel of a figure: which schemes (by the paper's names), in which scenarios, at which link, which metric.
 
-    `law` is one of `aqmlab.analysis.fuzzy.LAWS`, `analysis` what the stability analysis is made for.
+    `law` is one of `aqmlab.analysis.fuzzy.LAWS`; `analysis` holds the parameters of the stability analysis.
     """
 
     title: str
@@ -113,12 +114,12 @@ class PaperPanel:
 class Figure:
     """One figure of the paper; `kind` says what its panels show.
 
-    "queue", "p" and "utilisation" show packets waiting, drop probability and utilisation against time, a panel for
-    each scenario. "sweep" shows a
-    metric against `x`, which stands for {x} in the scenarios, "bars" a metric over all scenarios that {x} gives.
-    "sensitivity" shows a metric of one scheme whose `parameters` are multiplied, one at a time, by `x`. "range" shows
-    a bound of the stability analysis against its value `varied`, "law" the parts of a controller against their input,
-    "surface" its answer over two, `x` and `y_label`.
+    - `"queue"`, `"p"` and `"utilisation"`: packets waiting, drop probability and utilisation against time, one panel
+      per scenario.
+    - `"sweep"`: a metric against `x`, which replaces {x} in the scenarios; `"bars"`: a metric over all these scenarios.
+    - `"sensitivity"`: a metric of one scheme whose `parameters` are multiplied, one at a time, by `x`.
+    - `"range"`: a bound of the stability analysis against its value `varied`.
+    - `"law"`: the parts of a controller against their input; `"surface"`: its output over `x` and `y_label`.
     """
 
     number: str
@@ -142,7 +143,7 @@ CHARTS = ("sweep", "bars", "sensitivity", *CALCULATED)
 
 
 class Point(NamedTuple):
-    """A point of a chart's line: the value of x, and the scheme and scenarios to run."""
+    """A point of a curve: the value of x, and the scheme and scenarios to run."""
 
     x: float
     spec: str
@@ -151,9 +152,10 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Note:
-    """A written reason why cells deviate: those of `cells` ("table/scheme/metric"), or those that all lists allow.
+    """A written reason why cells deviate.
 
-    An empty list means all.
+    It covers the `cells` ("table/scheme/metric"), or the cells whose table, scheme and metric are all listed. An empty
+    list means all.
     """
 
     why: str
@@ -171,16 +173,16 @@ class Note:
 
 
 UNSTATED = ("length", "flows", "load", "marking")
-"""What a paper may leave open of its runs."""
+"""Properties of its runs that a paper may leave open."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A paper as data. `differences` are rows of the paper that are one scheme minus the mean of others.
+    """A paper as data. `differences` are rows of the paper that subtract the mean of several schemes from one scheme.
 
-    `words` says which number its claims take for a vague word of the paper, `unstated` what of UNSTATED it leaves open,
-    `open` other values of schemes, by the paper's names, whose constants it leaves open: of those in `exhausted` all
-    values that the text allows.
+    `words` gives the number that its claims use for each vague word of the paper. `unstated` lists the members of
+    UNSTATED that the paper leaves open. `open` lists other parameter values of schemes, by the paper's names, where the
+    paper does not print the constants. For the schemes in `exhausted` these are all values that the text allows.
     """
 
     name: str
@@ -203,7 +205,7 @@ class Study:
         return f"<Study {self.name}: {self.title}>"
 
     def spec(self, name: str) -> str:
-        """Return our scheme for the paper's name of it; a name that the paper does not have is ours already."""
+        """Return the scheme for the paper's name of it; any other name is already a scheme."""
         return self.schemes.get(name, name)
 
     def select(
@@ -211,7 +213,7 @@ class Study:
     ) -> tuple[list[PaperTable], list[Figure]]:
         """Return the tables and figures of these numbers, all if neither is given.
 
-        A figure that shows a table of the paper stands for that table.
+        A figure that shows a table of the paper selects that table.
         """
         if tables is None and figures is None:
             return list(self.tables), list(self.figures)
@@ -230,7 +232,7 @@ class Study:
         return [spec for spec in dict.fromkeys(self.spec(name) for name in names) if built(spec)]
 
     def asked(self, tables: Iterable[str] | None, figures: Iterable[str] | None) -> "Asked":
-        """Return what these tables and figures ask for, and the claims about their scenarios; by default, all."""
+        """Return these tables and figures, the claims about their scenarios, and the runs for them; by default, all."""
         chosen, drawn = self.select(tables, figures)
         scenarios = self.needed(chosen, drawn, ()).keys()
         every = tables is None and figures is None
@@ -268,7 +270,7 @@ class Study:
                 yield from ((name, spec) for name in panel.scenarios for spec in specs if built(spec))
 
     def points(self, figure: Figure, panel: PaperPanel) -> dict[str, list[Point]]:
-        """Return what each line of a chart's panel needs, without the schemes that are not built yet."""
+        """Return the points of each curve of a chart's panel, without the schemes that are not implemented."""
         schemes = {name: spec for name in panel.schemes if built(spec := self.spec(name))}
         filled = {x: tuple(name.format(x=f"{x:g}") for name in panel.scenarios) for x in figure.x}
         if figure.kind == "sweep":
@@ -291,7 +293,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Asked:
-    """The parts of a study that are asked for, and the schemes to run for them, in order, by scenario."""
+    """The selected parts of a study, and the schemes to run for them, in order, by scenario."""
 
     tables: Sequence[PaperTable]
     figures: Sequence[Figure]
@@ -300,7 +302,7 @@ class Asked:
 
     @property
     def read(self) -> set[str]:
-        """The scenarios of which claims read time series."""
+        """The scenarios whose time series claims read."""
         return {name for claim in self.claims if any(claim.readings) for name in claim.scenarios}
 
 
@@ -322,7 +324,7 @@ def suites() -> tuple[str, ...]:
 
 
 DRAFTS = ("bbr-draft",)
-"""The names of the studies that judge a law by the test cases of a draft, see `aqmlab.study.draft`."""
+"""The names of the studies that judge a congestion controller by the test cases of a draft (`aqmlab.study.draft`)."""
 
 
 def _names(folder: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A study run again: ours beside published, the paper's figures and claims."""
+"""The reproduction of a study: measured and published numbers, the paper's figures and claims."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Reproduction(Result):
-    """A study run again: its cells, charts and claims are views of what the runs measured."""
+    """The reproduction of a study: its cells, charts and claims are views of the runs."""
 
     study: Study
     seeds: int
@@ -32,22 +32,22 @@ class Reproduction(Result):
 
     @property
     def tables(self) -> Sequence[PaperTable]:
-        """The tables that were asked for."""
+        """The selected tables."""
         return self.asked.tables
 
     @property
     def figures(self) -> Sequence[Figure]:
-        """The figures that were asked for."""
+        """The selected figures."""
         return self.asked.figures
 
     @property
     def comparisons(self) -> Mapping[str, Comparison]:
-        """The comparisons behind it, by scenario."""
+        """The comparisons that it is computed from, by scenario."""
         return self.measured.comparisons
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """The published numbers beside ours, in the paper's order."""
+        """The published and the measured numbers, in the paper's order."""
         return [judge(table, cell, self.measured) for table in self.tables for cell in table.published]
 
     @cached_property
@@ -58,7 +58,7 @@ class Reproduction(Result):
 
     @cached_property
     def claims(self) -> list[Checked]:
-        """The sentences of the paper, checked; of those that fail, whose failure it was found to be."""
+        """The sentences of the paper, checked, with the origin of each failure."""
         known = stored(self.study.name)
         checked = [check(self.study, claim, self.measured, self.cells) for claim in self.asked.claims]
         return [replace(each, whose=whose(each, known)) if each.verdict == "fails" else each for each in checked]
@@ -81,7 +81,7 @@ class Reproduction(Result):
 
     @property
     def unbuilt(self) -> list[str]:
-        """The schemes of the paper that are not built yet, by the paper's names."""
+        """The schemes of the paper that are not implemented, by the paper's names."""
         return [name for name, spec in self.study.schemes.items() if not built(spec)]
 
     def rows(self, table: str) -> dict[str, dict[str, Cell]]:
@@ -97,7 +97,7 @@ class Reproduction(Result):
         return {cell.column: cell.heading for cell in self.cells if cell.table == table}
 
     def absent(self, figure: Figure) -> list[str]:
-        """Return the schemes that a figure lacks because they are not built yet, by the paper's names."""
+        """Return the schemes that a figure lacks because they are not implemented, by the paper's names."""
         names = dict.fromkeys(name for panel in figure.panels for name in panel.schemes)
         return [name for name in names if not built(self.study.spec(name))]
 
@@ -107,7 +107,7 @@ class Reproduction(Result):
         return figure.kind in CALCULATED or bool(names - set(self.absent(figure)))
 
     def table(self) -> "pd.DataFrame | Sheet":
-        """Return the cells as a data frame, one row a cell; without pandas as a `Sheet`, which prints as text."""
+        """Return the cells as a data frame, one row per cell; without pandas as a `Sheet`, which prints as text."""
         entries = [cell.entry() for cell in self.cells]
         try:
             import pandas as pd
@@ -118,11 +118,11 @@ class Reproduction(Result):
 
     @property
     def headline(self) -> str:
-        """The study, and how many cells have which verdict."""
+        """The study, and the number of cells by verdict."""
         return f"{self.study.title}, " + ", ".join(f"{name} {count}" for name, count in self.coverage.items())
 
     def sheets(self) -> Iterator[Sheet]:
-        """Return the tables: ours, the published number, the verdict's mark."""
+        """Return the tables: measured number, published number, and the verdict's mark."""
         for table in self.tables:
             heads = self.columns(table.number)
             found = self.rows(table.number).items()
@@ -130,7 +130,7 @@ class Reproduction(Result):
             yield Sheet(f"Table {table.number}", ["Scheme", *heads.values()], rows)
 
     def entry(self) -> dict[str, Any]:
-        """Return cells, figures, claims and coverage as they stand in JSON."""
+        """Return cells, figures, claims and coverage in the form of the JSON document."""
         return {
             "study": self.study.name,
             "seeds": self.seeds,
@@ -174,7 +174,7 @@ def all_json(reproductions: Sequence[Reproduction]) -> str:
 
 
 def reproduce_all(seeds: int = 1, *, jobs: int | None = None, progress: Progress | None = None) -> list[Reproduction]:
-    """Run every study again, one after the other."""
+    """Reproduce every study, one after the other."""
     return [reproduce(name, seeds=seeds, jobs=jobs, progress=progress) for name in studies()]
 
 
@@ -187,7 +187,7 @@ def reproduce(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run a study again and judge each of its published numbers and claims.
+    """Reproduce a study: run it, and judge each of its published numbers and claims.
 
     `tables` and `figures` (numbers as text) choose what to run, by default all; of the claims, those about the
     scenarios chosen are checked. Raises InputError for an unknown study, table or figure, before anything runs.
@@ -206,7 +206,7 @@ def _text(value: object) -> str:
 
 
 def _shown(cell: Cell | None) -> str:
-    """A cell: ours, the published number, and the mark of the verdict."""
+    """A cell: the measured number, the published number, and the mark of the verdict."""
     if cell is None:
         return ""
     metric = cell.metric.metric

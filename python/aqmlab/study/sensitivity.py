@@ -1,6 +1,6 @@
-"""The origin of failures: each failing sentence judged again with what its paper leaves open varied.
+"""The origin of failures: each failing sentence is judged again under variations of the details that its paper omits.
 
-`ledgers/sensitivity/<name>.json` holds what was found; `docs/ledgers.py --sensitivity` writes it.
+`ledgers/sensitivity/<name>.json` stores the results; `docs/ledgers.py --sensitivity` writes it.
 """
 
 import json
@@ -23,11 +23,11 @@ from aqmlab.study.paper import Study, load_study
 from aqmlab.study.variations import PLAIN, VARIATIONS, constants
 
 WHOSE = {
-    "ours": "it moves with what the paper leaves open: bands, numbers for vague words, readings, unstated runs",
-    "the paper's": "the verdict stays under all variations, or the paper's own tables contradict the sentence",
-    "unknown": "not varied, or moved only by what the paper states, or a scheme is fitted or reconstructed",
+    "ours": "the verdict changes with a detail that the paper leaves open: a band, a vague word, a reading, the runs",
+    "the paper's": "no variation changes the verdict, or the paper's own tables contradict the sentence",
+    "unknown": "not varied, changed only by what the paper states, or a scheme is fitted or reconstructed",
 }
-"""The origins that a failure can have, and what that means."""
+"""The origins of a failure, and their meaning."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Varied:
-    """A failing sentence with every variation of it and its verdict."""
+    """A failing sentence with its variations, and the verdict under each."""
 
     section: str
     text: str
@@ -57,13 +57,13 @@ class Varied:
 
     @property
     def told(self) -> str:
-        """Say whose failure it is, and what was varied."""
+        """The origin of the failure, and the variations: `"ours (holds: twice the band; fails: half the band)"`."""
         return _told(self.whose, self.parts)
 
 
 @dataclass(frozen=True, repr=False)
 class Sensitivity(Result):
-    """The failing sentences of a study, and whose failure each is."""
+    """The failing sentences of a study, and the origin of each failure."""
 
     study: Study
     seeds: int
@@ -71,24 +71,24 @@ class Sensitivity(Result):
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers of failures that are ours, the paper's and of unknown origin."""
+        """The number of failures by origin."""
         found = [each.whose for each in self.varied]
         return {whose: found.count(whose) for whose in WHOSE}
 
     @property
     def headline(self) -> str:
-        """The study, and whose the failures are."""
+        """The study, and its failures by origin."""
         return f"{self.study.title}, {len(self.varied)} sentences fail: " + ", ".join(
             f"{whose} {count}" for whose, count in self.counts.items()
         )
 
     def sheets(self) -> Iterator[Sheet]:
-        """Return a table with a row a sentence."""
+        """Return a table with one row per sentence."""
         rows = [[each.section, each.text, each.told] for each in self.varied]
         yield Sheet("Sentences that fail", ["Section", "Sentence", "Whose"], rows)
 
     def entry(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
+        """Return the content of the JSON document."""
         sentences = [
             {
                 "section": each.section,
@@ -123,9 +123,9 @@ def sensitivity(
     progress: Progress | None = None,
     file: Path | None = None,
 ) -> Sensitivity:
-    """Judge each sentence of a study that fails again, by its alternatives and with what the paper leaves open varied.
+    """Judge each failing sentence of a study again, by its alternatives and under variations of the omitted details.
 
-    Runs are kept in `file` as they end, and those that are there already are not done again.
+    Runs are stored in `file` one by one; those that it already contains are not done again.
     Raises InputError for an unknown study, before anything runs.
     """
     paper = load_study(study)
@@ -164,7 +164,7 @@ def all_json(several: Sequence[Sensitivity]) -> str:
 
 
 def stored(study: str) -> Mapping[str, Varied]:
-    """Return what was found of a study's failing sentences, by the digest of their checks; none if nothing was."""
+    """Return the stored results of a study's failing sentences, by the digest of their checks; empty by default."""
     file = files("aqmlab.study") / "ledgers" / "sensitivity" / f"{study}.json"
     if not file.is_file():
         return {}
@@ -177,7 +177,7 @@ def stored(study: str) -> Mapping[str, Varied]:
 
 
 def whose(found: Checked, known: Mapping[str, Varied]) -> str:
-    """Return whose failure it is, and what was varied, where that is known of this very check."""
+    """Return the origin of a failure and its variations; "unknown" unless this check was varied."""
     varied = known.get(digest(found.claim))
     other = found.claim.contradicted
     if (other or found.printed is False) and (varied is None or varied.whose != "ours"):
@@ -187,7 +187,7 @@ def whose(found: Checked, known: Mapping[str, Varied]) -> str:
 
 
 def digest(claim: Claim) -> str:
-    """Return what tells a check from others, whatever the sentence and its reason say: a changed one is not known."""
+    """Return an identifier of the check alone, without the words of its sentence and its reason."""
     same = replace(claim, section="", text="", why=None, control=())
     return sha256(repr(same).encode()).hexdigest()[:12]
 
@@ -203,7 +203,7 @@ def _varied(paper: Study, claim: Claim, found: Sequence[tuple[Attempt, str]]) ->
 
 
 def _is_allowed(paper: Study, claim: Claim, attempt: Attempt) -> bool:
-    """Say whether the text allows a attempt: what contradicts a sentence in print must not contradict it read so."""
+    """Say whether the text allows an attempt: what contradicts a sentence in print must not contradict it read so."""
     if claim.contradicted:
         return attempt.name in {other.name for other in claim.alternatives}
     if holds_in_print(paper, claim) is not False:
@@ -220,7 +220,7 @@ def _whose(paper: Study, claim: Claim, moved: set[str], *, is_tried: bool) -> st
 
 
 def _published(paper: Study, claim: Claim) -> bool:
-    """Say whether all that a claim compares is as published, or varied in all that the paper leaves open."""
+    """Say whether all schemes that a claim compares are as published, or varied in all that the paper leaves open."""
     varied = {paper.spec(name).partition(":")[0] for name in paper.exhausted}
     compared = {spec.partition(":")[0] for spec in paper.compared(replace(claim, control=()))}
     return all(catalogue.find(name).standing.kind == "published" for name in compared - varied)

@@ -1,8 +1,8 @@
-"""A suite: experiments scaled to the user's link, and which scheme does well there.
+"""A suite: experiments that scale with the user's link, and the schemes that do well there.
 
-`suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT.
-docs/rfc7928.md, docs/l4s.md and docs/bbr.md describe those there are. What others have written about their subject
-stands in `ledgers/<name>.toml`, if it does, and is judged as the sentences of a paper are.
+`suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT. Each
+suite has a page, for example docs/rfc7928.md, docs/l4s.md and docs/bbr.md. `ledgers/<name>.toml` contains published
+claims about the subject of a suite, if there are any. They are judged like the sentences of a paper.
 """
 
 import json
@@ -26,13 +26,13 @@ from aqmlab.study.ledger import Claim, load_ledger
 from aqmlab.study.paper import DRAFTS, PaperTable, studies, suites
 
 PACKET = 1500
-"""Bytes on the wire: what the bandwidth-delay product is counted in."""
+"""Bytes on the wire; the unit of the bandwidth-delay product."""
 
 LEAST_BUFFER = 10
-"""Packets; a smaller one drops within an initial window."""
+"""Packets; a smaller buffer drops within an initial window."""
 
 TARGET = 0.020
-"""Seconds; the reference of the schemes that take the link's, at most a third of the buffer."""
+"""Seconds; the reference delay of schemes that use the target of the link, at most a third of the buffer."""
 
 LEVELS = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
 """Long flows per packet of bandwidth-delay product and buffer: RFC 7928, section 8.2.1."""
@@ -44,8 +44,8 @@ MOST_FLOWS = 10_000
 class LinkSetting:
     """The user's link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` replaces the RFC's bulk flows.
 
-    `given` is the buffer of all links as a scenario writes it ("1000 ms"), if not the bandwidth-delay product; `up` the
-    rate upwards in bit/s, if not the experiment's own share of the rate.
+    `given` is the buffer of all links in the notation of scenarios ("1000 ms"), by default the bandwidth-delay product.
+    `up` is the uplink rate in bit/s, by default the experiment's share of the rate.
     """
 
     rate: float
@@ -60,17 +60,17 @@ class LinkSetting:
         return self.rate * self.rtt / 8 / PACKET
 
     def buffer(self, share: float = 1.0) -> int:
-        """Return the buffer for `share` times the bandwidth-delay product, or the given one there, in packets."""
+        """Return the buffer in packets for `share` times the bandwidth-delay product, or the given one at that rate."""
         if self.given:
             return _buffer(self.given, share * self.rate, self.rtt)
         return max(LEAST_BUFFER, ceil(round(share * self.bdp, 6)))
 
     def level(self, name: str, share: float = 1.0) -> int:
-        """Return how many long flows are mild, medium or heavy congestion at `share` times the rate; at least 1."""
+        """Return the number of long flows for mild, medium or heavy congestion at a share of the rate, at least 1."""
         return max(1, round(LEVELS[name] * (share * self.bdp + self.buffer(share))))
 
     def value(self, text: str) -> str:
-        """Return the value of a scenario that `text` ("0.5 rtt", "1.2*0.1 rate") stands for."""
+        """Return the value in a scenario for `text` ("0.5 rtt", "1.2*0.1 rate")."""
         number, _, unit = text.partition(" ")
         factor = prod(map(float, number.split("*")))
         if unit == "rate":
@@ -100,7 +100,7 @@ class LinkSetting:
 
 @dataclass(frozen=True)
 class Phases:
-    """Equal parts of a round that is repeated from time 0 on: what they are, and how long each lasts (s)."""
+    """Equal parts of a round that repeats from time 0 on: their names, and the duration of each (s)."""
 
     names: Sequence[str]
     each: float
@@ -110,12 +110,12 @@ class Phases:
 class Measure:
     """A number of a run: the value at `path`, or the sum of several ("a + b"), perhaps divided by the one at `over`.
 
-    With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay. With `waiting`
-    it is any packet delay less what an empty path takes: propagation, and transmission at each link. With a `phase` it
-    is read off the phases of a group (docs/phases.md): the share of its flows in which `then` follows the first phase
-    of that name or, without `then`, the mean time (s) that this lasts in the flows that leave it. With a `window` (s)
-    it is the rate of a link over the suite's, or over so much of that (`over`), in windows of that length after the
-    warm-up: what `take` says of them.
+    `queueing`: a mean packet delay minus the one-way propagation, the queueing delay.
+    `waiting`: a packet delay minus the delay of an empty path, which is propagation, and transmission at each link.
+    `phase`: a property of the phases of a group (docs/phases.md). It is the share of its flows in which `then` follows
+    the first phase of that name. Without `then` it is the mean duration (s) of that phase in the flows that leave it.
+    `window` (s): the rate of a link divided by the rate of the suite, or by a multiple of that (`over`), in windows of
+    that length after the warm-up. `take` selects the minimum, mean or maximum.
     """
 
     path: str
@@ -129,7 +129,7 @@ class Measure:
 
     @property
     def paths(self) -> list[str]:
-        """The values that are added up."""
+        """The summands."""
         return self.path.split(TOGETHER)
 
     def __str__(self) -> str:
@@ -143,29 +143,28 @@ class Measure:
 
 
 WAITING = " - empty path"
-"""What stands behind the path of a packet delay of which only the waiting counts."""
+"""Suffix of the path of a packet delay of which only the queueing counts."""
 
 TOGETHER = " + "
-"""What stands between values that are added up."""
+"""Separator of summands."""
 
 PHASE, THEN = ": ", " > "
-"""What stands between the path of the phases of a group, a phase, and the one that follows."""
+"""Separators of the path of the phases of a group, a phase, and the following phase."""
 
 WINDOW = " in "
-"""What stands between what is taken of windows and their length, behind the path of a link's utilisation."""
+"""Separator of the function over windows and their length, after the path of a link's utilisation."""
 
 TAKE: Mapping[str, Callable[[Sequence[float]], float]] = {"least": min, "mean": fmean, "most": max}
-"""What may be taken of windows."""
+"""The functions over windows."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of a suite: its scenario, how the scenario follows the link, and what is measured.
+    """One experiment of a suite: its scenario, how the scenario scales with the link, and its measures.
 
-    Goodput and queueing delay are measured of each of `classes`, of all flows together if there are none. `fixed` is
-    set in the scenario whatever the link.
-    `schemes` are those that it is about, if not those that are asked for. Several of one `kind` are rows of one table;
-    a value of the suite's columns is the `column`.
+    Goodput and queueing delay are measured for each of `classes`, or for all flows together if there are none. `fixed`
+    contains settings that do not depend on the link. `schemes` are the schemes of the experiment, by default the
+    requested ones. Experiments of one `kind` are rows of one table. `column` is a value of the suite's columns.
     """
 
     scenario: str
@@ -173,7 +172,7 @@ class Experiment:
     set: Mapping[str, str | Sequence[str]]
     fixed: Mapping[str, str]
     measures: Mapping[str, Measure]
-    """What is measured besides delay, goodput and loss, by title."""
+    """Measures in addition to delay, goodput and loss, by title."""
 
     phases: Phases | None
     section: str = ""
@@ -191,7 +190,7 @@ class Experiment:
         return f"{self.section} {self.title}".strip()
 
     def changes(self, link: LinkSetting) -> dict[str, str]:
-        """Return what of the scenario is set for a link, with quantities as text."""
+        """Return the settings of the scenario for a link, with quantities as text."""
         given = load(self.scenario)
         keys = {key: of for key, of in LINK_KEYS.items() if not (self.kind and key == "target")}
         usual = {f"links.{name}.{key}": f"1 {of}" for name in _wired(given) for key, of in keys.items()}
@@ -201,22 +200,22 @@ class Experiment:
         return scaled | dict(self.fixed) | {path: str(link.flows) for path in self.flows if link.flows}
 
     def with_law(self, usual: str, law: str) -> "Experiment":
-        """Return the experiment with another law of congestion control for the flows that have the usual one."""
+        """Return the experiment with another congestion controller for the flows with the usual one."""
         groups = load(self.scenario).resolved()["flows"]
         names = [each["name"] for each in groups if each.get("tcp", {}).get("congestion_control") == usual]
         return replace(self, fixed={**self.fixed, **{f"flows.{name}.tcp.congestion_control": law for name in names}})
 
     def with_media_law(self, law: str) -> "Experiment":
-        """Return the experiment with another law for its calls."""
+        """Return the experiment with another rate control for its calls."""
         return replace(self, fixed={**self.fixed, **laws.of_call(load(self.scenario), law)})
 
     @property
     def has_up(self) -> bool:
-        """True if there are two directions, with a link each."""
+        """True if there are an uplink and a downlink."""
         return UP in load(self.scenario).links
 
     def _up(self, link: LinkSetting) -> dict[str, str]:
-        """The values of the link upwards that follow from a rate of its own."""
+        """The settings of an uplink with a separate rate."""
         if not link.up or not self.has_up:
             return {}
         share = link.up / link.rate
@@ -227,7 +226,7 @@ class Experiment:
         }
 
     def is_called(self, pattern: str) -> bool:
-        """Return whether a name or glob means it: its section, or its scenario with or without the folder."""
+        """Return whether a name or glob matches the section, or the scenario with or without its folder."""
         names = (self.section.partition(" ")[0], self.scenario, self.scenario.rpartition("/")[2])
         return any(fnmatchcase(name, pattern) for name in names)
 
@@ -236,7 +235,7 @@ class Experiment:
         return load(self.scenario, self.changes(link))
 
     def measures_in(self, scenario: Scenario) -> dict[str, Measure]:
-        """Return everything that is measured, by title; what a kind of experiment names itself is all there is."""
+        """Return all measures by title; an experiment with a kind has only the measures that it lists."""
         if self.kind:
             return dict(self.measures)
         delay, goodput = _place(self.delay), _place(self.goodput)
@@ -258,15 +257,15 @@ class Experiment:
 
 
 LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
-"""What each link of a scenario takes from the user's link; no target where a kind of experiment varies the buffer."""
+"""Values that each link of a scenario takes from the user's link; no target for experiments with a kind."""
 
 
 UP = "up"
-"""What scenarios of two directions call the link upwards."""
+"""The name of the uplink in scenarios with two directions."""
 
 
 def _wired(given: Scenario) -> Sequence[str]:
-    """Return the links but those of a Wi-Fi cell, whose rates are those of its stations."""
+    """Return the links without a Wi-Fi cell's, whose rates depend on the stations."""
     return [link["name"] for link in read_toml(given.text, given.name)["links"]] if given.stations else given.links
 
 
@@ -280,7 +279,7 @@ def _scaled(value: str | Sequence[str], link: LinkSetting) -> str:
 
 @dataclass(frozen=True)
 class Curves:
-    """A panel of a suite's picture: a measure in the places of one kind, in the rows that a pattern allows."""
+    """A panel of a suite's picture: a measure in the experiments of one kind, in the rows that match a pattern."""
 
     title: str
     label: str
@@ -292,7 +291,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Picture:
-    """A suite's picture: measures against the number that rows begin with, called `x`; `logarithmic` is its axis."""
+    """A suite's picture: measures over the number at the start of rows, called `x`; `logarithmic` is its axis."""
 
     x: str
     columns: int
@@ -302,10 +301,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Suite:
-    """Experiments as data, and the links of its base case.
+    """Experiments as data, and the links of the base case.
 
-    `schemes` are those that it compares unless others are asked for, by the names that its `claims` give them. It has a
-    `picture` of its own if it has claims.
+    `schemes` are the default schemes, by their names in `claims`. A suite with claims has a `picture`.
     """
 
     name: str
@@ -321,12 +319,12 @@ class Suite:
     tables: Sequence[PaperTable] = ()
     """A suite prints no numbers."""
     law: str = ""
-    """The usual law of its senders, in whose place there may be another; none where the laws are what it is about."""
+    """The usual congestion controller, which can be replaced; none if the suite is about controllers."""
     given_law: str = ""
-    """The law that is in its place."""
+    """The congestion controller that replaces it."""
 
     def spec(self, name: str) -> str:
-        """Return the scheme that the claims call so."""
+        """Return the scheme with a name in the claims."""
         return self.schemes.get(name, name)
 
     def only(self, patterns: str | None) -> "Suite":
@@ -343,24 +341,26 @@ class Suite:
         return replace(self, experiments=chosen)
 
     def with_law(self, law: laws.Law | None) -> "Suite":
-        """Return the suite with a law (see `laws.law_spec`) in place of its senders' usual one; as it is if None."""
+        """Return the suite with another congestion controller (see `laws.law_spec`); unchanged if None."""
         if law is None:
             return self
         if self.law in laws.ADAPTIVE:
             name = str(law)
             if name not in laws.ADAPTIVE:
-                raise unknown("law", "no law of calls", name, laws.ADAPTIVE)
+                raise unknown("law", "no rate control of calls", name, laws.ADAPTIVE)
             return replace(self, experiments=[each.with_media_law(name) for each in self.experiments], given_law=name)
         if not self.law:
-            raise InputError("law", f"{law}: {self.name} is about laws of its own; expected a suite such as rfc7928")
+            raise InputError(
+                "law", f"{law}: {self.name} is defined for specific controllers; expected a suite such as rfc7928"
+            )
         name = laws.law_spec(law)
         changed = [each.with_law(self.law, name) for each in self.experiments]
         return replace(self, experiments=changed, given_law=name)
 
     def _refuse_option(self, option: str, value: str) -> None:
-        """Raise InputError if the suite holds claims, which are of all its experiments as they are."""
+        """Raise InputError if the suite has claims, which need all its experiments unchanged."""
         if self.claims:
-            raise InputError(option, f"{value}: {self.name} has claims about all its experiments as they are")
+            raise InputError(option, f"{value}: the claims of {self.name} need all its experiments unchanged")
 
     def links(
         self,
@@ -370,12 +370,12 @@ class Suite:
         buffer: str | None = None,
         up: str | None = None,
     ) -> list[LinkSetting]:
-        """Return the links that these quantities ("20 Mbit/s", "50 ms") describe; what is None is the base case's."""
+        """Return the links for these quantities ("20 Mbit/s", "50 ms"); the base case replaces None."""
         for option, value in (("buffer", buffer), ("up", up)):
             if value is not None:
                 self._refuse_option(option, value)
         if up is not None and not any(experiment.has_up for experiment in self.experiments):
-            raise InputError("up", f"{up}: none of the experiments has two directions; those of section 9 have")
+            raise InputError("up", f"{up}: none of the experiments has two directions; section 9 has such experiments")
         if flows is not None and not 1 <= flows <= MOST_FLOWS:
             raise InputError("flows", f"{flows}: out of range; 1 to {MOST_FLOWS}")
         rates, rtts = (
@@ -385,15 +385,15 @@ class Suite:
         upwards = _given("up", up) if up is not None else None
         found = [LinkSetting(each, delay, flows, buffer, upwards) for each, delay in product(rates, rtts)]
         for link in found:
-            link.buffer()  # refuses what is none
+            link.buffer()  # raises InputError for an invalid buffer
         return found
 
     def at(self, link: LinkSetting) -> str:
-        """Return what a link is called: nothing where the base case is one link."""
+        """Return the name of a link: empty if the base case is one link."""
         return "" if isinstance(self.base["rate"], str) else str(link)
 
     def link(self, rate: str | None = None, rtt: str | None = None, flows: int | None = None) -> LinkSetting:
-        """Return the first of these links; a suite whose base case is one link has no other."""
+        """Return the first of these links, the only one if the base case is one link."""
         return self.links(rate, rtt, flows)[0]
 
 
@@ -403,7 +403,7 @@ def _list(value: str | Sequence[str]) -> Sequence[str]:
 
 @cache
 def load_suite(name: str) -> Suite:
-    """Return a suite by name; InputError with what to use instead if there is none."""
+    """Return a suite by name; InputError with an alternative if there is none."""
     if name in studies():
         raise InputError(
             "study", f"{name} is a paper; expected a suite: {', '.join(suites())}; or: aqmlab reproduce {name}"
@@ -435,9 +435,9 @@ def load_suite(name: str) -> Suite:
 
 
 def _varied(vary: Mapping[str, Any]) -> list[dict[str, tuple[str, str]]]:
-    """Return every combination of the values that an entry varies, by name and as text; an empty one if there are none.
+    """Return every combination of the values that an entry varies, as name and text; an empty one if there are none.
 
-    A list has the texts alone, which are their names.
+    In a list each text is also the name.
     """
     choices = [
         values.items() if isinstance(values, dict) else zip(values, values, strict=True) for values in vary.values()
@@ -483,7 +483,7 @@ BOUNDS = {"rate": RATES, "up": RATES, "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
 
 @cache
 def _buffer(text: str, rate: float, rtt: float) -> int:
-    """Return a buffer that a scenario writes so, in packets at this rate and round-trip time."""
+    """Return a buffer in the notation of scenarios as packets, at this rate and round-trip time."""
     return max(1, ceil(round(_core.buffer_packets(text, rate, rtt, PACKET), 6)))
 
 

@@ -1,4 +1,4 @@
-"""The result of a suite: values of schemes, the best ones, ranks, and the claims of others."""
+"""The result of a suite: values of schemes, the best ones, ranks, and verdicts on claims."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,17 +29,17 @@ SECONDS = Shown(1, "s", 2)
 GOODPUT, DELAY = "Goodput", "Delay p95"
 """The two measures that schemes are ranked by."""
 
-NO_BASE = "RFC 7928, section 8.2.6, asks for a comparison with DropTail where the capacity changes; add it to --aqms."
+NO_BASE = "RFC 7928, section 8.2.6, requires a comparison with DropTail if the capacity changes; add it to --aqms."
 
 MARGIN = 0.01
-"""A mean this close to the best, as a share of it, is as good, whatever the seeds say."""
+"""A mean within this share of the best ties with it, whatever the interval over the seeds."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """One experiment at a link: its scenario, the measures by title, and the runs.
 
-    `at` names the link where the suite has several of its own.
+    `at` names the link if the base case of the suite has several.
     """
 
     experiment: Experiment
@@ -51,12 +51,12 @@ class Trial:
 
     @property
     def row(self) -> str:
-        """Its name within its kind, without the value that the columns of a table show."""
+        """The name within its kind, without the value in the columns of a table."""
         return ", ".join(part for part in (self.experiment.title, self.at) if part)
 
     @property
     def place(self) -> str:
-        """Its name in claims."""
+        """The name in claims."""
         column = f"{self.experiment.column}: " if self.experiment.column else ""
         return column + ", ".join(part for part in (self.experiment.kind, self.row) if part)
 
@@ -70,7 +70,7 @@ class Trial:
         return Table(runs, {self.experiment.scenario: self.scenario.links[0]})
 
     def values(self, spec: str, measure: str) -> dict[int, float]:
-        """Return a measure by seed, of the runs that have it."""
+        """Return a measure by seed, for the runs with a value."""
         return self.measured.values(self.experiment.scenario, spec, measure)
 
     def _value(self, run: RunResult, measure: Measure) -> float | None:
@@ -90,7 +90,7 @@ class Trial:
         return above / below if above is not None and below else None
 
     def _of_windows(self, run: RunResult, measure: Measure) -> float | None:
-        """Return a rate in windows over the rate of the suite's link; None of a run without time series."""
+        """Return a rate in windows divided by the rate of the suite's link; None for a run without time series."""
         name = measure.path.split(".")[1]
         if name not in run.series or self.link is None:
             return None
@@ -103,22 +103,22 @@ class Trial:
 
     @cached_property
     def _propagation(self) -> dict[str, float]:
-        """The propagation one way of each group of flows (s): every flow of a group has the same."""
+        """The one-way propagation of each group of flows (s), which is equal for all flows of a group."""
         return {name: (self.scenario.group(name).rtt or 0.0) / 2 for name in self.scenario.flows}
 
     def _empty_path(self, name: str) -> float:
-        """Return what a packet of a group takes one way where nothing waits (s)."""
+        """Return the one-way delay of a packet of a group without queueing (s)."""
         group = self.scenario.group(name)
         bits = 8 * (group.payload + group.header)
         rates = [self.scenario.link(link).rate for link in self.scenario.links]
         return self._propagation[name] + sum(bits / rate for rate in (*rates, group.access_rate) if rate)
 
     def summary(self, spec: str, measure: str) -> Summary | None:
-        """Return mean and 95 % interval over the seeds, None if no run has the measure."""
+        """Return mean and 95 % interval over the seeds, None if no run has a value."""
         return self.measured.summary(self.experiment.scenario, spec, measure)
 
     def shown(self, measure: str) -> Shown:
-        """Return how a measure is read."""
+        """Return the format of a measure."""
         if self.measures[measure].window:
             return PERCENT
         if self.measures[measure].phase:
@@ -142,19 +142,19 @@ class Trial:
         return tuple(spec for spec in means if self._as_good(spec, leader, measure))
 
     def _as_good(self, spec: str, leader: str, measure: str) -> bool:
-        ours, theirs = self.values(spec, measure), self.values(leader, measure)
-        seeds = sorted(ours.keys() & theirs.keys())
+        values, best_values = self.values(spec, measure), self.values(leader, measure)
+        seeds = sorted(values.keys() & best_values.keys())
         if not seeds:
             return False
-        difference = paired([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]).difference
-        best = sum(theirs[seed] for seed in seeds) / len(seeds)
+        difference = paired([values[seed] for seed in seeds], [best_values[seed] for seed in seeds]).difference
+        best = sum(best_values[seed] for seed in seeds) / len(seeds)
         return abs(difference.mean) <= max(MARGIN * abs(best), difference.half_width or 0.0)
 
 
 def queueing_delay(run: RunResult, propagation: Mapping[str, float], group: str | None = None) -> float | None:
-    """Return the mean packet delay (s) in excess of the propagation one way, of a group or of all packets received.
+    """Return the mean packet delay (s) minus the one-way propagation, for a group or for all received packets.
 
-    RFC 7928, section 2.7. Time to transmit is in it. None if no packet was received.
+    RFC 7928, section 2.7. Transmission time is included. None if no packet was received.
     """
     of = {group: run.flows[group]} if group else run.flows
     excess = {
@@ -167,7 +167,7 @@ def queueing_delay(run: RunResult, propagation: Mapping[str, float], group: str 
 
 
 def of_phases(flows: Iterable[Sequence[tuple[float, str]]], measure: Measure) -> float | None:
-    """Return what a measure of phases is in some flows, each with its phases and their times (s); None if in none."""
+    """Return a measure of phases over flows, each with its phases and their times (s); None without a value."""
     begun = [(i, phases) for phases in flows for i in _first(phases, measure.phase)]
     ended = [(phases[i + 1][1], phases[i + 1][0] - phases[i][0]) for i, phases in begun if i + 1 < len(phases)]
     if measure.then:
@@ -176,18 +176,18 @@ def of_phases(flows: Iterable[Sequence[tuple[float, str]]], measure: Measure) ->
 
 
 def _first(phases: Sequence[tuple[float, str]], name: str) -> list[int]:
-    """Return where the first phase of a name stands, if there is one."""
+    """Return the index of the first phase of a name, if there is one."""
     return [i for i, (_, each) in enumerate(phases) if each == name][:1]
 
 
 @dataclass(frozen=True)
 class Places:
-    """The runs of a suite by the names of their places, as claims want them."""
+    """The runs of a suite by the names of their places in claims."""
 
     trials: Mapping[str, Trial]
 
     def values(self, places: Iterable[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
-        """Return by seed what each place measured, for the seeds that all have."""
+        """Return by seed the values in each place, for the seeds that all places have."""
         found = []
         for place in places:
             trial = self.trials[place]
@@ -197,11 +197,11 @@ class Places:
         return {seed: [values[seed] for values in found] for seed in seeds}
 
     def read(self, *_: object) -> dict[int, float | None]:
-        """Return what is read off a time series: nothing, for a suite keeps none."""
+        """Return no readings of time series, since a suite keeps none."""
         return {}
 
     def judge(self, suite: Suite, claim: Claim) -> Checked:
-        """Judge a claim where its places were run under its schemes."""
+        """Judge a claim; it is missing if its places were not run under its schemes."""
         groups = tuple(tuple(self.matching(patterns)) for patterns in claim.groups)
         places = {place for group in groups for place in group}
         specs = {suite.spec(name) for name in (*claim.schemes, *claim.below, *claim.above)}
@@ -211,7 +211,7 @@ class Places:
         return check(suite, replace(claim, groups=groups, shown=self._shown(claim, places)), self)
 
     def matching(self, patterns: Iterable[str]) -> list[str]:
-        """Return the places that the patterns of a claim mean."""
+        """Return the places that match the patterns of a claim."""
         return [place for pattern in patterns for place in self.trials if fnmatchcase(place, pattern)]
 
     def _shown(self, claim: Claim, places: Iterable[str]) -> Shown | None:
@@ -221,7 +221,7 @@ class Places:
 
 @dataclass(frozen=True, repr=False)
 class SuiteResult(Result):
-    """Schemes in every experiment of a suite at one link, or at the several that are the suite's own."""
+    """Schemes in every experiment of a suite at one link, or at all links of the base case."""
 
     suite: Suite
     links: Sequence[LinkSetting]
@@ -231,12 +231,12 @@ class SuiteResult(Result):
 
     @property
     def link(self) -> LinkSetting:
-        """The link, the first where there are several."""
+        """The link, or the first of several."""
         return self.links[0]
 
     @cached_property
     def claims(self) -> list[Checked]:
-        """The claims of others on the suite's subject, held against the runs."""
+        """Published claims about the suite's subject, compared with the runs."""
         places = Places({trial.place: trial for trial in self.trials})
         return [places.judge(self.suite, claim) for claim in self.suite.claims]
 
@@ -247,24 +247,24 @@ class SuiteResult(Result):
 
     @property
     def headline(self) -> str:
-        """The suite, and how much there is."""
+        """The suite, and the numbers of experiments and seeds."""
         return f"{self.suite.title}, {len(self.trials)} experiments, seeds 1 to {self.seeds}"
 
     def sheets(self) -> Iterator[Sheet]:
-        """Return in how many experiments each scheme is best or as good as the best."""
+        """Return the number of experiments in which each scheme is best or ties with the best."""
         measures = list(dict.fromkeys(measure for trial in self.trials for measure in trial.best))
         best = [[title(spec), *(str(self._best_in(spec, measure)) for measure in measures)] for spec in self.schemes]
-        yield Sheet("Experiments in which a scheme is best, or as good", ["Scheme", *measures], best)
+        yield Sheet("Experiments in which a scheme is best or tied", ["Scheme", *measures], best)
 
     def _best_in(self, spec: str, measure: str) -> int:
         return sum(spec in trial.best.get(measure, ()) for trial in self.trials)
 
     def wins(self, spec: str, measure: str) -> int:
-        """Return in how many experiments a scheme is best or as good as the best."""
+        """Return the number of experiments in which a scheme is best or ties with the best."""
         return sum(spec in trial.best[measure] for trial in self.trials)
 
     def ranking(self, measure: str) -> Ranking | None:
-        """Rank the schemes over the experiments in which all have the measure; None for fewer than three schemes."""
+        """Rank the schemes over the experiments in which all have a value; None for fewer than three schemes."""
         runs = {key: found for trial in self.trials for key, found in trial.measured.runs.items()}
         links = {trial.experiment.scenario: trial.scenario.links[0] for trial in self.trials}
         return Table(runs, links).ranking(
@@ -273,24 +273,24 @@ class SuiteResult(Result):
 
     @property
     def caveats(self) -> list[str]:
-        """Return what must be read before a scheme is chosen; nothing where claims are judged instead."""
+        """Return notes for the choice of a scheme; empty for a suite with claims."""
         if self.suite.claims:
             return []
-        few = "One seed has no interval: a difference may be chance; give --seeds 5."
-        wide = f"{self.seeds} seeds give wide intervals, and many schemes look as good as the best; give --seeds 5."
+        few = "One seed gives no interval: a difference may be chance; use --seeds 5."
+        wide = f"{self.seeds} seeds give wide intervals, so many schemes tie with the best; use --seeds 5."
         seeds = [few] if self.seeds == 1 else [wide] if self.seeds < 4 else []
         base = [] if any(spec.partition(":")[0] == "droptail" for spec in self.schemes) else [NO_BASE]
         return [
             *seeds,
             *base,
-            "Read D and G together: a scheme may keep the delay low by leaving the link idle.",
-            "Ranks weigh all experiments alike; yours are those that resemble your traffic.",
-            "Experiments of one section resemble each other, which makes the test of the ranks too sure.",
-            "Schemes have their default parameters unless others are given; a lower target trades goodput for delay.",
+            "Read D and G together: a scheme can keep the delay low by leaving the link idle.",
+            "Ranks weight all experiments equally; look at those that resemble your traffic.",
+            "Experiments of one section are similar, so the test of the ranks is too confident.",
+            "Schemes use default parameters unless you give others; a lower target trades goodput for delay.",
         ]
 
     def document(self) -> dict[str, Any]:
-        """Return everything as JSON has it."""
+        """Return the result as a JSON document."""
         return {
             "schema": 1,
             "study": self.suite.name,
@@ -364,12 +364,16 @@ def compare_suite(
 ) -> SuiteResult:
     """Simulate every experiment of a suite under each of `aqms` (see `own.select`), seeds 1 to `seeds`.
 
-    `aqms` are by default the suite's own, or the deployed ones if it has none. `rate` ("20 Mbit/s")
-    and `rtt` ("50 ms", round-trip propagation) are those of the link, by default the suite's base case, which may be
-    several links; `flows` is the number of long flows where the RFC has a few. Not for suites with claims: `buffer`
-    ("1000 ms", "2 bdp") of all links instead of the bandwidth-delay product, `up`, the rate upwards where there are two
-    directions, and `only`, sections and scenarios with globs ("8.2.*,9.1-mix"). `law` as of `run` takes the place of
-    NewReno in rfc7928; other suites are about laws of their own. Raises InputError for bad input, before anything runs.
+    `aqms` are by default the schemes of the suite, or the deployed ones if it names none. `rate` ("20 Mbit/s") and
+    `rtt` ("50 ms", round-trip propagation) describe the link. The default is the base case, which may be several links.
+    `flows` replaces the number of long flows in experiments with few of them.
+
+    Three arguments are not for suites with claims. `buffer` ("1000 ms", "2 bdp") is the buffer of all links instead of
+    the bandwidth-delay product. `up` is the uplink rate in experiments with two directions. `only` lists sections and
+    scenarios, with globs ("8.2.*,9.1-mix").
+
+    `law`, as in `run`, replaces NewReno in rfc7928; other suites are defined for specific controllers. Raises
+    InputError for bad input, before anything runs.
     """
     suite = load_suite(name).only(only).with_law(law)
     links = suite.links(rate, rtt, flows, buffer, up)

@@ -1,4 +1,4 @@
-"""Results of single packets: distributions and phases of delay and goodput, how losses fall (RFC 7928, 2, 8.2)."""
+"""Results from packets: distributions and phases of delay and goodput, loss patterns (RFC 7928, 2, 8.2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 WINDOW = 120
-"""Seconds after the warm-up that are traced at most."""
+"""Maximum traced time after the warm-up, in seconds."""
 
 MOST_PACKETS = 2_000_000
-"""Packets of one traced run; an experiment that may have more is left out."""
+"""Maximum number of packets of a traced run; larger experiments are omitted."""
 
 TOGETHER = 8
-"""Runs whose traces are in memory at the same time."""
+"""Number of traces in memory at the same time."""
 
 POINTS = 400
-"""Of a distribution."""
+"""Number of points of a distribution."""
 
 K = 10
-"""Goodput is sampled each K round-trip times (RFC 7928, section 2.7, recommends at least that)."""
+"""Goodput is sampled every K round-trip times (RFC 7928, section 2.7, recommends at least 10)."""
 
 
 EVENT = 2
-"""Round-trip times that a loss event lasts, propagation and a full buffer: until a sender has slowed down."""
+"""Duration of a loss event in round-trip times, for propagation and a full buffer: until a sender slows down."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Phase:
 
 @dataclass(frozen=True)
 class Traced:
-    """One traced run at its first link: quantiles of queueing delay (s) and of goodput (bit/s, each K RTTs), losses.
+    """One traced run at its first link: quantiles of queueing delay (s) and of goodput (bit/s, every K RTTs), losses.
 
-    `phases` are those of the experiment, in their order.
+    `phases` are the phases of the experiment, in order.
     """
 
     delay: "Array"
@@ -73,7 +73,7 @@ class Traced:
 
 
 def traces(result: SuiteResult) -> dict[tuple[str, str], Traced]:
-    """Return what seed 1 of every experiment and scheme shows, by scenario and scheme."""
+    """Return the trace of seed 1 of every experiment, by scenario and scheme."""
     wanted = [
         (trial, _short(trial, result.link), spec)
         for trial in result.trials
@@ -91,13 +91,13 @@ def traces(result: SuiteResult) -> dict[tuple[str, str], Traced]:
 
 
 def is_small(trial: Trial) -> bool:
-    """Say whether the trace of a run is small enough."""
+    """Return whether the trace of a run is small enough."""
     rates = trial.scenario.link(trial.scenario.links[0]).rates
     return fmean(rates) / 8 / PACKET * (trial.scenario.warmup + WINDOW) <= MOST_PACKETS
 
 
 def _short(trial: Trial, link: LinkSetting) -> Scenario:
-    """Return the scenario of an experiment, no longer than what is traced."""
+    """Return the scenario of an experiment, cut to the traced time."""
     end = min(trial.scenario.duration, trial.scenario.warmup + WINDOW)
     return load(trial.experiment.scenario, trial.experiment.changes(link) | {"duration": f"{end} s"})
 
@@ -125,7 +125,7 @@ def _read(trace: Trace, trial: Trial, scenario: Scenario, link: LinkSetting) -> 
 
 
 def by_phase(phases: Phases, sent: Any, waited: Any, measured: float) -> list[Phase]:
-    """Return what each phase has, from the times (s) and bits `sent`, and the times and delays (s) `waited`.
+    """Return the results by phase, from the times (s) and bits `sent`, and the times and delays (s) `waited`.
 
     `measured` (s) is a whole number of rounds.
     """
@@ -146,7 +146,7 @@ def _of_group(columns: Mapping[str, Any], labels: Mapping[str, Sequence[str]], g
 
 
 def _first_time(columns: Mapping[str, Any], left: Any) -> Any:
-    """Say of each packet whether it carries data that has not left before; datagrams have no number and always do."""
+    """Return for each packet whether its data leaves for the first time; datagrams have no number and always do."""
     import numpy as np
 
     rows = np.flatnonzero(left)
@@ -160,7 +160,7 @@ def _first_time(columns: Mapping[str, Any], left: Any) -> Any:
 
 
 def _headers(scenario: Scenario) -> Any:
-    """Return the bytes of a packet that are header, by group."""
+    """Return the header bytes of a packet, by group."""
     import numpy as np
 
     return np.array([float(scenario.group(name).header) for name in scenario.flows])
@@ -173,7 +173,7 @@ def _quantiles(values: Any) -> "Array":
 
 
 def loss_pattern(times: "Array", flows: Any, count: int, event: float) -> Losses:
-    """Return how losses at `times` (s, ascending) of `flows` fall, `count` flows in all; an event lasts `event` (s)."""
+    """Return the pattern of losses at `times` (s, ascending) of `flows`, `count` in all; an event lasts `event` (s)."""
     import numpy as np
 
     if not len(times):

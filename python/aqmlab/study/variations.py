@@ -17,8 +17,8 @@ from aqmlab.study.readings import BANDS
 class Variation:
     """A sentence judged otherwise: another check (None where it does not apply), or another scenario, or both.
 
-    `of` is what is varied: "band", "reading", "constant", or one of `aqmlab.study.paper.UNSTATED`, whose scenarios are
-    run again.
+    `of` is the kind of variation: "band", "reading", "constant", or one of `aqmlab.study.paper.UNSTATED`, which runs
+    the scenarios again.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Variation:
 
 
 def _banded(by: float) -> Callable[[Claim], Claim | None]:
-    """Return what multiplies the band of a time to settle, and what stands for a vague word."""
+    """Return a change that multiplies the band of a settling time, and the numbers of vague words."""
 
     def change(claim: Claim) -> Claim | None:
         changed: dict[str, Any] = {key: _number(getattr(claim, key), by) for key in claim.worded}
@@ -40,7 +40,7 @@ def _banded(by: float) -> Callable[[Claim], Claim | None]:
 
 
 def _number(number: float | tuple[float, float], by: float) -> float | tuple[float, float]:
-    """Return a factor's distance from 1, a range's width, or the end of one that has no other, times `by`."""
+    """Return a number with a factor's distance from 1, a range's width, or the end of a one-sided range times `by`."""
     if not isinstance(number, tuple):
         return 1 + (number - 1) * by
     low, high = number
@@ -53,24 +53,24 @@ def _number(number: float | tuple[float, float], by: float) -> float | tuple[flo
 
 
 def _end(end: float, by: float) -> float:
-    """Return an end times `by`; of a share near 1 its distance from 1."""
+    """Return an end times `by`; for a share near 1, the distance from 1 is multiplied."""
     return 1 - (1 - end) * by if 0.5 < end < 1 else end * by
 
 
 def _band(claim: Claim) -> float:
-    """Return the band of a time to settle, packets; that of the first scenario where the claim gives none."""
+    """Return the band of a settling time, packets; by default the band in the first scenario."""
     if claim.band is not None:
         return claim.band
     return BANDS[claim.value] * scenario_of(claim.scenarios[0]).link(claim.link).target
 
 
 def _around(value: str, other: str) -> Callable[[Claim], Claim | None]:
-    """Return what takes the time to settle around another level, in the same band."""
+    """Return a change that measures the settling time around another level, in the same band."""
     return lambda claim: replace(claim, value=other, band=_band(claim)) if claim.value == value else None
 
 
 def _measured(claim: Claim) -> Claim | None:
-    """Return the check of the time to settle that a run has itself."""
+    """Return the check of the settling time that each run reports."""
     return replace(claim, value="settling_time") if claim.value in BANDS and not claim.during else None
 
 
@@ -82,7 +82,7 @@ def _late(claim: Claim) -> Claim | None:
 
 
 def _whole(claim: Claim) -> Claim | None:
-    """Return the check as it is; None where it looks at a part of the run that a longer one does not change."""
+    """Return the check as it is; None if it reads a part of the run that a longer run does not change."""
     return None if claim.during else claim
 
 
@@ -91,7 +91,7 @@ def _longer(scenario: Scenario) -> Scenario:
 
 
 def _flows(by: float) -> Callable[[Scenario], Scenario]:
-    """Return what multiplies the number of flows of every group, of which one at least stays."""
+    """Return a change that multiplies the number of flows of every group, with a minimum of one."""
 
     def scaled(value: Any) -> Any:
         if isinstance(value, list):
@@ -105,7 +105,7 @@ def _flows(by: float) -> Callable[[Scenario], Scenario]:
 
 
 def _marks(is_on: bool) -> Callable[[Scenario], Scenario]:
-    """Return what lets every group of TCP flows use ECN, or none."""
+    """Return a change that turns ECN on or off for every group of TCP flows."""
 
     def change(scenario: Scenario) -> Scenario:
         groups = _values(scenario)["flows"]
@@ -123,7 +123,7 @@ def _with(scenario: Scenario, changed: Mapping[str, Any]) -> Scenario:
 
 
 def _values(scenario: Scenario) -> dict[str, Any]:
-    """Return what the scenario's file says, with the settings of its place."""
+    """Return the values of the scenario's file, with the settings of its place."""
     data = read_toml(scenario.text, scenario.name)
     for path, value in scenario.overrides:
         *parents, key = path.split(".")
@@ -135,7 +135,7 @@ def _values(scenario: Scenario) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Return a setting as TOML has it; a quantity is a text."""
+    """Return a setting as a TOML value; a quantity is a text."""
     try:
         return loads(f"value = {text}")["value"]
     except ValueError:
@@ -165,14 +165,14 @@ PLAIN = tuple(each for each in VARIATIONS if each.scenario is None)
 
 
 def constants(paper: Study) -> Iterator[Variation]:
-    """Yield each value that the paper leaves open of a scheme, as a variation of the sentences about it."""
+    """Yield each constant of a scheme that the paper leaves open, as a variation of the sentences about it."""
     for name, specs in paper.open.items():
         for spec in specs:
             yield Variation(f"{spec} for {name}", "constant", _in_place_of(name, spec))
 
 
 def _in_place_of(name: str, spec: str) -> Callable[[Claim], Claim | None]:
-    """Return what puts a scheme in the place of another; None where the sentence is not about that."""
+    """Return a change that replaces a scheme by another; None if the sentence is not about it."""
 
     def changed(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(spec if each == name else each for each in names)

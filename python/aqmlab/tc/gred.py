@@ -42,7 +42,7 @@ def say(values: Values, link: Link) -> list[list[str]]:
     setup = ["setup", "vqs", str(VIRTUAL_QUEUES), "default", "0", *(["grio"] if grio else []), "limit", str(limit)]
     rate = numbers.write(link.rate or 0, "rate", "bandwidth")
     if not link.rate:
-        raise InputError("rate", "gred needs that of the link in Linux; give --rate, such as 50Mbit/s")
+        raise InputError("rate", "gred needs the rate of the link in Linux; give --rate, such as 50Mbit/s")
     high = round(float(values["max_th"]) * full)
     queues = [
         ["vq", str(i), "prio", str(prio(i)), "limit", str(limit), "min", str(round(low * full)), "max", str(high)]
@@ -60,7 +60,9 @@ def hear(said: Said, link: Link, shown: bool) -> Heard:
     setup = dict(said[: starts[0]] if starts else said)
     queues = [dict(said[start:end]) for start, end in pairwise([*starts, len(said)])]
     if setup.get("vqs") != str(VIRTUAL_QUEUES) or [queue["vq"] for queue in queues] != list("01234567"):
-        raise InputError("tc", f"gred: ours has {VIRTUAL_QUEUES} classes; give setup and the vq 0 to 7 in order")
+        raise InputError(
+            "tc", f"gred: the simulator has {VIRTUAL_QUEUES} classes; give setup and the vq 0 to 7 in order"
+        )
     if not all({"limit", "min", "max"} <= queue.keys() for queue in queues):
         raise InputError("tc", "gred: each vq needs limit, min and max")
     found = [
@@ -106,5 +108,5 @@ def _even(found: list[float], high: float, packet: int, within: float) -> Values
     share = shortest(share, lambda rounded: abs(rounded * high * packet - found[0]) <= within)
     step = shortest(step, lambda rounded: fits(share, rounded))
     if not fits(share, step):
-        raise InputError("tc", "gred: the lower thresholds of our classes rise evenly from class to class")
+        raise InputError("tc", "gred: the lower thresholds of the simulator's classes rise evenly from class to class")
     return {"min_share": share, "step": step}

@@ -80,7 +80,7 @@ class Hierarchy:
         """Return the leaf whose queue a discipline is. InputError if there is no such leaf."""
         at = self.full(discipline.place.get("parent", ""))
         if at not in self.leaves:
-            raise InputError("parent", f"{at}: no leaf is called so, and {discipline.kind} is to be its queue")
+            raise InputError("parent", f"{at}: no leaf has this name, and {discipline.kind} is to be its queue")
         return at
 
     def full(self, name: str) -> str:
@@ -93,7 +93,7 @@ def hierarchy(lines: Listing) -> Hierarchy:
     of_htb = [each for each in lines.commands if each.kind == "htb"]
     devices = {each.place["dev"] for each in lines.commands if "dev" in each.place}
     if of_htb and len(devices) > 1:
-        raise InputError("dev", f"lines of several devices: {', '.join(sorted(devices))}; give those of one")
+        raise InputError("dev", f"commands for several devices: {', '.join(sorted(devices))}; give those of one")
     found = Hierarchy(next(iter(sorted(devices)), "eth0"), _root(of_htb), notes=list(lines.notes))
     quantum_of = R2Q
     for each in of_htb:
@@ -107,7 +107,7 @@ def hierarchy(lines: Listing) -> Hierarchy:
             found.classes[made.name] = made
     for made in found.classes.values():
         if made.parent != found.root and made.parent not in found.classes:
-            raise InputError("parent", f"{made.parent}: no class is called so, and {made.name} is below it")
+            raise InputError("parent", f"{made.parent}: no class has this name, and {made.name} is below it")
     _check_above(found)
     found.disciplines = [each for each in lines.commands if each.kind != "htb" and each.what == "qdisc"]
     others = [each for each in lines.commands if each.kind != "htb" and each.what == "class" and not each.is_shown]
@@ -145,7 +145,7 @@ def _of_qdisc(words: Sequence[str], found: Hierarchy) -> Mapping[str, str]:
     while left:
         word = left.pop(0)
         if word == "offload":
-            found.notes.append("offload: the card shapes there; here it is as if the kernel did")
+            found.notes.append("offload: on Linux the network card shapes; the simulator shapes as the kernel does")
         elif word not in OF_QDISC:
             raise unknown("tc", "htb has no option", word, {*OF_QDISC, "offload"})
         elif not left:
@@ -163,7 +163,7 @@ def _class(command: Command, found: Hierarchy, quantum_of: int) -> Class:
     """Read one class."""
     name = found.full(command.place.get("classid", ""))
     if not name:
-        raise InputError("classid", f'"" is no class; write such as {found.root}10')
+        raise InputError("classid", f'"" is not a class; write such as {found.root}10')
     said = _said(name, command)
     if "rate" not in said:
         raise InputError("rate", f"{name}: a class needs its rate")
@@ -201,7 +201,7 @@ def _said(name: str, command: Command) -> dict[str, str]:
 
 def _number(text: str, word: str, shown: bool) -> float:
     if word in ("rate", "ceil") and text.endswith("%"):
-        raise InputError(word, f'"{text}" is a share of the device\'s own rate, which no line says; write a rate')
+        raise InputError(word, f'"{text}" is a share of the device\'s rate, which no command states; write a rate')
     if word == "mpu":  # in 16 bits, and not in CAKE's range
         return numbers.read(text, "bytes", "size", shown=shown)
     return numbers.read(text.partition("/")[0], OF_CLASS[word], f"{word} of a class" if word == "overhead" else word,

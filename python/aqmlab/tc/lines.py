@@ -118,7 +118,9 @@ class Listing:
         dev, at = command.place.get("dev", "the device"), command.at[2]
         if old is None:
             if command.verb == "change":
-                self.notes.append("change: what is not named stays as it is there; here it is what Linux begins with")
+                self.notes.append(
+                    "change: on Linux, options that are not named keep their values; here they get Linux's defaults"
+                )
             self._put(next(self._lines) if command.is_shown else command.at, command)
         elif command.verb == "add":
             thing = "queueing discipline" if command.what == "qdisc" else "class"
@@ -195,7 +197,7 @@ def listing(text: str) -> Listing:
                 has_lines |= _read(found, operator, each)
     if not has_lines:
         first = next(iter(found.notes), "not read: ").removeprefix("not read: ")
-        raise InputError("tc", f'"{first}" is no line of tc; write tc qdisc replace dev DEV root ...')
+        raise InputError("tc", f'"{first}" is not a tc command; write tc qdisc replace dev DEV root ...')
     return found
 
 
@@ -239,7 +241,7 @@ def _read(found: Listing, operator: str, words: list[str]) -> bool:
     what = _full(given[0], OBJECTS) if given else None
     verb = _full(given[1], VERBS) if len(given) > 1 else None
     if what is None or (what in ("qdisc", "class") and verb is None):
-        raise InputError("tc", f'"{" ".join(words)}" is no line of tc; write tc qdisc replace dev DEV root ...')
+        raise InputError("tc", f'"{" ".join(words)}" is not a tc command; write tc qdisc replace dev DEV root ...')
     if what not in ("qdisc", "class") or verb not in (*WRITES, "delete"):
         found.skip(words)
         return True
@@ -314,7 +316,7 @@ def _sizes(left: list[str]) -> Layer:
         if word == "linklayer":
             layer = replace(layer, framing=framing(text))
         elif not re.fullmatch(r"-?\d{1,9}", text):
-            raise InputError(word, f'"{text[:60]}" is not what tc takes: bytes')
+            raise InputError(word, f'"{text[:60]}" is not valid for tc; expected bytes')
         elif word == "overhead":
             layer = replace(layer, overhead=int(text))
         elif word == "mpu":
@@ -325,7 +327,7 @@ def _sizes(left: list[str]) -> Layer:
 def framing(text: str) -> str:
     """Return what a word of tc for a link layer is here."""
     if text not in FRAMINGS:
-        raise InputError("linklayer", f'"{text}" is not what tc takes; there are {", ".join(FRAMINGS)}')
+        raise InputError("linklayer", f'"{text}" is not valid for tc; expected one of {", ".join(FRAMINGS)}')
     return FRAMINGS[text]
 
 
@@ -340,7 +342,7 @@ def _handle(text: str) -> str:
     """Return "1:" as tc reads it: hexadecimal, whatever follows the colon."""
     found = re.fullmatch(r"(?:0x)?([0-9a-f]+)(?::.*)?", text.lower())
     if not found or int(found[1], 16) >= 1 << 16:
-        raise InputError("handle", f'"{text}" is no number of a queueing discipline; write such as 1:')
+        raise InputError("handle", f'"{text}" is not a handle of a queueing discipline; write e.g. 1:')
     return f"{int(found[1], 16):x}:"
 
 
@@ -350,12 +352,12 @@ def class_id(text: str, word: str) -> str:
         return text
     found = re.fullmatch(r"(?:0x)?([0-9a-f]*)(:(?:0x)?([0-9a-f]*))?", text.lower())
     if not found or not (found[1] or found[2]):
-        raise InputError(word, f'"{text}" is no class; write such as 1:10')
+        raise InputError(word, f'"{text}" is not a class; write e.g. 1:10')
     major, minor = int(found[1] or "0", 16), int(found[3] or "0", 16)
     if not found[2]:
         major, minor = divmod(major, 1 << 16)
     if max(major, minor) >= 1 << 16:
-        raise InputError(word, f'"{text}" is no class; both numbers have four digits at most')
+        raise InputError(word, f'"{text}" is not a class; both numbers have four digits at most')
     return f"{major or '':x}:{minor or '':x}" if major and minor else f"{major:x}:" if major else f":{minor:x}"
 
 

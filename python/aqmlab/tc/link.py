@@ -85,7 +85,7 @@ def size(buffer: str) -> tuple[float, str]:
     """Return a buffer as a number and its unit, "packets" or "B". InputError for anything else."""
     found = _core.quantity(buffer)
     if found is None or found[1] not in ("packets", "B") or found[0] < 1:
-        raise InputError("buffer", f'"{buffer}" is no size; write 600packets or 1MB')
+        raise InputError("buffer", f'"{buffer}" is not a size; write 600packets or 1MB')
     return found
 
 
@@ -144,7 +144,7 @@ def memory_for(qdisc: Qdisc, link: Link) -> int | None:
 def packet_size(value: float) -> int:
     """Return the bytes of a mean packet (`avpkt`). InputError if there are none."""
     if value < 1:
-        raise InputError("avpkt", f"{value:g} B is no size of a packet")
+        raise InputError("avpkt", f"{value:g} B is not a packet size")
     return round(value)
 
 

@@ -184,14 +184,15 @@ def queue(
     groups = say(qdisc, values, link)
     if qdisc.kind == MQ:
         raise InputError(
-            "aqm", '"cake-mq" wants a device with several transmit queues, which our guest does not have yet'
+            "aqm", '"cake-mq" requires a device with several transmit queues, which the guest does not have yet'
         )
     if qdisc.kind == "gred":
         raise InputError(
-            "aqm", '"gred" finds the class of a packet by what sch_dsmark wrote, which Linux no longer has'
+            "aqm",
+            '"gred" classifies packets by the field that sch_dsmark wrote, and Linux no longer contains sch_dsmark',
         )
     if is_change and qdisc.kind == "sfb":
-        raise InputError("changes", '"sfb" drops what waits when it is changed on Linux')
+        raise InputError("changes", '"sfb" drops the waiting packets when it is changed on Linux')
     words = dict(parse(qdisc, groups[0]))
     if is_change:
         words.pop("flows", None)  # Linux refuses to be told their number again

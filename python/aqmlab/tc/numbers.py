@@ -57,7 +57,9 @@ def read(text: str, kind: str, word: str, *, shown: bool = False) -> float:
         known = ", ".join(suffix for suffix in suffixes if suffix)
         is_told = word in RANGES or kind in WHOLE or most < 999
         bounds = f" from {least} to {most}" if is_told else ""
-        raise InputError(word, f'"{text[:60]}" is not what tc takes: {kind}{bounds}' + (f" ({known})" if known else ""))
+        raise InputError(
+            word, f'"{text[:60]}" is not valid for tc; expected {kind}{bounds}' + (f" ({known})" if known else "")
+        )
     value = round(float(number[1]) * scale, 15)
     if kind == "hertz":
         return hertz_of(round(value * 256) + 1 if shown else math.floor(value * 256))
@@ -70,7 +72,7 @@ def write(value: float, kind: str, word: str) -> str:
     number = float(re.match(r"-?[0-9.e-]+", text)[0])  # type: ignore[index]
     most = 0xFFFFFFFF * 1e-6 if kind == "time" else MOST.get(kind, 0xFFFFFFFF)
     if (value if kind == "time" else number) > most and kind != "rate":
-        raise InputError(word, f"{text} is more than tc takes, {most:.10g} ({kind})")
+        raise InputError(word, f"{text} is above the maximum of tc, {most:.10g} ({kind})")
     return text
 
 

@@ -27,10 +27,10 @@ def sqm(setting: Setting, down: Link | float | None = None, *, nat: bool = True)
     if qdisc.kind not in SCRIPTS:
         raise InputError("openwrt", f"SQM has scripts for cake and fq_codel, not for {qdisc.kind}")
     if "unlimited=true" in setting.scheme.replace(" ", ""):
-        raise InputError("unlimited", "SQM sets CAKE's bandwidth; leave it out, or write tc lines without --openwrt")
+        raise InputError("unlimited", "SQM sets CAKE's bandwidth; leave it out, or print tc commands without --openwrt")
     rate = values["bandwidth"] if qdisc.is_cake else setting.link.rate and setting.link.shaped
     if not isinstance(rate, float):
-        raise InputError("rate", "SQM is a shaper and needs that of the link; give --rate, such as 50Mbit/s")
+        raise InputError("rate", "SQM is a shaper and needs the rate of the link; give --rate, such as 50Mbit/s")
     incoming = down if isinstance(down, Link) else replace(setting.link, rate=down)
     egress, ingress = (_options(setting, link, nat=nat) for link in (setting.link, incoming))
     options = {
@@ -58,7 +58,7 @@ def sqm(setting: Setting, down: Link | float | None = None, *, nat: bool = True)
     section = re.sub(r"\W", "_", setting.dev)
     notes = list(write(setting).notes)
     if not incoming.rate:
-        notes.append("download: 0 leaves what comes in unshaped; give --down for the rate of the other direction")
+        notes.append("download: 0 leaves the download unshaped; give --down for the rate of the other direction")
     return Lines((f"uci set sqm.{section}=queue", *_set(section, options), *APPLY), tuple(notes))
 
 

@@ -236,7 +236,9 @@ def _ecn_words(qdisc: Qdisc) -> tuple[str, ...]:
 
 def _say_ecn(qdisc: Qdisc, ecn: bool) -> list[str]:
     if qdisc.marks == "always" and not ecn:
-        raise InputError("ecn", f"{qdisc.kind} of Linux marks whatever can be marked and has no option against it")
+        raise InputError(
+            "ecn", f"{qdisc.kind} in Linux marks every packet that can be marked, and has no option to turn it off"
+        )
     if qdisc.marks == "flag":
         return ["ecn"] if ecn else []
     return ["ecn" if ecn else "noecn"] if _ecn_words(qdisc) else []
@@ -369,7 +371,7 @@ def _ramp(step: float) -> Values:
 
 def _rate(qdisc: Qdisc, link: Link) -> float:
     if link.rate is None:
-        raise InputError("rate", f"{qdisc.kind} needs that of the link in Linux; give --rate, such as 50Mbit/s")
+        raise InputError("rate", f"{qdisc.kind} needs the rate of the link in Linux; give --rate, such as 50Mbit/s")
     return link.rate
 
 

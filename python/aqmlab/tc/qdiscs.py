@@ -15,14 +15,14 @@ from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.tc.numbers import hertz_of
 
-NO_BYTE_MODE = "PIE weighs packets by their size then; ours counts packets"
-ESTIMATOR = "the delay would follow from a measured rate; ours comes from time stamps"
-NO_QEVENT = "filters at drops and marks are not built"
+NO_BYTE_MODE = "PIE then weighs packets by their size; the simulator counts packets"
+ESTIMATOR = "the delay would follow from a measured rate; in the simulator it follows from time stamps"
+NO_QEVENT = "filters at drops and marks are not supported"
 FRAME = 1514
 """Bytes of a full packet with its Ethernet header."""
 MEMORY_OF_PACKET = 2304
 """Bytes that a full packet takes in the kernel's memory, which limits of memory count."""
-AGGREGATES = "packets here are never aggregates"
+AGGREGATES = "packets in the simulator are never aggregates"
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,12 @@ class Qdisc:
 VALUED = {"ce_threshold_selector", "min_qlen_step", "fwmark", "qevent"}
 """Options with a value, of those that are no parameter."""
 
-EARLY = {"harddrop": "ours marks what it can above max as well", "nodrop": "drops stay drops here", "qevent": NO_QEVENT}
-NS2 = "ns-2's, and not in Linux"
+EARLY = {
+    "harddrop": "the simulator also marks above max",
+    "nodrop": "in the simulator drops stay drops",
+    "qevent": NO_QEVENT,
+}
+NS2 = "it exists in ns-2, and not in Linux"
 RED_ONLY = {"gentle": NS2, "wait": NS2, "gentle_line": NS2, "mark_p": NS2}
 PIE = {"max_burst": "150 ms", "derandomize": "true", "max_step": "2 %", "mean_packet": "full", "flavour": "linux"}
 PIE_LACKING = {"bytemode": NO_BYTE_MODE, "dq_rate_estimator": ESTIMATOR}
@@ -98,9 +102,9 @@ LAYERS: Mapping[str, tuple[int, int | None, str | None]] = {
     "pppoe-llcsnap": (40, None, "atm"),
 }
 """CAKE's words for a link: bytes that they add to the overhead, the mpu and the framing that they set."""
-NO_ACKS = "a queue here knows no ACK numbers, by which ACKs that wait are compared"
+NO_ACKS = "queues in the simulator do not see the ACK numbers that the filter compares"
 
-ONE_HOST = "a flow here has one host, its sender"
+ONE_HOST = "a flow in the simulator has one host, its sender"
 
 CAKE_LEAST = 4 << 20
 """CAKE's limit of memory, bytes, unless four times what its shaper sends in `rtt` is more."""
@@ -135,15 +139,15 @@ CAKE = Qdisc(
         "autorate-ingress": "the shaper's rate is given",
         "ack-filter": NO_ACKS,
         "ack-filter-aggressive": NO_ACKS,
-        "fwmark": "packets here have no mark of a firewall",
+        "fwmark": "packets in the simulator have no firewall mark",
     },
     idle={
         "unlimited": "",
         "triple-isolate": ONE_HOST,
         "dual-dsthost": ONE_HOST,
-        "nat": "no addresses are translated here",
+        "nat": "the simulator does not translate addresses",
         "nonat": "",
-        "wash": "what the DSCP is behind the link matters to no other link here",
+        "wash": "the DSCP after the link matters to no other link in the simulator",
         "nowash": "",
         "split-gso": "",
         "no-split-gso": AGGREGATES,
@@ -241,11 +245,11 @@ TABLE = (
             "beta": f"{hertz_of(819)} Hz",
             "classic_weight": "10 %",
         },
-        unsaid={"queue_protection": "Linux protects no queue (RFC 9957)"},
+        unsaid={"queue_protection": "Linux has no queue protection (RFC 9957)"},
         lacking={
-            "overflow": "in overload packets are dropped here (drop_on_overload)",
-            "drop_enqueue": "packets are dropped here when they leave (drop_dequeue)",
-            "any_ect": "the low-latency queue takes ECT(1) and CE here (l4s_ect)",
+            "overflow": "the simulator drops packets in overload (drop_on_overload)",
+            "drop_enqueue": "the simulator drops packets when they leave (drop_dequeue)",
+            "any_ect": "the low-latency queue of the simulator takes ECT(1) and CE (l4s_ect)",
         },
         idle={
             "drop_on_overload": "",
@@ -253,7 +257,7 @@ TABLE = (
             "l4s_ect": "",
             "split_gso": "",
             "no_split_gso": AGGREGATES,
-            "min_qlen_step": "the low-latency queue marks whatever its length",
+            "min_qlen_step": "the low-latency queue marks at any length",
         },
         memory=("memlimit", 0),
         differs=(
@@ -274,7 +278,7 @@ def of_scheme(name: str) -> Qdisc:
     if not found:
         catalogue.find(name)
         known = ", ".join(dict.fromkeys(each.scheme for each in TABLE))
-        raise InputError("aqm", f'Linux has nothing of "{name}"; it has {known}')
+        raise InputError("aqm", f'Linux does not support "{name}"; it supports {known}')
     return found[0]
 
 
@@ -282,5 +286,5 @@ def of_kind(kind: str) -> Qdisc:
     """Return the queueing discipline of that name in tc. InputError with the nearest names if there is none."""
     found = [each for each in TABLE if each.kind == kind]
     if not found:
-        raise unknown("tc", "no scheme of ours is the queueing discipline", kind, (each.kind for each in TABLE))
+        raise unknown("tc", "no scheme corresponds to the queueing discipline", kind, (each.kind for each in TABLE))
     return found[0]

@@ -183,10 +183,10 @@ def _notes_of_shaper(found: htb.Hierarchy) -> list[str]:
         if found.has_root and found.default != each.name:
             others = found.default or "none"
             notes.append(f"default: {others}: Linux sends what no filter puts into {each.name} past the shaper")
-        notes += [f"{word}: left out: a link here sends nothing above its rate"
+        notes += [f"{word}: left out: a link in the simulator sends nothing above its rate"
                   for word, size in (("burst", each.burst), ("cburst", each.cburst)) if size]  # fmt: skip
     if found.has_root and not found.classes:
-        notes.append("rate: that of htb is in its classes, which tc class show prints")
+        notes.append("rate: the rate of htb is in its classes, which tc class show prints")
     return notes
 
 
@@ -201,7 +201,7 @@ def _queue(command: Command, packet: int) -> tuple[Qdisc, Heard]:
     if command.kind == "red" and {"adaptive", "adaptative"} & {*command.options}:
         qdisc = of_scheme("ared")
     if qdisc.is_cake and command.layer:
-        raise InputError("stab", f"{qdisc.kind} counts with words of its own: overhead, mpu, atm, ptm")
+        raise InputError("stab", f"{qdisc.kind} has its own options: overhead, mpu, atm, ptm")
     said: Said = parse(qdisc, command.options)
     return qdisc, hear(qdisc, said, Link(packet=packet, layer=command.layer or PLAIN), command.is_shown)
 
@@ -241,25 +241,27 @@ def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str
     heard = hear(qdisc, said, setting.link)
     made = values | resolved(qdisc, _spec(qdisc, heard), heard.link)
     named = _named(qdisc, setting.scheme)
-    notes = [f"{qdisc.kind}: no kernel has been given such a line here yet"] if qdisc.kind in UNTESTED else []
+    notes = [f"{qdisc.kind}: not tested on a kernel yet"] if qdisc.kind in UNTESTED else []
     for name in named & {name for name, why in qdisc.unsaid.items() if why}:
-        raise InputError(name, f"cannot be told to {qdisc.kind}: {qdisc.unsaid[name]}")
+        raise InputError(name, f"cannot be set in {qdisc.kind}: {qdisc.unsaid[name]}")
     for name, value in values.items():
         if name in qdisc.unsaid or value == "auto" or _is_close(value, made[name]):
             continue
         ours, theirs = (_text(qdisc, name, each) for each in (value, made[name]))
         if name in named and name not in heard.said:
-            raise InputError(name, f'"{ours}" cannot be told to {qdisc.kind}, which has {theirs} and no option for it')
+            raise InputError(
+                name, f'"{ours}" cannot be set in {qdisc.kind}, which uses {theirs} and has no option for it'
+            )
         notes.append(
             f"{name}: {ours} here, {theirs} in Linux" + ("" if name in heard.said else ", which has no option")
         )
     buffer = setting.link.buffer
     if qdisc.kind == MQ:
-        notes.append(f"queues: those of the device: ethtool -L {setting.dev} combined N; Linux 7.0")
+        notes.append(f"queues: set by the device: ethtool -L {setting.dev} combined N; Linux 7.0")
     if qdisc.kind in ("pie", "fq_pie") and float(values["t_update"]) < JIFFY:
         notes.append("tupdate: Linux rounds it up to whole jiffies, of 1 to 10 ms as the kernel was built")
     if buffer and qdisc.is_cake:
-        notes.append("memlimit: Linux counts what packets take in memory, 2304 B for a full one")
+        notes.append("memlimit: Linux counts the memory of packets, 2304 B for a full one")
     if buffer and buffer.rstrip().endswith("B") and qdisc.limit[1] == "packets":
         notes.append(
             f"{qdisc.limit[0]}: Linux counts packets; {buffer} are taken as packets of {setting.link.packet} B"

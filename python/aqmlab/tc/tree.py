@@ -45,7 +45,7 @@ def write_tree(scenario: Scenario, link: str, dev: str = "eth0", packet: int = 1
     """
     spec = next((each for each in scenario.resolved()["links"] if each["name"] == link), None)
     if spec is None or not spec.get("classes"):
-        raise InputError("link", f"{link}: no link with classes; aqmlab tc AQM writes the lines of a link without")
+        raise InputError("link", f"{link}: no link with classes; aqmlab tc AQM prints the commands of a link without")
     if not isinstance(spec["rate"], str):
         raise InputError(f"links.{link}.rate", "changes during the run; a class of HTB has one rate")
     rate = numbers.write(quantity(spec["rate"]), "rate", "rate")

@@ -16,7 +16,7 @@ OBJECTIVE = re.compile(r"(min|max)\s+(\S+)")
 BOUND = re.compile(r"(?:s\.t\.\s*)?(\S+?)\s*(<=?|>=?)\s*(.+)")
 
 TIMES = ("settling_time", "transient")
-"""Measures that a run may never come to: it then counts as its whole duration, which is the least that they can be."""
+"""Measures that a run may never come to: it then counts as its whole duration, their lower bound."""
 
 OVER = ("mean", "cvar")
 
@@ -42,7 +42,7 @@ class Goal:
 
     @property
     def metric_name(self) -> str:
-        """The measure in full where it has a place; that of the first link otherwise."""
+        """The full name of the measure; without a place, the name at the first link."""
         return self.pattern if self.pattern.startswith((FIRST_LINK, *PLACES)) else f"link.{self.pattern}"
 
     def metric(self, scenario: Scenario) -> Metric:
@@ -50,7 +50,7 @@ class Goal:
         return find(self.measures(scenario)[0])
 
     def value(self, measured: Mapping[str, float | None], scenario: Scenario) -> float | None:
-        """Return its value of one run; None if it has none."""
+        """Return its value of one run; None without a value."""
         found = [_counted(name, measured.get(name), scenario) for name in self.measures(scenario)]
         known = [value for value in found if value is not None and isfinite(value)]
         return fmean(known) if known and len(known) == len(found) else None
@@ -93,7 +93,7 @@ class Constraint(Goal):
 
 
 def goals(objectives: Sequence[str], bounds: Sequence[str]) -> tuple[tuple[Objective, ...], tuple[Constraint, ...]]:
-    """Read "min link.queue_delay_p99" and "total.jain > 0.9"; several stand in one text with semicolons between."""
+    """Read "min link.queue_delay_p99" and "total.jain > 0.9"; semicolons separate several in one text."""
     parts = [part.strip() for text in objectives for part in text.split(";") if part.strip()]
     wanted = [_objective(part) for part in parts if not part.startswith("s.t.")]
     kept = [_bound(part) for part in [*(part for part in parts if part.startswith("s.t.")), *bounds]]
@@ -130,4 +130,4 @@ def check(wanted: Sequence[Goal], scenarios: Sequence[Scenario]) -> None:
     for low in bounds:
         for high in bounds:
             if low.pattern == high.pattern and low.sign < 0 < high.sign and low.bound > high.bound:
-                raise InputError("subject-to", f"{low} and {high}: no value can keep both")
+                raise InputError("subject-to", f"{low} and {high}: no value can satisfy both")

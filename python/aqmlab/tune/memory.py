@@ -1,4 +1,4 @@
-"""The runs of a tune, remembered: a tune that goes on does everything again but for the runs that are there."""
+"""The stored runs of a tune: a continued tune repeats everything except these runs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ class FinishedRun:
 
     @classmethod
     def of(cls, row: StoredRun) -> "FinishedRun":
-        """Return what a store has of a run."""
+        """Return the stored result of a run."""
         run = row.document() if row.result else None
         return cls(measures(run), None, run["engine"].get("wall", 0.0)) if run else cls({}, row.error)
 
@@ -62,7 +62,7 @@ class Memory:
 
 @contextmanager
 def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) -> Iterator[Memory]:
-    """Give the runs of a tune, those in its folder if it has one, which is its alone meanwhile.
+    """Give the runs of a tune, from its folder if there is one, which is locked meanwhile.
 
     InputError if another one is at work there, or if the folder holds a tune and `resume` is false or `plan` another.
     """

@@ -22,7 +22,7 @@ BUDGET = "200 runs"
 SEEDS, HELD_OUT_SEEDS = 5, 10
 
 SETTING = re.compile(r":(?=[\w.*-]+=)")
-"""What stands between a scenario and what is set of it: li2014/table-1:flows.ftp.count=250."""
+"""The separator between a scenario and its settings: li2014/table-1:flows.ftp.count=250."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Place:
-    """A scenario as it was asked for, with what was set of it."""
+    """A scenario as requested, with its settings."""
 
     name: str
     scenario: Scenario
@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True)
 class TunePlan:
-    """A search: the scheme with what is fixed of it, where, what for, over which values, and how."""
+    """A search: the scheme with its fixed parameters, the scenarios, the goals, the ranges and the sampler."""
 
     scheme: str
     places: tuple[Place, ...]
@@ -80,7 +80,7 @@ class TunePlan:
     held_out: tuple[Place, ...]
     held_out_seeds: int
     law: str | None = None
-    """The digest of the code of the user's law, if all TCP flows have one."""
+    """The digest of the code of the user's controller, if all TCP flows have one."""
 
     def __repr__(self) -> str:
         return f"<TunePlan: {self.scheme}, {len(self.space)} parameters, {len(self.places)} scenarios, {self.budget}>"
@@ -107,11 +107,11 @@ class TunePlan:
 
     @property
     def shown_in(self) -> list[Place]:
-        """The scenarios of fresh seeds: those of the search, and the held-out ones."""
+        """The scenarios of fresh seeds: the scenarios of the search, and the held-out ones."""
         return [*self.places, *self.held_out]
 
     def document(self) -> dict[str, Any]:
-        """Return what the runs of the search depend on, for JSON."""
+        """Return the inputs that determine the runs of the search, for JSON."""
         return {
             "schema": 1,
             "aqm": self.scheme,
@@ -151,7 +151,7 @@ def plan(
     `law` (as of `aqmlab.run`) is the congestion control of all TCP flows.
     """
     if not scenarios:
-        raise InputError("scenario", "missing; --scenario li2014/table-1 says where the scheme is to be good")
+        raise InputError("scenario", "missing; name the scenarios to tune for, such as --scenario li2014/table-1")
     [spec] = own.select([scheme])
     places = [Place.read(text, set or {}, law) for text in dict.fromkeys(scenarios)]
     outside = [Place.read(text, set or {}, law) for text in dict.fromkeys(held_out)]

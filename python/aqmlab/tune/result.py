@@ -88,7 +88,7 @@ class Tuned(Result):
 
     @property
     def best(self) -> Candidate | None:
-        """The first of the front; None if no candidate keeps the bounds."""
+        """The first of the front; None if no candidate satisfies the bounds."""
         return self.front[0] if self.front else None
 
     @property
@@ -104,27 +104,27 @@ class Tuned(Result):
         return paired([our for our, _ in pairs], [their for _, their in pairs]) if pairs else None
 
     def unmet(self) -> str | None:
-        """Say how near the best came if no candidate keeps the bounds; None if one does."""
+        """Say how near the best came if no candidate satisfies the bounds; None if one does."""
         if self.front or not self.plan.constraints:
             return None
         bounds = " and ".join(map(str, self.plan.constraints))
         nearest = self.nearest
         if nearest is None:
-            return f"subject-to: no candidate was judged by all runs, so none is known to keep {bounds}"
+            return f"subject-to: no candidate was evaluated by all runs, so none is known to satisfy {bounds}"
         found = [(goal.pattern, nearest.measured[str(goal)]) for goal in self.plan.constraints]
         reached = ", ".join(
             f"{name} {'without a value' if value is None else f'= {value:.4g}'}" for name, value in found
         )
-        few = f"none of {len(self.trials)} candidates keeps {bounds}"
-        return f"subject-to: {few}; nearest came {nearest.spec} with {reached}"
+        few = f"none of {len(self.trials)} candidates satisfies {bounds}"
+        return f"subject-to: {few}; the nearest is {nearest.spec} with {reached}"
 
     @property
     def headline(self) -> str:
         """The parameters to use, and the runs that it took to find them."""
-        return f"{self.best.spec if self.best else 'no candidate keeps the bounds'}, after {self.used} runs"
+        return f"{self.best.spec if self.best else 'no candidate satisfies the bounds'}, after {self.used} runs"
 
     def sheets(self) -> Iterator[Sheet]:
-        """Return what was found beside the published parameters, under fresh seeds."""
+        """Return the result compared with the published parameters, under fresh seeds."""
         goals = self.plan.shown
         rows = [
             [place.name, rival.role, rival.spec, *(_text(rival.summary(place, goal)) for goal in goals)]
@@ -198,13 +198,13 @@ def tune(
     executor: "str | Executor | None" = None,
     progress: Progress | None = None,
 ) -> Tuned:
-    """Search for the best parameters, and run them beside the published ones under seeds that are new to all.
+    """Search for the best parameters, and compare them with the published ones under fresh seeds.
 
-    With `out`, each run is stored there as soon as it is done, and `resume` goes on with what is there.
+    If `out` is given, each run is stored there as soon as it is done, and `resume` continues from the stored runs.
     """
     extras.check("optuna", *(["cmaes"] if plan.sampler == "cma-es" else []))
     if plan.law:
-        places.check_here(executor, "law", "a law of your own")
+        places.check_here(executor, "law", "your own controller")
     started = time.perf_counter()
     about = {**plan.document(), "engine": _core.source()}
     with places.workers(executor, jobs) as pool, remembered(out, about, resume=resume) as memory:
@@ -226,7 +226,7 @@ def tune(
 
 
 def _rivals(search: Search, found: Tuned) -> list[Rival]:
-    """Run the published parameters, those of the design rule and the best under fresh seeds."""
+    """Run the published, the designed and the best parameters under fresh seeds."""
     plan = search.plan
     front = found.front
     step = max(1, -(-len(front) // MOST_OF_FRONT))
@@ -249,7 +249,7 @@ def _rival(plan: TunePlan, role: str, spec: str, runs: Sequence[FinishedRun]) ->
 
 
 def designed_by_rule(plan: TunePlan) -> str | None:
-    """Return the parameters of the scheme's design rule in the first scenario; None where there is no rule or law."""
+    """Return the parameters of the design rule in the first scenario; None without a rule or a linear model."""
     from aqmlab.analysis.design import design
     from aqmlab.analysis.network import network
 

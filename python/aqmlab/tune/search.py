@@ -1,8 +1,8 @@
-"""The search: candidates are asked for in batches, raced against the best so far, and told in their order.
+"""The search: candidates are sampled in batches, raced against the best so far, and reported in order.
 
-A batch has the same size whatever the number of workers, each batch has a sampler seeded for it, and results are told
-in the order in which they were asked for. So a search with a budget in runs repeats at any number of jobs, and one that
-was interrupted, done again with its stored runs, takes the same way.
+A batch has the same size for any number of workers, each batch has its own seeded sampler, and results are reported to
+the sampler in the order of the candidates. So a search with a budget in runs gives the same result with any number of
+jobs. An interrupted search that is repeated with its stored runs also gives the same result.
 """
 
 import time
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 BATCH = 8
-"""Candidates that are asked for before any of them is told; more would know less, fewer keep fewer cores busy."""
+"""Candidates of a batch; a larger batch uses less knowledge, a smaller one keeps fewer cores busy."""
 
 FIRST_RUNG = 3
-"""Runs of a candidate before it is first held against the best; then twice as many, and so on."""
+"""Runs of a candidate before it is first compared with the best; then twice as many, and so on."""
 
 WORSE = 0.02
 """A candidate is given up if the paired t-test (two-sided) says so that it is worse."""
@@ -75,7 +75,7 @@ class Candidate:
 
 @dataclass
 class Search:
-    """A search under way, and what it has found so far."""
+    """A search under way, and its results so far."""
 
     plan: TunePlan
     memory: Memory
@@ -88,7 +88,7 @@ class Search:
 
     @property
     def engine(self) -> float:
-        """Seconds that the engine took for the runs, those of earlier sessions included."""
+        """Seconds of the engine for the runs, earlier sessions included."""
         return sum(done.wall for done in self.memory.runs.values())
 
     @property
@@ -141,7 +141,7 @@ class Search:
         return len(self.plan.objectives) == 1 and self.plan.over == "mean"
 
     def _judged(self, number: int, spec: str, known: Sequence[FinishedRun], best: Candidate | None) -> Candidate | None:
-        """Return the candidate if its runs are all done, or enough of them; None if it goes on."""
+        """Return the candidate if its runs are all done, or enough of them; None if it continues."""
         failed = next((done.failed for done in known if done.failed), None)
         goals, bounds = self.plan.objectives, self.plan.constraints
         columns = [self._column(goal, known) for goal in goals]

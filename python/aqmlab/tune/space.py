@@ -37,7 +37,7 @@ class Dimension:
     choices: tuple[str, ...] = ()
 
     def text(self, value: float | str) -> str:
-        """Return a value as it is written behind the name of a scheme."""
+        """Return a value as it is written after the name of a scheme."""
         if isinstance(value, str):
             return value
         rounded = float(f"{value:.{DIGITS}g}")
@@ -58,7 +58,7 @@ def space(
     What is written with the scheme ("pi:w=85Hz") stays as it is. InputError for unknown names and empty ranges.
     """
     if catalogue.by_link(scheme):
-        raise InputError("aqm", f"{scheme}: tune one scheme, which all links have")
+        raise InputError("aqm", f"{scheme}: tune one scheme, which all links use")
     name, given = catalogue.halves(scheme)
     declared = {each.name: each for each in catalogue.find(name).parameters}
     if not declared:
@@ -123,9 +123,7 @@ def _ends(parameter: Parameter, used: str, given: str | None) -> tuple[float, fl
     if low >= high:
         raise InputError("range", f"{parameter.name}={given}: is empty; the lower end comes first")
     if low < legal[0] or high > legal[1]:
-        raise InputError(
-            "range", f"{parameter.name}={given}: outside of what {parameter.name} may be, {parameter.legal}"
-        )
+        raise InputError("range", f"{parameter.name}={given}: outside the range of {parameter.name}, {parameter.legal}")
     return low, high
 
 

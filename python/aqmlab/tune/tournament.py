@@ -1,6 +1,6 @@
 """A tournament: schemes tuned with the same budget in the same scenarios, and compared in others.
 
-Papers compare their own scheme, tuned, with those of others as published. Here each has the same chance.
+Papers compare their own tuned scheme with others as published. Here all schemes get the same budget.
 """
 
 import json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 SCHEMES = ("ared", "pi", "rem", "iapi", "neuron-pid", "an-aqm", "fapidnn", "nrl", "codel", "pie", "pi2")
-"""Those of Li et al. (2014), and those of single queues that are deployed or standardised."""
+"""Schemes of Li et al. (2014), and single-queue schemes that are deployed or standardised."""
 
 OBJECTIVE = "min link.queue_error"
 
@@ -32,7 +32,7 @@ TRAINING = (
     "li2014/table-1:duration=50 s,flows.ftp.count=100",
     "li2014/table-7:duration=50 s",
 )
-"""500 and 100 flows with 80 ms, 800 flows with 20 to 140 ms."""
+"""Scenarios with 500 and 100 flows at 80 ms, and with 800 flows and mixed round trips."""
 
 HELD_OUT = (
     "li2014/table-1:duration=50 s,flows.ftp.count=250",
@@ -48,7 +48,7 @@ HELD_OUT = (
 )
 
 RANGES = {"rem": {"phi": "1.0001..1.03"}}
-"""Where a factor on the value in use says nothing: REM's phi is 1.001, and what counts is by how much it exceeds 1."""
+"""Ranges of parameters for which a factor is meaningless: REM's phi is 1.001, and its excess over 1 matters."""
 
 SEARCHED, SEEDS, HELD_OUT_SEEDS = "300 runs", 2, 3
 
@@ -110,7 +110,7 @@ class Compared:
         return rank({name: self.means(name, role) for name in self.schemes}, higher_is_better=False)
 
     def ratio(self, name: str, other: str, role: str) -> Summary:
-        """Return the logarithm of the queue error of a scheme over that of another, over the held-out scenarios."""
+        """Return the logarithm of the ratio of two schemes' queue errors, over the held-out scenarios."""
         pairs = zip(self.means(name, role), self.means(other, role), strict=True)
         return summarise([log(ours / theirs) for ours, theirs in pairs])
 
@@ -162,7 +162,7 @@ def run(
     executor: "str | Executor | None" = None,
     progress: Progress | None = None,
 ) -> Compared:
-    """Tune every scheme with the same budget; with `out`, each in a folder of its own there."""
+    """Tune every scheme with the same budget; `out` gets a folder for each."""
     found = {}
     for i, name in enumerate(schemes):
         asked = plan(
@@ -185,21 +185,21 @@ def run(
 
 
 def sentences(found: Compared) -> list[str]:
-    """Say whether a neuron wins over PI, as published and once both are tuned."""
+    """Return sentences that compare the best neuron with PI, as published and tuned, and the other neurons with PI."""
     if "pi" not in found.schemes or not found.neurons:
         return []
     best, *others = found.neurons
     title, told = catalogue.find(best).title, []
-    for role, when in ((PUBLISHED, "With published parameters"), (TUNED, "Once both are tuned")):
+    for role, when in ((PUBLISHED, "As published"), (TUNED, "When both are tuned")):
         ratio = found.ratio(best, "pi", role)
         low, high = ratio.interval or (ratio.mean, ratio.mean)
-        verdict = "wins over" if high < 0 else "loses to" if low > 0 else "is not told apart from"
+        verdict = "is better than" if high < 0 else "is worse than" if low > 0 else "does not differ significantly from"
         told.append(
-            f"{when}, {title} {verdict} PI: its queue error is {_ratio(ratio)} times PI's in the geometric mean "
-            f"over {ratio.n} held-out scenarios (95 % interval)."
+            f"{when}, {title} {verdict} PI over {ratio.n} held-out scenarios. Its queue error is {_ratio(ratio)} times "
+            f"PI's (geometric mean, 95 % interval)."
         )
-    rest = [f"{catalogue.find(name).title} {_ratio(found.ratio(name, 'pi', TUNED))}" for name in others]
-    return [*told, f"The other neurons, tuned, over tuned PI: {', '.join(rest)}."] if rest else told
+    rest = [(catalogue.find(name).title, _ratio(found.ratio(name, "pi", TUNED))) for name in others]
+    return [*told, *(f"Tuned {name}'s queue error is {ratio} times tuned PI's." for name, ratio in rest)]
 
 
 def _ratio(logarithm: Summary) -> str:

@@ -30,7 +30,7 @@ export function exported(lanes: Lanes, what: string, lane: number): File {
       return { name: `${stem(lane)}.csv`, media: "text/csv", text: csv(series, lanes.now) };
     }
   }
-  throw refused("report", "is made by Python: save the scenario and give it to `aqmlab compare --out`");
+  throw refused("report", "requires Python: save the scenario and give it to `aqmlab compare --out`");
 }
 
 /** A row a sample up to a time: the time, then each link's columns under `link.column`. */

@@ -145,7 +145,7 @@ export class Session {
   private fits(lanes: number, more: number): void {
     const marked = [...this.marks.values()].reduce((sum, mark) => sum + mark.lanes.memory, 0);
     if (lanes + marked + more <= MOST_MEMORY) return;
-    throw refused("memory", `more than ${MOST_MEMORY / 1e6} MB for the lanes and marks of this page: take fewer flows, lanes or marks`);
+    throw refused("memory", `more than ${MOST_MEMORY / 1e6} MB for the lanes and marks of this page: use fewer flows, lanes or marks`);
   }
 }
 

@@ -19,7 +19,7 @@ use super::{Carried, Discipline, Fate, Limit, view};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
 use aqmlab_core::params::ParamInput;
-use aqmlab_core::{Bytes, ParamSet, Span, SparseTable, Time, choice, params};
+use aqmlab_core::{Bytes, ParamSet, Span, SparseTable, Time, choice, make_room, params};
 use std::collections::VecDeque;
 
 choice! {
@@ -209,8 +209,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
                 index
             }
             None => {
+                make_room(&mut self.queues);
                 self.queues.push(queue);
-                self.flows.push(FlowTags::default());
+                if self.draws {
+                    self.flows.push(FlowTags::default());
+                }
                 self.queues.len() - 1
             }
         };

@@ -136,7 +136,7 @@ impl Accounts {
         self.waiting_at_start += other.waiting_at_start;
         self.adopted += other.adopted;
         self.taken += other.taken;
-        other.drops.iter().for_each(|(why, packets)| self.drop(why, *packets));
+        other.drops.iter().for_each(|(why, packets)| self.drop(*why, *packets));
     }
 
     /// arrived + adopted + waiting at the start = departed + dropped + taken + waiting now, to the packet; and reasons

@@ -7,7 +7,7 @@ use aqmlab_core::params::ParamInput;
 use aqmlab_core::{ParamSet, Rate, Span, Time, choice, params};
 
 choice! {
-    /// The choice of the instance that has a packet.
+    /// The choice of the instance for a packet.
     pub enum Steering {
         /// A hash of its flow.
         Flows = "flows",
@@ -23,9 +23,9 @@ params! {
     pub struct MqParams {
         /// Instances: transmit queues of the link.
         queues: u32 = "4" in "1" ..= "4096", unit "queues", from "this project (Linux: those of the device)";
-        /// An instance looks at the others no sooner than so long after it last did.
+        /// Minimum time between two looks of an instance at the others.
         sync_time: Span = "200 us" in "0 s" ..= "1000 s", from "Linux sch_cake";
-        /// The choice of the instance that has a packet.
+        /// The choice of the instance for a packet.
         steering: Steering = "flows", from "Linux (RSS, XPS: a hash of the flow)";
     }
 }

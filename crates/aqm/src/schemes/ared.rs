@@ -33,10 +33,11 @@ params! {
     /// % and 50 %, every half second, even without arrivals.
     ///
     /// ## Departures
-    /// As `red`. Thresholds of Li et al. are 15 and 585 packets for a target of 300, 15 and 75 for a target of 50.
+    /// As `red`. For a target of 300 packets, the thresholds of Li et al. are 15 and 585 packets. For a target of 50
+    /// they are 15 and 75.
     pub struct AredParams for Ared {
         flatten red: RedParams;
-        /// Greatest increase of max_p in a step.
+        /// Maximum increase of max_p in a step.
         alpha: f64 = "0.01" in "0" ..= "1", from "Floyd, Gummadi & Shenker 2001; Li et al. 2014";
         /// Factor of a decrease of max_p.
         beta: f64 = "0.9" in "0" ..= "1", from "Floyd, Gummadi & Shenker 2001; Li et al. 2014";

@@ -173,7 +173,7 @@ impl Scheme for Avq {
     }
 
     const SIGNAL: Result<Signal, &'static str> =
-        Err("shows no probability: it signals what its virtual queue has no room for");
+        Err("has no signal probability: it signals packets that its virtual queue has no room for");
 }
 
 impl Aqm for Avq {

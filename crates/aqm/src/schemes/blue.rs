@@ -15,8 +15,8 @@ params! {
     /// the link is idle:                  p = max(0, p - d2)
     /// ```
     ///
-    /// Each only if the last change of p, up or down, is at least `freeze_time` ago. An arriving packet is signalled
-    /// with probability p.
+    /// Each only if the last change of p, up or down, is at least `freeze_time` ago. The signal probability of an
+    /// arriving packet is p.
     ///
     /// ## What to expect
     /// p moves only when the buffer is full or empty, so the queue may stay anywhere between: BLUE is made for small
@@ -24,8 +24,8 @@ params! {
     ///
     /// ## Readings
     /// A link that stays idle is looked at again every `freeze_time`. Early drops are not losses. The paper's variant
-    /// that also rises above a queue length L is left out. The paper's text was not available: The paper's four
-    /// settings are recalled: d1 = 0.0025 or 0.02 with d2 = d1/10, and freeze_time = 10 or 100 ms.
+    /// that also rises above a queue length L is left out. The paper's text was not available. Its four settings are
+    /// recalled: d1 = 0.0025 or 0.02, each with d2 = d1/10. freeze_time is 10 or 100 ms.
     ///
     /// ## Departures
     /// The link's target is not used.
@@ -34,7 +34,7 @@ params! {
         d1: Ratio = "0.0025" in "0" ..= "1", from "Feng et al. 2002 (recalled)";
         /// Decrease of p on an idle link.
         d2: Ratio = "0.00025" in "0" ..= "1", from "Feng et al. 2002 (recalled)";
-        /// Least time between changes of p; about a round-trip time.
+        /// Minimum time between changes of p; about a round-trip time.
         freeze_time: Span = "100 ms" in "1 us" ..= "1000 s", from "Feng et al. 2002 (recalled)";
     }
 }

@@ -55,13 +55,13 @@ params! {
     /// | video | 1/2 | | TOS4 (4), CS2 (16), AF2x, CS3 (24), AF3x, AF4x (34, 36, 38) |
     /// | voice | 1/4 | TOS4 (4), VA (44), EF (46), CS6 (48), CS7 (56) | CS4 (32), CS5 (40), VA, EF, CS6, CS7 |
     ///
-    /// The last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had
-    /// theirs, the one that had it longest ago. Service beyond a tin's rate does not reduce its later share. If CAKE is
-    /// `unlimited`, r is infinite (a quantum of 1514 bytes, the plain target and interval), and tins take turns by
-    /// deficit round robin: 1024 bytes best effort, 64 bulk, 512 video, 256 voice. `bandwidth` paces packets at that
-    /// rate. Without it the link keeps its own rate; where `overhead`, `mpu`, `framing` or `ingress` let packets count
-    /// otherwise than the link sends them, the shaper has the link's rate. When the buffer is full, packets are dropped
-    /// from the head of the longest queue of all tins, one by one.
+    /// The last tin in this order that has not had its rate is served, so bulk keeps its sixteenth. If all tins have
+    /// had their rates, the tin that had it longest ago is served. Service beyond a tin's rate does not reduce its
+    /// later share. If CAKE is `unlimited`, r is infinite (a quantum of 1514 bytes, the plain target and interval), and
+    /// tins take turns by deficit round robin: 1024 bytes best effort, 64 bulk, 512 video, 256 voice. `bandwidth` paces
+    /// packets at that rate. Without it the link keeps its own rate; where `overhead`, `mpu`, `framing` or `ingress`
+    /// let packets count otherwise than the link sends them, the shaper has the link's rate. When the buffer is full,
+    /// packets are dropped from the head of the longest queue of all tins, one by one.
     ///
     /// The buffer counts memory, as Linux does: a buffer of N packets is the memory of N full ones, 2304 B each. A
     /// packet of 542 B takes 1280 B, so 1.8 N of them fit. A packet of 214 B takes 832 B. A frame of b bytes takes 256
@@ -117,7 +117,7 @@ params! {
     pub struct CakeParams for Cake {
         /// Rate of the shaper; "auto" is the link's.
         bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", tc "bandwidth" in "rate", from "Linux sch_cake";
-        /// Tins take turns and know of no rate, as in Linux without a bandwidth: below another shaper.
+        /// Tins take turns without a rate, as in Linux without a bandwidth: below another shaper.
         unlimited: bool = "false", from "Linux sch_cake (true without a bandwidth)";
         /// Round-trip time that COBALT is set for.
         rtt: Span = "100 ms" in "1 us" ..= "1000 s", tc "rtt" in "time", from "Linux sch_cake";
@@ -129,7 +129,7 @@ params! {
         overhead: Auto<Bytes> = "auto" in "-64 B" ..= "256 B", tc "overhead" in "bytes", from "Linux sch_cake (raw)";
         /// No packet counts as less than this on the link.
         mpu: Bytes = "0 B" in "0 B" ..= "256 B", tc "mpu" in "bytes", from "Linux sch_cake";
-        /// Drops count as sent: the shaper stands behind the bottleneck.
+        /// Drops count as sent, because the shaper is downstream of the bottleneck.
         ingress: bool = "false", from "Linux sch_cake (egress)";
         /// Cells or frames that the link cuts packets into.
         framing: Framing = "none", from "Linux sch_cake (noatm)";

@@ -36,8 +36,8 @@ impl ParamSet for CakeMqParams {
  ```
 
  Its shaper, the rates of its tins and the quantum of its queues follow that rate; COBALT keeps target and interval of the whole
- bandwidth. It does not notice changes until its next look. Without `bandwidth` nobody looks. The link serves instances in
- turn, a packet each; its rate should be above the bandwidth, for instances of a CAKE meet nowhere else.
+ bandwidth. It does not notice changes until its next look. Without `bandwidth` instances do not look at each other. The link serves instances in
+ turn, a packet each; its rate should be above the bandwidth, because instances of a CAKE meet only at the link.
 
  ## What to expect
  The rate is split by instances, not by flows: one flow alone in its instance has as much as nine in another, and hosts are fair within an
@@ -46,12 +46,12 @@ impl ParamSet for CakeMqParams {
  An instance that wakes takes bandwidth/n at once, while the n - 1 others have bandwidth/(n - 1) until they look again: for `sync_time`
  and a packet the sum is (1 + 1/n) of the bandwidth. The share of an instance that falls idle is unused until the second next look of the others, because they count instances that have sent since their last look. After a pause an instance counts every instance that has sent during the pause. It gets the whole rate after `sync_time` later.
 
- So a single packet takes up to a share of the bandwidth for `sync_time`, whatever its size: a stream of one packet every 200 us, alone in its instance, halves the rate of a flow in another instance. And where packets come less often than looks, at some 20 Mbit/s and
+ So a single packet takes up to a share of the bandwidth for `sync_time`, whatever its size: a stream of one packet every 200 us, alone in its instance, halves the rate of a flow in another instance. If packets come less often than looks, at some 20 Mbit/s and
  less, an instance whose packets leave at once is mostly not seen, and more than the bandwidth is sent.
  [A study](../cake-mq.md) has the figures.
 
  ## Readings
- After Linux `sch_cake`, read line by line. Each instance has the buffer of the link for itself, as there. `steering = \"hosts\"` stands for
+ After Linux `sch_cake`, read line by line. Each instance has the whole buffer of the link, as there. `steering = \"hosts\"` is
  a hash of addresses only, which network cards can be configured to use (`ethtool -N eth0 rx-flow-hash tcp4 sd`); `steering = \"classes\"` for
  filters that choose the queue (`skbedit queue_mapping`), here by class: the remainder of its number by `queues`.
 

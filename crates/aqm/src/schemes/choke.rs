@@ -39,9 +39,9 @@ params! {
     /// burst                                       (2*min_th + max_th) / 3
     /// ```
     ///
-    /// A slow average lets the queue swing. Take 16 CUBIC flows on 20 Mbit/s and 40 ms, with thresholds 20 and 60 and
-    /// max_p 10 %. They lose 7.6 % and leave 5 % of the link idle with a weight of 0.002. They lose 5.4 % and fill it
-    /// with 1/16 (Linux 6.1: 5.2 %).
+    /// A slow average lets the queue swing. Take 16 CUBIC flows on 20 Mbit/s and 40 ms. The thresholds are 20 and 60,
+    /// and max_p is 10 %. If the weight is 0.002, the flows lose 7.6 % and leave 5 % of the link idle. If it is 1/16,
+    /// they fill the link and lose 5.4 % (Linux 6.1: 5.2 %).
     ///
     /// ## Departures
     /// The automatic thresholds follow the link's target by RED's rule and are whole packets; the paper uses 100 and

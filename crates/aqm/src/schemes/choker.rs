@@ -26,7 +26,7 @@ params! {
     /// ```
     ///
     /// ## Readings
-    /// Of the paper only the abstract was at hand, which names MISD and the draws of CHOKeW. The algorithm above is a
+    /// Of the paper only the abstract was available, which names MISD and the draws of CHOKeW. The algorithm above is a
     /// reconstruction. The ramp over avg keeps the factor from being a pure integrator, which swings.
     ///
     /// ## Departures
@@ -76,7 +76,7 @@ impl Scheme for Choker {
         papers: &["boudi"],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "only the abstract was at hand: the rule of the factor and all constants are this project's",
+        "only the abstract was available: the rule of the factor and all constants are this project's",
     );
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "avg", unit: "packets", doc: "average queue" },

@@ -13,7 +13,7 @@ choice! {
 }
 
 params! {
-    /// COBALT: CoDel that also counts down when the queue is good again, with BLUE for flows that do not respond.
+    /// COBALT: CoDel that also counts down when the queue is good again, with BLUE for unresponsive flows.
     ///
     /// ## Idea
     /// CoDel forgets its drop rate when the delay falls below target and guesses it back at the next entry. COBALT
@@ -39,9 +39,9 @@ params! {
     /// the queue is empty:           p -= p_dec; leave the dropping state; if due, count down once
     /// ```
     ///
-    /// Linux renews 1 / sqrt(count) with each `count += 1` and `count -= 1`: up to 15 exactly, from 16 on by one Newton step from where
-    /// it was. Before the first of them it is 0, so that a queue's first signal ever comes with the packet after the first one above
-    /// target. With `first_signal = "interval"` it is 1.
+    /// Linux renews 1 / sqrt(count) with each `count += 1` and `count -= 1`: up to 15 exactly, from 16 on by one Newton
+    /// step from where it was. Before the first of them it is 0, so that a queue's first signal ever comes with the
+    /// packet after the first one above target. If `first_signal` is "interval", it is 1.
     ///
     /// p changes at most once in a `target`. Late: drop_next, as last advanced, or else as found, is in the past. The
     /// last packet of the queue may be marked but is not dropped; the state changes as if it were.
@@ -63,9 +63,9 @@ params! {
     /// count of bulk flows (`ingress` there) and its longer target and interval on slow links are left out. The target
     /// is a sojourn time and a parameter of the scheme, not the link's target.
     pub struct CobaltParams for Cobalt {
-        /// Sojourn time that may persist; also the least time between changes of p.
+        /// Sojourn time that may persist; also the minimum time between changes of p.
         target: Span = "5 ms" in "1 us" ..= "1000 s", from "Linux, sch_cake";
-        /// Time in which a good queue falls below target; about the greatest round-trip time.
+        /// Time in which a good queue falls below target; about the maximum round-trip time.
         interval: Span = "100 ms" in "1 us" ..= "1000 s", from "Linux, sch_cake";
         /// A sojourn time within four times the time to send this is never too long.
         mtu: Bytes = "1514 B" in "0 B" ..= "65535 B", from "Linux, sch_cake (value: Ethernet)";

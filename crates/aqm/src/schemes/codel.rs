@@ -49,13 +49,12 @@ params! {
     ///
     /// The next drop is counted from the last one foreseen, not from the present.
     ///
-    /// With `ce_threshold`, a packet that would leave unsignalled after a longer wait is marked, if it can be.
+    /// If `ce_threshold` is set, a packet that waited longer and would leave unsignalled is marked, if it can be.
     ///
     /// ## Readings
     /// RFC 8289 leaves marking open. A mark counts as a drop does and lets the packet go, and the next signal is
-    /// foreseen at once, as in Linux. In flow queueing, each packet that is dropped from the head because the buffer is
-    /// full increments the count, as in Linux's `fq_codel`; a packet that a single full queue drops does not, as in
-    /// `codel`.
+    /// foreseen at once, as in Linux. In flow queueing, each packet dropped from the head because the buffer is full
+    /// increments the count, as in Linux's `fq_codel`. A packet that a single full queue drops does not, as in `codel`.
     ///
     /// ## Linux
     /// `flavour = "linux"`, the default of `fq-codel`, takes 1/sqrt(count) as Linux does: a fraction of 16 bits that follows the
@@ -88,14 +87,14 @@ params! {
     pub struct CodelParams for Codel {
         /// Sojourn time that may persist.
         target: Span = "5 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8289, 4.3";
-        /// Time in which a good queue falls below target; about the greatest round-trip time.
+        /// Time in which a good queue falls below target; about the maximum round-trip time.
         interval: Span = "100 ms" in "1 us" ..= "1000 s", tc "interval" in "time", from "RFC 8289, 4.2";
-        /// With no more than this left behind a packet, nothing is signalled.
+        /// If no more bytes than this remain in the queue, nothing is signalled.
         /// "auto" is a full packet of Ethernet: 1500 B, in the flavour linux 1514 B, with its header.
         mtu: Auto<Bytes> = "auto" in "0 B" ..= "65535 B", from "RFC 8289, 5.3 (value: Ethernet)";
         /// The queues in which they are counted: the packet's own, or all of flow queueing.
         behind: BacklogScope = "all", from "Linux, sch_fq_codel.c (RFC 8290 leaves it open)";
-        /// A packet that waited longer is marked whatever the state, if it can be; "auto" is never.
+        /// A packet that waited longer is marked in any state, if it can be; "auto" is never.
         ce_threshold: Auto<Span> = "auto" in "0 s" ..= "1000 s",
           tc "ce_threshold" in "time", from "Linux, codel_impl.h (off)";
         /// The implementation whose details apply.
@@ -246,7 +245,7 @@ impl Scheme for Codel {
         FairDefault { name: "flavour", default: "linux", source: "Linux, sch_fq_codel.c" },
     ];
     const OBSERVABLES: &'static [Observable] = &[
-        Observable { name: "sojourn", unit: "s", doc: "time that the last packet at the head had waited" },
+        Observable { name: "sojourn", unit: "s", doc: "sojourn time of the last packet at the head" },
         Observable { name: "count", unit: "packets", doc: "count of the control law" },
         Observable { name: "dropping", unit: "1", doc: "1 in the dropping state" },
     ];

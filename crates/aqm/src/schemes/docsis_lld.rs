@@ -37,25 +37,27 @@ params! {
     /// p    = p' = 0 while burst_allowance > 0, which falls by t_update
     /// ```
     ///
-    /// A packet of s bytes that arrives at C passes if burst_allowance > 0; if no burst goes on and C is less than a third full, or
-    /// else a burst begins; if d < target/2 and p < 0.2; or if no more than two mean packets wait. Otherwise it is dropped, ECN or
-    /// not, with probability min(p*s/mean_packet, 0.85), which is summed up: none below a sum of 0.85, one for sure at 8.5. The
-    /// first drop of a burst sets burst_allowance to max_burst. A burst is over after `burst_reset` with d < target/2 and p = 0.
+    /// A packet of s bytes that arrives at C passes if burst_allowance > 0. It passes if there is no burst and C is
+    /// less than a third full; otherwise a burst begins. It also passes if d < target/2 and p < 0.2, or if no more than
+    /// two mean packets wait. Otherwise it is dropped, ECN or not, with probability min(p*s/mean_packet, 0.85). This
+    /// probability is summed up: no packet is dropped below a sum of 0.85, and one is dropped for sure at 8.5. The
+    /// first drop of a burst sets burst_allowance to max_burst. A burst is over after `burst_reset` with d < target/2
+    /// and p = 0.
     ///
     /// While both wait, L gets `weight` of the link.
     ///
     /// ## Readings
-    /// The rate is the link's: that of the service flow (AMSR). Each queue has its own buffer, `l_buffer` and
+    /// The rate is the link's, the rate of the service flow (AMSR). Each queue has its own buffer, `l_buffer` and
     /// `c_buffer`; the link's limits both together. The scheduler is the dual queue's, weighted by bytes. CableLabs'
     /// model adds weight*quantum to L's deficit and a whole quantum to C's in a round, which gives L 47 % of a busy
     /// downstream link. In the specification the weight is the share of L. Their upstream scheduler and the simulator
     /// follow the specification.
     ///
     /// ## Departures
-    /// The delay of L is computed from its length (qdelayCoupledL). The virtual queue (qdelayCoupledV), which takes
-    /// what waits only for its grants off, is left out, and so are the 10 B of the MAC header.
+    /// The delay of L is computed from its length (qdelayCoupledL). The virtual queue (qdelayCoupledV), which subtracts
+    /// bytes that wait only for their grants, is left out, and so are the 10 B of the MAC header.
     pub struct DocsisLldParams for DocsisLld {
-        /// Delay of the classic queue to hold.
+        /// Target delay of the classic queue.
         target: Span = "10 ms" in "1 us" ..= "1000 s", from "RFC 8034, 4.1 (LATENCY_TARGET)";
         /// Time between updates of p.
         t_update: Span = "16 ms" in "1 us" ..= "1000 s", from "RFC 8034, 4.1 (INTERVAL)";
@@ -87,7 +89,7 @@ params! {
         queue_protection: bool = "true", from "RFC 9957 (QPROTECT_ON)";
         /// Queueing score above which a packet is sanctioned at the critical delay.
         critical_score: Span = "4 ms" in "1 us" ..= "5 s", from "RFC 9957 (CRITICALqLSCORE)";
-        /// Congestion that a flow in L may cause at all times: bits times marking probability, a second.
+        /// Congestion that a flow in L may cause at all times: bits times marking probability, per second.
         aging: Rate = "4.194304 Mbit/s" in "1 kbit/s" ..= "1 Tbit/s", from "RFC 9957 (AGING): 2^19 B/s";
     }
 }
@@ -141,14 +143,18 @@ impl Scheme for DocsisLld {
         year: 2019,
         source: "CableLabs, DOCSIS 3.1 MAC and Upper Layer Protocols Interface Specification, annexes M to P; White & Pan, \
                  RFC 8034; Briscoe & White, RFC 9957",
-        confidence: "after the source of CableLabs' docsis-ns3 and the two RFCs, rule by rule, in steps worked out by hand; \
-                     no numbers of a modem compared",
+        confidence: "after the source of CableLabs' docsis-ns3 and the two RFCs, rule by rule, in hand-computed steps; \
+                     not compared with measurements of a modem",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "p_c", unit: "ratio", doc: "drop probability of a classic packet of mean size" },
-        Observable { name: "p_cl", unit: "ratio", doc: "mark probability coupled to the low-latency queue" },
-        Observable { name: "p_native", unit: "ratio", doc: "the low-latency queue's own, at its last packet" },
+        Observable { name: "p_cl", unit: "ratio", doc: "coupled mark probability of the low-latency queue" },
+        Observable {
+            name: "p_native",
+            unit: "ratio",
+            doc: "mark probability of the low-latency queue's own ramp, at its last packet",
+        },
         Observable { name: "l_queue", unit: "packets", doc: "packets in the low-latency queue" },
         Observable { name: "c_queue", unit: "packets", doc: "packets in the classic queue" },
     ];

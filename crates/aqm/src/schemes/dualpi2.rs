@@ -43,8 +43,8 @@ params! {
     /// signalled. While both queues wait, C gets `classic_weight` of the link. A packet that cannot carry a mark passes
     /// when L marks.
     ///
-    /// With `queue_protection` packets of flows that build a queue in L are redirected to C on arrival (RFC 9957).
-    /// Protection uses the delay of the bytes in L, including the packet, at the link's rate. p'_L of that delay is the
+    /// `queue_protection` redirects packets of flows that build a queue in L to C on arrival (RFC 9957). Protection
+    /// uses the delay of the bytes in L, including the packet, at the link's rate. p'_L of that delay is the
     /// congestion, and min_th + range is CRITICALqL.
     ///
     /// ## Readings
@@ -84,7 +84,7 @@ params! {
     /// fixed-point numbers, the step in packets and `min_qlen_step`, drops at enqueue, `overflow` instead of drops in
     /// overload, filters, the memory limit and segmentation.
     pub struct DualPi2Params for DualPi2 {
-        /// Queueing delay of the classic queue to hold.
+        /// Target queueing delay of the classic queue.
         target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 9332, A.1";
         /// Time between updates of p'.
         t_update: Span = "15 ms" in "1 us" ..= "1000 s",
@@ -100,7 +100,7 @@ params! {
         min_th: Span = "800 us" in "0 s" ..= "1000 s", from "RFC 9332, A.1";
         /// Length of the ramp.
         range: Span = "400 us" in "1 ns" ..= "1000 s", from "RFC 9332, A.1";
-        /// Share of the link that the classic queue gets at least while both wait.
+        /// Minimum share of the link for the classic queue while both wait.
         classic_weight: Ratio = "6.25%" in "0" ..= "1",
           tc "classic_protection" in "percent", from "RFC 9332, A.2 (1/16)";
         /// Send packets of flows that build a queue in L to C.
@@ -153,7 +153,7 @@ impl Scheme for DualPi2 {
     };
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "p_c", unit: "ratio", doc: "signal probability of a classic packet" },
-        Observable { name: "p_cl", unit: "ratio", doc: "mark probability coupled to the low-latency queue, at most 1" },
+        Observable { name: "p_cl", unit: "ratio", doc: "coupled mark probability of the low-latency queue, at most 1" },
         Observable { name: "p_root", unit: "ratio", doc: "p', the controller's output" },
         Observable { name: "l_queue", unit: "packets", doc: "packets in the low-latency queue" },
         Observable { name: "c_queue", unit: "packets", doc: "packets in the classic queue" },
@@ -169,7 +169,7 @@ impl Scheme for DualPi2 {
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
-    const TC: Option<Tc> = Some(Tc { kind: "dualpi2", note: "its rule is that of flavour = \"linux\"" });
+    const TC: Option<Tc> = Some(Tc { kind: "dualpi2", note: "its rule is flavour = \"linux\"" });
 }
 
 impl DualPi2 {

@@ -57,10 +57,10 @@ params! {
     /// readings tried in ns-2 only an accumulator without a lower clamp does that (`clamp = "upper"`). `form =
     /// "positional"` is the textbook PID network; it stays at 296 to 297 packets.
     ///
-    /// That fuzzy rules set the learning rate is published, the rules are not. `learning_rate = "fuzzy"` is this
-    /// project's table: eta times 0.5 near the target to 2 far away. It does not change the tables. Of FAPIDNN's 72
-    /// numbers in Li et al.'s tables, 59 are met with seed 1 and 60 over five seeds; `learning_rate = "constant"` 60
-    /// and 60.
+    /// The paper states that fuzzy rules set the learning rate, but does not print the rules. `learning_rate = "fuzzy"`
+    /// is this project's table: eta times 0.5 near the target to 2 far away. It does not change the tables. Li et al.'s
+    /// tables contain 72 numbers for FAPIDNN. Of these, 59 are met with seed 1 and 60 over five seeds. `learning_rate =
+    /// "constant"` meets 60 both times.
     ///
     /// ## Not reproduced
     /// Tables 7 and 8 of Li et al. print a lower link efficiency and a larger deviation than any reading gives.
@@ -157,8 +157,8 @@ impl Scheme for Fapidnn {
         papers: &["li2014"],
     };
     const STANDING: Standing = Standing::Fitted(
-        "the form of the network, its bounds and the sampling interval are chosen by the means in Li et al.'s \
-         tables, and the fuzzy rules are this project's; only the first page of the paper was at hand",
+        "network, bounds and sampling interval are fitted to the means in Li et al.'s tables; the fuzzy rules are \
+         this project's; only the first page of the paper was available",
     );
     const OBSERVABLES: &'static [Observable] = &[
         crate::P,

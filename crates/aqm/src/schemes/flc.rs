@@ -27,7 +27,7 @@ params! {
     /// and p is incremental as there. `gain` is this project's: greater gains settle sooner and idle the link where p is
     /// small.
     pub struct FlcParams for Flc {
-        /// Scale of the output: the greatest step of p.
+        /// Scale of the output: the maximum step of p.
         gain: f64 = "1e-4" in "0" ..= "1", from "this project";
         /// Sampling frequency.
         w: Frequency = "160 Hz" in "0.01 Hz" ..= "1000 kHz", from "Hollot et al. 2001 (for PI)";

@@ -36,8 +36,9 @@ impl<S: Scheme> ParamSet for FqParams<S> {
  have sent all along, so flows with little to send hardly wait.
 
  ## Equations
- With `ways` above 1 a flow has a set of that many queues. It takes the queue that was its last, or else any idle one of the set. So flows collide only when the whole set is busy. With `isolation = \"hosts\"` the bulk queues of a host share one quantum: those
- that still had packets after a quantum, until they are empty.
+ If `ways` is above 1, a flow has a set of that many queues. It takes its last queue, or else any idle queue of the set, so flows collide
+ only when the whole set is busy. If `isolation` is \"hosts\", the bulk queues of a host share one quantum: queues that still had packets
+ after a quantum, until they are empty.
 
  Two lists of queues, *new* and *old*; `credits` is what a queue may still send in its turn:
 
@@ -54,8 +55,8 @@ impl<S: Scheme> ParamSet for FqParams<S> {
 
  ## Readings
  The scheme of a queue sees that queue as if no other used the link: its packets, its bytes, the rate and target of the
- link. Only CoDel compares the bytes of all queues with the MTU (`behind`), as Linux does. When the buffer is full, the scheme of the queue that loses a packet is notified; CoDel counts the drop. Half of the packets are dropped, as RFC 8290
- has it; Linux's `fq_codel` (20dd591d8f95) drops until half of the bytes are gone. A queue sends while its credits are
+ link. Only CoDel compares the bytes of all queues with the MTU (`behind`), as Linux does. When the buffer is full, the scheme of the queue that loses a packet is notified; CoDel counts the drop. Half of the packets are dropped, as in RFC
+ 8290; Linux's `fq_codel` (20dd591d8f95) drops until half of the bytes are gone. A queue sends while its credits are
  above zero, as in Linux and in the explanation of RFC 8290, section 4.2; its text says \"negative\".
 
  ## Departures

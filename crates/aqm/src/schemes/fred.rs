@@ -6,9 +6,9 @@ use aqmlab_core::{Auto, Bytes, Packets, Quantity, Ratio, Time, choice, params};
 use std::collections::BTreeMap;
 
 /// The flow has more packets waiting than it may have.
-const SHARE: Reason = "share";
+const SHARE: Reason = Reason::new(&"share");
 /// The average queue is above max_th.
-const CROWDED: Reason = "crowded";
+const CROWDED: Reason = Reason::new(&"crowded");
 
 choice! {
     /// The packets that pass while the average queue is above max_th.
@@ -64,8 +64,8 @@ params! {
     /// buffer, where the paper (recalled) has the packets of a round trip if these are fewer. A packet that is drawn at random
     /// is marked if it can carry a mark; the others are dropped. As in RED, an idle link's average decays from when it fell idle.
     pub struct FredParams for Fred {
-        /// Average queue below which nothing is dropped at random, and the most that a flow may have waiting; "auto" is a
-        /// quarter of the buffer.
+        /// Average queue below which nothing is dropped at random, and the maximum that a flow may have waiting; "auto"
+        /// is a quarter of the buffer.
         min_th: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", from "Lin & Morris 1997 (recalled)";
         /// Average queue from which all is dropped; "auto" is 2*min_th.
         max_th: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", from "Lin & Morris 1997 (recalled)";

@@ -25,8 +25,8 @@ params! {
     /// spared.
     ///
     /// ## Equations
-    /// Category i = 1 ..= 5 covers round trips of r_i = 2^(i-1) * `first_rtt` and updates every T_i = 2^(i-1) *
-    /// `interval`, in the paper the same. q_min is the minimum queue since its last update:
+    /// Category i (1 to 5) covers round trips of r_i = 2^(i-1) * `first_rtt`. It updates every T_i = 2^(i-1) *
+    /// `interval`; in the paper, T_i and r_i are the same. q_min is the minimum queue since its last update:
     ///
     /// ```text
     /// e   = q_min - target,  de = e - e_old                              eqs. (1), (2)
@@ -64,17 +64,17 @@ params! {
     /// which needs hundreds of arrivals for each flow.
     ///
     /// ## What to expect
-    /// Jain's index at 10 to 100 Mbit/s with round trips of 40 to 640 ms and a `gain` of 6e-6 (means of five seeds):
-    /// 0.79 to 0.92 under light load (paper: above 0.90). Under medium load it is 0.84 to 0.88 (paper: about 0.83).
-    /// Under high load it is 0.75 to 0.80 (paper: about 0.80). That gain, which the paper's scenarios set, was fitted
-    /// to these numbers of the paper, so the agreement confirms nothing. Schemes of one probability give 0.55 to 0.70.
-    /// Queueing takes 11.5 to 18 ms, most at 10 Mbit/s (paper: 14 ms).
+    /// Link rates are 10 to 100 Mbit/s, and round trips are 40 to 640 ms. `gain` is `6e-6`. Under light load Jain's
+    /// index is 0.79 to 0.92 (paper: above 0.90; means of five seeds). Under medium load it is 0.84 to 0.88 (paper:
+    /// about 0.83). Under high load it is 0.75 to 0.80 (paper: about 0.80). That gain, which the paper's scenarios set,
+    /// was fitted to these numbers of the paper, so the agreement confirms nothing. Schemes of one probability give
+    /// 0.55 to 0.70. Queueing takes 11.5 to 18 ms, most at 10 Mbit/s (paper: 14 ms).
     ///
-    /// A larger `gain` is less fair under light load and fairer under high load. The default of 3e-5, fitted to loads
-    /// up to three times as high, gives 0.73, 0.94 and 0.94. It also follows faster when the load changes. If no sender
-    /// announces a round-trip time, the index is as low as for the other schemes. p needs tens of seconds to spread
-    /// out, up to a minute and more at 10 Mbit/s. A `gain` for losses near 1 % is too slow for hundreds of flows at 15
-    /// % and more.
+    /// A larger `gain` is less fair under light load and fairer under high load. The default of 3e-5 is fitted to loads
+    /// up to three times as high. It gives 0.73, 0.94 and 0.94. It also follows faster when the load changes. If no
+    /// sender announces a round-trip time, the index is as low as for the other schemes. p needs tens of seconds to
+    /// spread out, up to a minute and more at 10 Mbit/s. A `gain` for losses near 1 % is too slow for hundreds of flows
+    /// at 15 % and more.
     ///
     /// ## Readings
     /// The figures of the terms and the scale of the output are not published: terms are evenly spaced, a rule fires with
@@ -87,8 +87,8 @@ params! {
     ///
     /// ## Departures
     /// Packets that announce no round-trip time are not in the paper; they are taken to have `unannounced`. ln(N) is
-    /// held at 1 or more, else a single flow would stop the controllers. The target is the link's: the paper's 10
-    /// packets at 10 Mbit/s contradict its 10 ms, which are 22 packets of 576 bytes.
+    /// held at 1 or more, else a single flow would stop the controllers. The target is the link's. The paper's 10
+    /// packets at 10 Mbit/s contradict its 10 ms: 10 ms are 22 packets of 576 bytes.
     pub struct FuzzyRttParams for FuzzyRtt {
         /// The source of the round-trip time of a packet's flow.
         rtt: RttSource = "announced", from "Boudi & Loudini, sections I and VI";
@@ -229,7 +229,7 @@ impl Scheme for FuzzyRtt {
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> =
-        Err("signals each packet by the round-trip time that its flow announces; a fluid announces none");
+        Err("signals each packet by the round-trip time that its flow announces, which a fluid does not have");
 }
 
 impl Aqm for FuzzyRtt {

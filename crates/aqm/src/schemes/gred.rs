@@ -14,7 +14,7 @@ choice! {
 }
 
 params! {
-    /// GRED: a RED for each class of packets on one queue, so that the less important are dropped first.
+    /// GRED: a RED for each class of packets on one queue, and less important classes are dropped first.
     ///
     /// ## Idea
     /// One queue, eight classes (the class selector of the DSCP; 7 is the most important). Each class has thresholds of
@@ -130,7 +130,7 @@ impl Scheme for Gred {
     }
 
     const SIGNAL: Result<Signal, &'static str> =
-        Err("counts the packets that wait, class by class; a fluid has none to count");
+        Err("counts the waiting packets of each class, which a fluid does not have");
     const TC: Option<Tc> =
         Some(Tc { kind: "gred", note: "the class is a virtual queue, chosen by tc_index; thresholds in bytes" });
 }

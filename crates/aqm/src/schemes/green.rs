@@ -36,7 +36,7 @@ params! {
     /// The GREEN of Feng, Kapadia & Thulasidasan (GLOBECOM 2002), which knows flows and their round-trip times, is
     /// another scheme.
     pub struct GreenParams for Green {
-        /// Share of the capacity that is aimed at.
+        /// Target utilisation.
         utilisation: Ratio = "0.97" in "0" ..= "1", from "Wydrowski & Zukerman 2002 (recalled)";
         /// Time between changes of p.
         interval: Span = "10 ms" in "1 us" ..= "100 s", from "reconstruction";
@@ -44,7 +44,7 @@ params! {
         rate_time: Span = "100 ms" in "1 us" ..= "1000 s", from "reconstruction";
         /// Change of p for each unit of f.
         gain: f64 = "0.02" in "0" ..= "1000", from "reconstruction: 0.01 to 0.03 keep 500 flows on 45 Mbit/s at 97 %";
-        /// Least |f| that p is changed by.
+        /// Minimum |f| that changes p.
         min_step: Ratio = "0.01" in "0" ..= "1", from "reconstruction";
     }
 }

@@ -20,9 +20,9 @@ params! {
     ///
     /// ## Readings
     /// The source here is Li et al. 2014, equation (8); it does not print e_star. The default, 3.7 packets, minimises
-    /// the squared error of the mean queue in Tables 1 to 8. The root mean square error is 2.2 %. It is 2.6 % at 3.2
-    /// packets, 2.4 % at 4 packets and 3.8 % at 5 packets. Larger values suit a target of 300 better, smaller ones a
-    /// target of 50. Without the factor q/target the standard deviation is too large.
+    /// the squared error of the mean queue in Tables 1 to 8. The root mean square error is 2.2 %. At 3.2 packets it is
+    /// 2.6 %, and at 4 packets 2.4 %. At 5 packets it is 3.8 %. Larger values suit a target of 300 better, smaller ones
+    /// a target of 50. Without the factor q/target the standard deviation is too large.
     ///
     /// ## Not reproduced
     /// Table 5 (15 Mbit/s): the mean is 4 % below the published one with any e_star that suits the other tables. Table

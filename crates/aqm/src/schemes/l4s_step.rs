@@ -47,7 +47,7 @@ impl Scheme for L4sStep {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] =
-        &[Observable { name: "sojourn", unit: "s", doc: "time that the last packet at the head had waited" }];
+        &[Observable { name: "sojourn", unit: "s", doc: "sojourn time of the last packet at the head" }];
 
     fn new(params: L4sStepParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, sojourn: Span::ZERO })
@@ -56,7 +56,7 @@ impl Scheme for L4sStep {
     const SIGNAL: Result<Signal, &'static str> = Err(BY_THRESHOLD);
     const EXCEPTIONS: &'static [Exception] = &[Exception {
         clause: LIGHT_LOAD,
-        why: "it marks what has waited longer than 1 ms, the time that one packet takes on the contract's link",
+        why: "it marks packets that waited longer than 1 ms, and one packet takes 1 ms on the contract's link",
     }];
 }
 

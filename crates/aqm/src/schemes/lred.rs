@@ -29,12 +29,12 @@ params! {
     /// Far below the target p is less than the loss by beta*sqrt(loss)*target, and only that lets the loss fall: once
     /// it is above (beta*target)^2, p stays above 0 even at an empty queue. For beta = 0.001 and a target of 30 packets
     /// that is 0.09 %. A loss of 30 % from an overflow at the start then holds p at 28 %. "auto" keeps beta*target at
-    /// 0.3, so that such a loss is gone after a few periods whatever the target: 5 to 20 flows on 2 Mbit/s with a
-    /// target of 30 use 97 % of the link in their first minute. For beta = 0.001 they used 50 to 62 %, and 26 % with
-    /// the worst seed.
+    /// 0.3, so the effect of such a loss ends after a few periods, whatever the target. Take 2 Mbit/s and a target of
+    /// 30 packets: 5 to 20 flows use 97 % of the link in their first minute. For beta = 0.001 they used 50 to 62 %, and
+    /// 26 % under the worst seed.
     ///
-    /// Without a loss there is no p: overflows start it. Where `periods` may pass without a loss, `loss` falls to
-    /// nothing and the queue runs up to the next overflow: so with 2 flows on 45 Mbit/s; 20 flows hold the target.
+    /// Without a loss there is no p: overflows start it. If `periods` pass without a loss, `loss` falls to zero and the
+    /// queue grows until the next overflow. This happens with 2 flows on 45 Mbit/s; 20 flows hold the target.
     ///
     /// ## Readings
     /// The algorithm and 0.001 for `beta` follow the description of LRED in the paper on AOPC (Wang, Rong & Liu 2008).

@@ -25,10 +25,10 @@ params! {
     /// without bound by design; limiting them loses the published numbers.
     ///
     /// ## Readings
-    /// Initial weights are not published and matter. The integral weight must dominate: (0.1, 1, 0.1) reproduces Tables
-    /// 1 to 8 of Li et al. 2014 and Table 13 (273 packets here, 279 published); equal weights of 1e-5 give 229 there.
-    /// Only their ratios count. `normalise = "none"` (as AN-AQM is printed) gives 25.6 % drops in Table 5, where 24.3 %
-    /// is published and the divided form gives 25.1 %.
+    /// Initial weights are not published and matter. The integral weight must dominate: the weights `(0.1, 1, 0.1)`
+    /// reproduce Tables 1 to 8 and 13 of Li et al. 2014. Table 13 gives 279 packets, and the simulator 273. Equal
+    /// weights of 1e-5 give 229. Only their ratios count. `normalise = "none"` (as AN-AQM is printed) gives 25.6 %
+    /// drops in Table 5, where 24.3 % is published and the divided form gives 25.1 %.
     pub struct NeuronPidParams for NeuronPid {
         /// Gain of the neuron.
         gain: f64 = "0.01" in "0" ..= "1000", unit "1/packet", from "Li et al. 2014 (K)";

@@ -70,8 +70,8 @@ params! {
     /// that is p0, and packets are lost by overflow only. For "loss_ratio" the base counts its own drops, nothing
     /// brings it back, and the link starves. If all units are packets, the range for its link is -0.24 < K_d < 0 and 0
     /// < K_p < 13. (The link: 50 flows, 750 packets/s, 75 packets, 0.1 s.) The defaults have these magnitudes, but the
-    /// range is for another equation than theirs. `aqmlab analyse npd-red --ranges` computes ranges, and simulates
-    /// gains inside and outside.
+    /// range is for another equation. `aqmlab analyse npd-red --ranges` computes ranges, and simulates gains inside and
+    /// outside.
     ///
     /// ## Self-tuning
     /// The paper computes the range of K_d from R, N and C, chooses K_d in it, computes the range of K_p for that K_d,
@@ -99,8 +99,8 @@ params! {
     /// drawn again, up to 16 times, after which the gains stay as they are. The linear control law and the fluid model,
     /// whose packets belong to one flow, need constant gains.
     ///
-    /// On the paper's link the queue is 48 packets with a deviation of 21; the default with constant gains holds 50
-    /// with a deviation of 5. An integral alone is slow, and the range leaves it little gain.
+    /// On the paper's link the queue is 48 packets with a deviation of 21; the default, constant gains, holds 50 with a
+    /// deviation of 5. An integral alone is slow, and the range leaves it little gain.
     ///
     /// ## Readings
     /// The paper gives no value of p0. It states only that the loss ratio adjusts the probability on larger
@@ -232,7 +232,11 @@ impl Scheme for NpdRed {
     );
     const OBSERVABLES: &'static [Observable] = &[
         P,
-        Observable { name: "base", unit: "ratio", doc: "probability that the controller's terms are added to" },
+        Observable {
+            name: "base",
+            unit: "ratio",
+            doc: "base probability, to which the terms of the controller are added",
+        },
         Observable { name: "k_p", unit: "1", doc: "gain on the queue error" },
         Observable { name: "k_d", unit: "1", doc: "gain on the change of the queue" },
         Observable { name: "flows", unit: "1", doc: "self-tuning: estimated number of flows, 0 before the first" },

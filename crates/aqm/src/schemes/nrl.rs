@@ -46,9 +46,9 @@ params! {
     /// The paper was not available; Li et al. 2014 print eqs. (13) and (14) and four constants, and section 3.5 repeats
     /// the output with the opposite sign, which only makes sense if V there is a cost. The meaning of theta1 and theta2
     /// is not stated: here theta1 scales the queue error and both weigh the reward, the reading that came closest in
-    /// ns-2. With `learning = "none"` (constant weights 1/theta1 and theta2/theta1 s, rate mismatch in packets/s
-    /// smoothed over 20 ms) the drop ratios are far too low. (Table 1: 14 % instead of 19 %; Table 2: 17 % instead of
-    /// 26 %.)
+    /// ns-2. If `learning` is "none" (constant weights 1/theta1 and theta2/theta1 s, rate mismatch in packets/s
+    /// smoothed over 20 ms), the drop ratios are far too low. Table 1 gives 14 % instead of 19 %. Table 2 gives 17 %
+    /// instead of 26 %.
     ///
     /// Eq. (13) has the rate mismatch in packets/s, not as a share. `inputs = "packets"` learns from it: n2 =
     /// theta2/theta1 * (r - C), smoothed over 20 ms, both weights begin at 1, the weights of `learning = "none"`, and
@@ -63,8 +63,9 @@ params! {
     /// and at 261 in Table 2. They drop 14 to 16 % and 21 %. The paper prints 298.6 and 274.7 packets.
     ///
     /// ## Not reproduced
-    /// Drop ratios of Tables 1 to 5 are met within about a point; no reading meets them together with the published means away
-    /// from the target (274.7 in Table 2, 57.5 in Table 3), and none meets the failure in Table 12.
+    /// Drop ratios of Tables 1 to 5 are met within about a point. Some published means are away from the target: 274.7
+    /// in Table 2, 57.5 in Table 3. No reading meets these and the drop ratios together, and none meets the failure in
+    /// Table 12.
     pub struct NrlParams for Nrl {
         /// Learning rate.
         alpha: f64 = "0.001" in "0" ..= "1", from "Li et al. 2014";

@@ -30,9 +30,9 @@ params! {
     /// so it also falls while nothing arrives.
     ///
     /// ## What to expect
-    /// The gains are for a slower loop, PD-RED's change of max_p. On 45 Mbit/s with a target of 300 packets (Li et al.
-    /// 2014, Tables 1 and 2) the queue is 313 packets with a standard deviation of 80 with 500 flows, 320 and 123 with
-    /// 1500.
+    /// The gains are for a slower loop, PD-RED's change of max_p. Tables 1 and 2 of Li et al. 2014 have 45 Mbit/s and a
+    /// target of 300 packets. The queue of 500 flows is 313 packets with a standard deviation of 80. The queue of 1500
+    /// flows is 320 packets with a deviation of 123.
     pub struct PdParams for Pd {
         /// Gain on the error of the average queue.
         k_p: f64 = "0.001" in "0" ..= "1000", from "Xiong et al. 2010, section 4.3 (PD-RED)";
@@ -67,7 +67,7 @@ impl Scheme for Pd {
         papers: &[],
     };
     const STANDING: Standing =
-        Standing::Reconstructed("only the abstract was at hand: PD-RED's equation and gains, applied to p");
+        Standing::Reconstructed("only the abstract was available: PD-RED's equation and gains, applied to p");
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
 
     fn new(params: PdParams, _: &QueueView) -> Result<Self, String> {

@@ -62,7 +62,7 @@ impl Scheme for PdRed {
         title: "PD-RED",
         family: "red",
         year: 2003,
-        source: "Sun, Ko, Chen, Chan & Zukerman, IEEE Communications Letters 7(8), 2003; Xiong et al., Information \
+        source: "Sun, Ko, Chen, Chan & Zukerman, IEEE Communications Letters 7(8), 2003. Xiong et al., Information \
                  Sciences 180(11), 2010",
         confidence: "checked against the same equations in ns-2.35",
         papers: &["xiong2010"],

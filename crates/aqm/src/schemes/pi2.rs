@@ -23,8 +23,8 @@ params! {
     /// A packet at the head is marked, or dropped, with probability p.
     ///
     /// ## One queue for L4S too
-    /// With a `coupling` k (2 in RFC 9332), packets with ECT(1) or CE are marked with k*p', at most 1, instead: their
-    /// senders respond to each mark, so their rate is proportional to 1 / p'. Rates balance as in
+    /// If `coupling` is k (2 in RFC 9332), packets with ECT(1) or CE are marked with probability k*p', at most 1,
+    /// instead. Their senders respond to each mark, so their rate is proportional to 1 / p'. Rates balance as in
     /// [DualPI2](dualpi2.md), but all packets wait in the same queue.
     ///
     /// ## Readings
@@ -36,7 +36,7 @@ params! {
     /// The target is a delay and a parameter of the scheme, not the link's target. The fluid model and the linear
     /// control law assume classic flows.
     pub struct Pi2Params for Pi2 {
-        /// Queueing delay to hold.
+        /// Target queueing delay.
         target: Span = "20 ms" in "1 us" ..= "1000 s", from "De Schepper et al. 2016 (recalled)";
         /// Time between updates of p'.
         t_update: Span = "32 ms" in "1 us" ..= "1000 s", from "De Schepper et al. 2016 (recalled)";

@@ -35,8 +35,8 @@ params! {
     /// A packet that arrives while p = 0 and d and d_old are below target/2 sets burst_allowance to max_burst. An
     /// arriving packet passes if burst_allowance > 0; if d_old < target/2 and p < 0.2; or if no more than two mean
     /// packets wait. Otherwise it is signalled with probability p: marked if it can be and p < mark_ecnth, else
-    /// dropped. With `derandomize`, p is summed from one signal to the next: none below a sum of 0.85, one for sure at
-    /// 8.5.
+    /// dropped. `derandomize` sums p from one signal to the next: no packet is signalled below a sum of 0.85, and one
+    /// is signalled for sure at 8.5.
     ///
     /// ## Readings
     /// The delay comes from time stamps (RFC 8033, 4.3), not from an estimated departure rate (5.2): it is what the
@@ -73,7 +73,7 @@ params! {
     /// (`net/sched/sch_pie.c` and `sch_fq_pie.c` of 7.3, read line by line) the flavour leaves out: fixed-point
     /// numbers; `bytemode`; `dq_rate_estimator`; the first half second, in which p is not updated.
     pub struct PieParams for Pie {
-        /// Queueing delay to hold.
+        /// Target queueing delay.
         target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8033, 4.2 (QDELAY_REF)";
         /// Time between updates of p.
         t_update: Span = "15 ms" in "1 us" ..= "1000 s", tc "tupdate" in "time", from "RFC 8033, 4.2 (T_UPDATE)";
@@ -89,7 +89,7 @@ params! {
         mark_ecnth: Ratio = "10%" in "0" ..= "1", tc "ecn_prob" in "percent", from "RFC 8033, 5.1";
         /// Spread signals more evenly than chance.
         derandomize: bool = "true", from "RFC 8033, 5.4";
-        /// Greatest increase of p at an update once p is 0.1 or more.
+        /// Maximum increase of p at an update once p is 0.1 or more.
         max_step: Ratio = "2%" in "0" ..= "1", from "RFC 8033, 5.5";
         /// Packet size; up to two of them may wait without a signal.
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "RFC 8033, 4.1 (value: this project)";

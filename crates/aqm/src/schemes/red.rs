@@ -49,8 +49,8 @@ params! {
     /// The packet is dropped with probability p_a; count restarts at 0. The first arrival that finds `avg` above
     /// `min_th` is never dropped. Nothing is dropped while q <= 1.
     ///
-    /// With `wait` the gaps between drops are uniform on [1/p_b, 2/p_b], so the realised loss is p_b / 1.5. Without it
-    /// the gaps are uniform on [1, 1/p_b].
+    /// If `wait` is true, the gaps between drops are uniform on [1/p_b, 2/p_b], so the realised loss is p_b / 1.5.
+    /// Otherwise the gaps are uniform on [1, 1/p_b].
     ///
     /// ## Readings
     /// This is ns-2.35 in packet mode, which reproduces the papers. mp0 always is the *initial* max_p (`gentle_line =
@@ -101,11 +101,11 @@ params! {
         burst: Auto<Packets> = "auto" in "1 packet" ..= "1000000 packets", tc "burst" in "packets", from "tc red";
         /// Drop probability at max_th (the start value where it adapts); ns-2's 1/linterm.
         max_p: Ratio = "0.1" in "0" ..= "1", tc "probability" in "probability", from "ns-2 (linterm 10)";
-        /// Above max_th let the probability rise to 1 at 2*max_th instead of jumping there.
+        /// Above max_th the probability rises to 1 at 2*max_th, instead of jumping to 1.
         gentle: bool = "true", from "ns-2 (since 2001)";
         /// Space drops by at least 1/p_b arrivals.
         wait: bool = "true", from "ns-2 (since 1999)";
-        /// max_p at the foot of the gentle line: the initial one ("stale") or the adapted one ("fresh").
+        /// max_p at the lower end of the gentle slope: the initial one ("stale") or the adapted one ("fresh").
         gentle_line: GentleLine = "stale", from "ns-2, measured: stale reproduces Li et al. 2014, Table 2";
         /// An ECN-capable packet is marked below this probability and dropped from there on; ns-2 has 0.1 (mark_p_).
         mark_p: Ratio = "1" in "0" ..= "1", from "RFC 3168, section 7: drop where congestion is severe";
@@ -409,8 +409,7 @@ impl Scheme for Red {
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
     const LINEAR_LAW: LinearLawOf<RedParams> = Some(|params| Box::new(params));
 
-    const TC: Option<Tc> =
-        Some(Tc { kind: "red", note: "its rule is that of flavour = \"linux\"; thresholds in bytes" });
+    const TC: Option<Tc> = Some(Tc { kind: "red", note: "its rule is flavour = \"linux\"; thresholds in bytes" });
 }
 
 impl Aqm for Red {

@@ -20,7 +20,7 @@ params! {
     /// p = clamp(r_kp * g + q_kp * e + i, 0, 1)
     /// ```
     ///
-    /// An arriving packet is dropped with probability p. With `anti_windup` i is clamped to 0..1, too.
+    /// An arriving packet is dropped with probability p. If `anti_windup` is true, i is clamped to 0..1, too.
     ///
     /// ## Readings
     /// The paper prints the rate term as r / (CF - 1); the text, which divides the rate by C, gives r / C - 1. q_ki =

@@ -6,12 +6,12 @@ use aqmlab_core::{Frequency, Packets, Ratio, Span, Time, params};
 use std::collections::VecDeque;
 
 /// A bin is full: the flow has more packets waiting than any may.
-const BIN: Reason = "bin";
+const BIN: Reason = Reason::new(&"bin");
 /// A flow that does not respond is held to a rate.
-const PENALTY: Reason = "penalty";
+const PENALTY: Reason = Reason::new(&"penalty");
 
 params! {
-    /// Stochastic Fair BLUE: BLUE in hashed bins, so that a flow which does not respond is found and held down.
+    /// Stochastic Fair BLUE: BLUE in hashed bins, which finds unresponsive flows and limits their rate.
     ///
     /// ## Idea
     /// Every flow belongs to one bin on each of several levels, by independent hashes. A bin's probability rises while
@@ -43,12 +43,12 @@ params! {
     /// A flow is nearly sure to be alone in one of eight bins, and that bin sets its p: up by `increment` for each
     /// arrival that finds `bin_size` packets of the flow itself, down by `decrement` for each that finds none. The
     /// steps of `tc` make a p that slow start has driven up fall over minutes. Take 16 CUBIC flows on 20 Mbit/s and 40
-    /// ms (bin_size 20, max 30). From 10 s to 40 s they hold 56 packets and lose 1.9 %. From 60 s on they hold 78
-    /// packets and lose 1.5 %. Linux 6.1, whose CUBIC leaves slow start earlier (HyStart), held 90 packets in the first
-    /// period and lost 1.2 %.
+    /// ms. bin_size is 20, and max is 30. From 10 s to 40 s they hold 56 packets and lose 1.9 %. From 60 s on they hold
+    /// 78 packets and lose 1.5 %. Linux 6.1, whose CUBIC leaves slow start earlier (HyStart), held 90 packets in the
+    /// first period and lost 1.2 %.
     ///
     /// ## Readings
-    /// The rule is that of Linux `sch_sfb`, and the defaults are `tc`'s, which always sends all parameters. The
+    /// The rule follows Linux `sch_sfb`. The defaults are the values of `tc`, which always sends all parameters. The
     /// kernel's defaults apply only without `tc`'s options:
     ///
     /// ```text
@@ -87,9 +87,9 @@ params! {
         /// Time for which hashes hold.
         rehash_interval: Span = "600 s" in "1 s" ..= "100000 s",
           tc "rehash" in "milliseconds", from "tc and Linux sch_sfb";
-        /// Time for which the next hashes learn before.
+        /// Time before a rehash in which the next hashes learn.
         rehash_warmup: Span = "60 s" in "0 s" ..= "100000 s", tc "db" in "milliseconds", from "tc and Linux sch_sfb";
-        /// Packets a second that flows which do not respond share.
+        /// Packets per second that unresponsive flows share.
         penalty_rate: Frequency = "10 Hz" in "0 Hz" ..= "1000 kHz",
           tc "penalty_rate" in "packets/s", from "tc and Linux sch_sfb";
         /// Packets that they may send at once.
@@ -261,7 +261,7 @@ impl Scheme for Sfb {
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] =
-        &[Observable { name: "p", unit: "ratio", doc: "least probability of the last packet's bins" }];
+        &[Observable { name: "p", unit: "ratio", doc: "minimum probability of the last packet's bins" }];
     const AT_START: &'static [(&'static str, &'static str)] = &[
         ("levels", "flows have been hashed into that many levels"),
         ("bins", "flows have been hashed into that many bins"),

@@ -37,9 +37,9 @@ params! {
     /// 246 ms.
     ///
     /// ## What to expect
-    /// A PI controller with feedback of the rate, as slow as the model that its gains are for. With 500 flows on 45
-    /// Mbit/s (Li et al. 2014, Table 1) a queue of 300 packets above the target raises s by 0.08 % per second. The loss
-    /// that the load needs is not reached in 100 s: 788 ± 133 packets.
+    /// A PI controller with feedback of the rate, as slow as the model that its gains are for. Take Table 1 of Li et
+    /// al. 2014, which has 500 flows on 45 Mbit/s. A queue of 300 packets above the target raises s by 0.08 % per
+    /// second. The loss that the load needs is not reached in 100 s: 788 ± 133 packets.
     pub struct SfcParams for Sfc {
         /// Gain on the queue error.
         k_q: f64 = "1.175e-5" in "0" ..= "1000", unit "1/packet", from "this project: three equal poles";

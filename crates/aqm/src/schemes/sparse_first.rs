@@ -18,17 +18,17 @@ params! {
     /// t = max(t, now) + 8*s/rate        sparse if t - now <= 8*burst/rate
     /// ```
     ///
-    /// A sparse packet that waits is sent before any other. Who finds the buffer full takes the place of the packet at the head of the other
-    /// queue, or is dropped itself where that is empty.
+    /// A sparse packet that waits is sent before any other. A packet that finds the buffer full replaces the packet at the head of the other
+    /// queue, or is dropped itself if that queue is empty.
     ///
     /// ## What to expect
-    /// The delay of bulk is the buffer's; that of a sparse flow at most the transmission of one packet and of what is sparse. A burst of a
-    /// new flow is sparse up to `burst`, as in flow queueing.
+    /// Bulk flows wait for the whole buffer. A sparse flow waits for the packet in transmission and for other sparse packets at most. A
+    /// burst of a new flow is sparse up to `burst`, as in flow queueing.
     ///
     /// ## Readings
-    /// No operator says what it does. That Starlink's downlink isolates sparse probes from bulk is observed (cake-autorate, issue 393);
-    /// that it drops from the front, and has no queue for each flow, too (a measurement study of 2026). The rule that tells flows apart is a
-    /// guess, the simplest that does both.
+    /// No operator publishes its scheme. Starlink's downlink isolates sparse probes from bulk (observed in cake-autorate, issue 393). It
+    /// drops from the front and has no queue per flow (a measurement study of 2026). The rule that classifies flows is a guess, the
+    /// simplest that explains both observations.
     ///
     /// ## Departures
     /// A flow that becomes sparse while its packets still wait among the others overtakes them.
@@ -37,7 +37,7 @@ params! {
         rate: Rate = "1 Mbit/s" in "1 kbit/s" ..= "1 Tbit/s", from "guessed: above a call, below a film";
         /// Bytes that it may send at once.
         burst: Bytes = "15 kB" in "1 B" ..= "100 MB", from "guessed: an initial window (RFC 6928)";
-        /// Hash buckets that tell flows apart.
+        /// Hash buckets that distinguish flows.
         flows: u32 = "1024" in "1" ..= "1000000", unit "1", from "as RFC 8290";
     }
 }
@@ -56,15 +56,16 @@ impl Scheme for SparseFirst {
         title: "Sparse first",
         family: "fair queueing",
         year: 2026,
-        source: "observed of Starlink's downlink: cake-autorate, issue 393",
-        confidence: "built after what is seen from outside",
+        source: "observations of Starlink's downlink: cake-autorate, issue 393",
+        confidence: "built from outside observations",
         papers: &[],
     };
     const IS_LISTED: bool = false;
-    const STANDING: Standing = Standing::Reconstructed("how flows are told apart is a guess: no operator publishes it");
+    const STANDING: Standing =
+        Standing::Reconstructed("the classification of flows is a guess, because no operator publishes it");
     const OBSERVABLES: &'static [Observable] = &[
-        Observable { name: "sparse_queue", unit: "packets", doc: "packets of sparse flows that wait" },
-        Observable { name: "bulk_queue", unit: "packets", doc: "packets of all others that wait" },
+        Observable { name: "sparse_queue", unit: "packets", doc: "waiting packets of sparse flows" },
+        Observable { name: "bulk_queue", unit: "packets", doc: "waiting packets of all other flows" },
     ];
     const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
 

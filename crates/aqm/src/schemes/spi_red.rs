@@ -28,13 +28,14 @@ params! {
     /// Only the paper's abstract was at hand: a proportional and integral controller of the average queue, now and over
     /// the past round-trip time, with gains that keep the system stable. Here the integral goes back to the start, as
     /// in `pi`: one over a round-trip time alone cannot hold the target at every load. Queues are shares of the buffer
-    /// as in NPD-RED, by the same authors. The equation is that of `pd` with ten times the gains. The average is RED's,
-    /// sampled once in a packet's transmission time as in the fluid models; so it also falls while nothing arrives.
+    /// as in NPD-RED, by the same authors. The equation is the same as for `pd`, with ten times the gains. The average
+    /// is RED's, sampled once in a packet's transmission time as in the fluid models; so it also falls while nothing
+    /// arrives.
     ///
     /// ## What to expect
-    /// On 45 Mbit/s with a target of 300 packets (Li et al. 2014, Tables 1 and 2) the queue is 300 packets with a
-    /// standard deviation of 45 with 500 flows, 301 and 49 with 1500. The gains are too high for few flows: with 100
-    /// the queue swings, 209 and 77 packets.
+    /// Tables 1 and 2 of Li et al. 2014 have 45 Mbit/s and a target of 300 packets. The queue of 500 flows is 300
+    /// packets with a standard deviation of 45. The queue of 1500 flows is 301 packets with a deviation of 49. The
+    /// gains are too high for few flows: the queue of 100 flows swings, at 209 packets with a deviation of 77.
     ///
     /// ## Departures
     /// The gains are constants; the paper tunes them to the network.
@@ -72,7 +73,7 @@ impl Scheme for SpiRed {
         papers: &[],
     };
     const STANDING: Standing =
-        Standing::Reconstructed("only the abstract was at hand: equation and gains are this project's");
+        Standing::Reconstructed("only the abstract was available: equation and gains are this project's");
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
 
     fn new(params: SpiRedParams, _: &QueueView) -> Result<Self, String> {

@@ -17,7 +17,7 @@ params! {
     ///
     /// ## Idea
     /// A list of recently seen flows, the zombies, estimates the number of flows without per-flow state: the rarer an
-    /// arriving packet meets its own flow in the list, the more flows. With TCP the loss that N flows need grows as N
+    /// arriving packet meets its own flow in the list, the more flows. The loss that N TCP flows need grows as N
     /// squared.
     ///
     /// ## Equations

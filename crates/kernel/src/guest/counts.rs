@@ -4,7 +4,7 @@ use crate::flights::{Flights, Sighting};
 use crate::network::{Gate, GuestNetwork};
 use crate::sockets::Counters;
 use crate::tap::Passing;
-use aqmlab_aqm::Accounts;
+use aqmlab_aqm::{Accounts, EARLY, OVERFLOW};
 use aqmlab_core::{Span, Time};
 use aqmlab_kernel::{GuestOrder, Queue};
 use aqmlab_netlink::QdiscStats;
@@ -304,7 +304,7 @@ impl LinkCount {
             false => queue.sum_since(&queue.marks, now, then),
         };
         let overflow = queue.sum_since(&queue.overflows, now, then).min(dropped);
-        [("overflow", overflow), ("early", dropped - overflow)]
+        [(OVERFLOW, overflow), (EARLY, dropped - overflow)]
             .into_iter()
             .filter(|(_, n)| *n > 0)
             .for_each(|(why, n)| accounts.drop(why, n));

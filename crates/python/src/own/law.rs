@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::sync::OnceLock;
 
-/// Window and slow start threshold of a sender, segments; a law sets them.
+/// Window and slow start threshold of a sender, segments; a controller sets them.
 #[pyclass(name = "Window", module = "aqmlab", get_all, set_all)]
 pub struct LawWindow {
     cwnd: f64,
@@ -39,7 +39,7 @@ impl AckFacts {
         self.0.acked
     }
 
-    /// The window grows by what is acknowledged (RFC 3465), not by ACKs.
+    /// The window grows by acknowledged segments (RFC 3465), not by ACKs.
     #[getter]
     fn byte_counting(&self) -> bool {
         self.0.byte_counting
@@ -193,7 +193,8 @@ impl Clone for OwnLaw {
                 Ok(law) => (law.unbind(), self.failure.clone()),
                 Err(error) => {
                     let cause = super::scheme::error_line(py, "copy.deepcopy", &error);
-                    let failure = LawFailure { at: self.now, cause: format!("the law cannot be copied: {cause}") };
+                    let failure =
+                        LawFailure { at: self.now, cause: format!("the controller cannot be copied: {cause}") };
                     (self.law.clone_ref(py), OnceLock::from(failure))
                 }
             };

@@ -184,7 +184,7 @@ fn traffic_is_read_strictly() {
             ("think_time = { exponential = \"1 s\" }\n", "", "flows.web.think_time: missing; write e.g. think_time ="),
             ("\"page\"\n", "\"pege\"\n", "flows.web.think_after: unknown choice \"pege\"; did you mean \"page\"?"),
             ("[1, 7]", "[7, 1]", "flows.web.objects: uniform takes two numbers, the smaller first"),
-            ("[1, 7]", "[1.2, 1.8]", "flows.web.objects: no whole number lies between \"1.2\" and \"1.8\""),
+            ("[1, 7]", "[1.2, 1.8]", "flows.web.objects: there is no whole number between \"1.2\" and \"1.8\""),
             ("shape = 1.2", "shape = 1", "flows.web.size: shape \"1\" is out of range: must lie in 1.01 ..= 100"),
             (
                 "shape = 1.2",
@@ -262,7 +262,11 @@ fn changes_that_wait_for_a_phase_are_read_strictly() {
             &when("{ flow = \"ftp\", enters = \"drain\" }"),
             "changes.0.when.enters: unknown phase \"drain\"; known: slow_start, congestion_avoidance, fast_recovery, rto_recovery",
         ),
-        (of_pi, &when("{ flow = \"ftp\", enters = \"slow_start\" }\nat = \"3 s\""), "changes.0.at: stands beside when"),
+        (
+            of_pi,
+            &when("{ flow = \"ftp\", enters = \"slow_start\" }\nat = \"3 s\""),
+            "changes.0.at: cannot be combined with when",
+        ),
         (
             of_pi,
             &when("{ flow = \"ftp\", enters = \"slow_start\", after = \"x\" }"),
@@ -494,8 +498,12 @@ fn contradictions_between_fields_are_refused() {
         ("\"bottleneck\", \"uplink\"]", "]", "flows.ftp.path: expected a list of links such as [\"bottleneck\"]"),
         ("name = \"uplink\"", "name = \"bottleneck\"", "links.bottleneck: this name is used twice"),
         ("name = \"late\"", "name = \"ftp\"", "flows.ftp: this name is used twice"),
-        ("tcp = \"newreno\"", "count = 4", "flows.late.count: stands beside groups; give it in each group"),
-        ("tcp = \"newreno\"", "start = \"1 s\"", "flows.late.start: stands beside groups; give it in each group"),
+        ("tcp = \"newreno\"", "count = 4", "flows.late.count: cannot be combined with groups; give it in each group"),
+        (
+            "tcp = \"newreno\"",
+            "start = \"1 s\"",
+            "flows.late.start: cannot be combined with groups; give it in each group",
+        ),
         (
             "\"0 s\"",
             "{ uniform = [\"8 s\", \"9 s\"] }",

@@ -18,7 +18,7 @@ pub enum RunError {
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// The run has had more events than it may have.
-    #[error("{events} events by {:.3} s, more than the {most} that the run may have", at.seconds())]
+    #[error("{events} events by {:.3} s, more than the {most} allowed for the run", at.seconds())]
     Endless {
         /// Events so far.
         events: u64,

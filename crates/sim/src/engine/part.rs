@@ -1,6 +1,7 @@
 //! A run of numbered things, of all that there are.
 
 use crate::memory;
+use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 /// Things from some number on. In a whole network they are numbered from 0. In a region of a tree each number is that of the one
@@ -58,6 +59,8 @@ impl<T> Part<T> {
     /// The one of this number is this one; `filler` stands where numbers have been left out.
     pub fn put(&mut self, number: usize, thing: T, filler: impl Fn() -> T) {
         let place = self.place(number);
+        let more = (place + 1).saturating_sub(self.things.len());
+        memory::reserve(&mut self.things, more);
         while self.things.len() < place {
             self.things.push(filler());
         }
@@ -80,19 +83,25 @@ impl<T> Part<T> {
         parts
     }
 
-    /// Puts together what has been taken apart by regions; `filler` stands where numbers have been left out.
+    /// Joins the parts of all regions; `filler` takes the numbers that no part has.
+    ///
+    /// It begins with the last number, so that the parts give their memory back while the whole grows.
     pub fn of_regions(parts: Vec<Self>, filler: impl Fn() -> T) -> Self {
-        let mut whole = Self::default();
+        const STEPS: usize = 16;
         let shift = parts.first().map_or(0, |part| part.shift);
-        let mut parts: Vec<_> = parts.into_iter().map(|part| part.things.into_iter()).collect();
-        for number in 0.. {
-            if number & ((1 << shift) - 1) == 0 && parts.iter().all(|part| part.len() == 0) {
-                break;
+        let mut parts: Vec<Vec<T>> = parts.into_iter().map(|part| part.things).collect();
+        let rounds = parts.iter().map(Vec::len).max().unwrap_or(0);
+        let mut things = VecDeque::with_capacity(rounds << shift);
+        for round in (0..rounds).rev() {
+            for region in (0..1 << shift).rev() {
+                let part = parts.get_mut(region).filter(|part| part.len() > round);
+                things.push_front(part.and_then(Vec::pop).unwrap_or_else(&filler));
             }
-            let thing = parts.get_mut(number & ((1 << shift) - 1)).and_then(Iterator::next);
-            whole.things.push(thing.unwrap_or_else(&filler));
+            if round % rounds.div_ceil(STEPS) == 0 {
+                parts.iter_mut().for_each(Vec::shrink_to_fit);
+            }
         }
-        whole
+        Vec::from(things).into()
     }
 
     /// All, in the order of their numbers.

@@ -54,11 +54,9 @@ impl Knob {
         let spec = specs.iter().find(|spec| spec.name == name);
         let spec = *spec.ok_or_else(|| refused(unknown("parameter", name, &names)))?;
         let declared = declared_ends(&spec);
-        let (least, most) = ends.or(declared).ok_or_else(|| refused("is no number with a declared range".into()))?;
+        let (least, most) = ends.or(declared).ok_or_else(|| refused("is not a number with a declared range".into()))?;
         if least >= most || !least.is_finite() || !most.is_finite() {
-            return Err(refused(format!(
-                "the range {least} to {most} is empty; give the least value, then the greatest"
-            )));
+            return Err(refused(format!("the range {least} to {most} is empty; give the minimum, then the maximum")));
         }
         if let Some((low, high)) = declared.filter(|(low, high)| least < *low || most > *high) {
             return Err(refused(format!(
@@ -125,7 +123,7 @@ fn is_continuous(aqm: &AqmChoice, spec: &ParamSpec, between: f64) -> Result<(), 
     let found = entry(&aqm.name)?;
     match found.values(&aqm.name, &[(spec.name, &spec.text(between))]) {
         Err(Problems(why)) if why.iter().any(|why| why.path == format!("{}.{}", aqm.name, spec.name)) => {
-            Err(format!("takes no number between its ends: {}", why[0].reason))
+            Err(format!("accepts no number in this range: {}", why[0].reason))
         }
         _ => Ok(()),
     }

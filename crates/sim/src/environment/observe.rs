@@ -37,27 +37,32 @@ const fn signed(gauge: Gauge) -> Gauge {
 }
 
 const TARGET: ObservationScale = ObservationScale::Reference("the link's target");
-const TARGET_DELAY: ObservationScale = ObservationScale::Reference("the time that the target takes to send");
+const TARGET_DELAY: ObservationScale = ObservationScale::Reference("the time to send the target");
 const CAPACITY: ObservationScale = ObservationScale::Reference("the capacity");
 
 /// Every quantity that an agent may observe. "In the interval" is since the action before.
 pub const GAUGES: [Gauge; 15] = [
     gauge_of("queue", "packets", TARGET, "packets waiting now"),
-    signed(gauge_of("error", "packets", TARGET, "queue less the link's target")),
+    signed(gauge_of("error", "packets", TARGET, "packets waiting minus the link's target")),
     signed(gauge_of(
         "trend",
         "packets",
         ObservationScale::Reference("a tenth of the target"),
         "change of the queue in the interval",
     )),
-    gauge_of("backlog", "s", TARGET_DELAY, "time that the queue takes to send, with packets of mean size"),
+    gauge_of("backlog", "s", TARGET_DELAY, "time to send the queue, with packets of mean size"),
     gauge_of(
         "sojourn",
         "s",
         TARGET_DELAY,
         "mean sojourn time of the packets taken into service in the interval; without one, as before",
     ),
-    gauge_of("sojourn_max", "s", TARGET_DELAY, "the longest of them; without one, as before"),
+    gauge_of(
+        "sojourn_max",
+        "s",
+        TARGET_DELAY,
+        "maximum sojourn time of the packets taken into service in the interval; without one, as before",
+    ),
     gauge_of("arrival_rate", "packets/s", CAPACITY, "packets offered in the interval"),
     gauge_of("departure_rate", "packets/s", CAPACITY, "packets taken into service in the interval"),
     gauge_of(
@@ -72,18 +77,13 @@ pub const GAUGES: [Gauge; 15] = [
         ObservationScale::Root,
         "share of the packets offered in the interval that were marked",
     ),
-    gauge_of(
-        "utilisation",
-        "ratio",
-        ObservationScale::Root,
-        "share of what the link could have carried in the interval that it has",
-    ),
+    gauge_of("utilisation", "ratio", ObservationScale::Root, "utilisation of the link in the interval"),
     gauge_of("p", "ratio", ObservationScale::Root, "the scheme's drop or mark probability now"),
     gauge_of(
         "flows",
         "flows",
         ObservationScale::Reference("100 flows"),
-        "flows, sources and clients present now, which no real queue knows",
+        "flows, sources and clients present now, which a real queue cannot observe",
     ),
     gauge_of(
         "capacity",

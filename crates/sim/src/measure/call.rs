@@ -10,15 +10,15 @@ measures! {
         sent: u64, "Sent" in PACKETS = call.sent;
         /// Datagrams that were not received over those sent.
         ///
-        /// Those on their way when the warm-up ends make up for those on their way at the end, unless the delay has changed
-        /// much.
+        /// Datagrams in flight when the warm-up ends compensate for those in flight at the end, unless the delay
+        /// changes much in between.
         loss_ratio: f64, "Loss ratio" in SHARE, less = call.loss_ratio;
         /// Transmission rating of a G.711 call that waits for 99 % of the packets (ITU-T G.107).
         ///
-        /// 93.2 less the impairments of delay and loss; null if no datagram was received. The delay is that of 20 ms of
-        /// speech and `packet_delay_p99`, and one packet in a hundred comes too late. The delay costs 0.024 a millisecond,
-        /// and 0.11 more beyond 177.3 ms (Cole and Rosenbluth 2001); loss of Ppl percent costs 95 Ppl / (Ppl + 25.1), with
-        /// loss concealment (G.113, appendix I).
+        /// 93.2 minus the impairments of delay and loss; null if no datagram was received. The delay is 20 ms of speech
+        /// plus `packet_delay_p99`, and one packet in a hundred arrives too late. The delay costs 0.024 per
+        /// millisecond, and 0.11 more beyond 177.3 ms (Cole and Rosenbluth 2001). Loss of Ppl percent costs 95 Ppl /
+        /// (Ppl + 25.1), with loss concealment (G.113, appendix I).
         r_factor: Option<f64>, "R factor" in COUNT, more = call.r_factor;
         /// Mean opinion score of that call, 1 to 4.5 (ITU-T G.107).
         ///

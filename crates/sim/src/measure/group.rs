@@ -33,8 +33,8 @@ measures! {
         /// Fairness of the flows' goodput, by Jain's index.
         ///
         /// Computed over flows active for the whole measurement period. For all groups together only long transfers
-        /// count: TCP or QUIC with data without end. Datagrams and application-limited flows do not compete for a
-        /// share. Null if there are none.
+        /// count: TCP or QUIC with unlimited data. Datagrams and application-limited flows do not compete for a share.
+        /// Null if there are none.
         jain: Option<f64>, "Jain" in INDEX, more = group.jain;
         /// Packets received, retransmissions included.
         ///
@@ -42,14 +42,14 @@ measures! {
         received: u64, "Received" in PACKETS = group.meter.packet_delay.count();
         /// Packets received with a congestion mark.
         marked: u64, "Marked" in PACKETS = group.meter.marked;
-        /// Packets dropped by the queues on their way.
+        /// Packets dropped by the queues on their path.
         ///
         /// For any reason; ACKs are not counted.
         dropped: u64, "Dropped" in PACKETS, less = group.dropped;
         /// Packets dropped over packets dropped or received.
         ///
-        /// Those on their way when the warm-up ends make up for those on their way at the end, and what the wire loses is left
-        /// out.
+        /// Packets in flight when the warm-up ends compensate for packets in flight at the end. Losses on the wire are
+        /// left out.
         drop_ratio: f64, "Drop ratio" in SHARE, less = group.drop_ratio();
         /// Mean time from source to destination.
         ///
@@ -78,8 +78,8 @@ measures! {
         /// The worse of two scores, each 100 up to the application's perfect value and 0 from the unusable value on:
         /// the latency that 90 % of the packets do not exceed (50 and 150 ms) and the share of packets lost (0.5 and 1
         /// %), by the profile of LibreQoS 2.0. The latency is the packet delay and half of the round-trip propagation
-        /// of the packet's own flow: a reverse path without a queue. Lost are datagrams that were not received, and
-        /// segments that queues have dropped.
+        /// of the packet's own flow: a reverse path without a queue. Lost packets are datagrams that were not received,
+        /// and segments that queues dropped.
         qoo_web: Option<f64>, "QoO web" in SCORE, more = group.qoo(&qoo::WEB);
         /// Quality of Outcome of a video conference, 0 to 100.
         ///
@@ -96,9 +96,9 @@ measures! {
         /// Round trips per minute of its packets (RPM, draft-ietf-ippm-responsiveness).
         ///
         /// 60 s over the mean of the 95 % shortest round trips: packet delay and half of the round-trip propagation of
-        /// the packet's own flow, a reverse path without a queue. Of a group that loads the path this is the draft's
-        /// loaded responsiveness, of a sparse one in the same run the foreign one; the draft's responsiveness is the
-        /// mean of the two. Its probes measure with handshakes and requests.
+        /// the packet's own flow, a reverse path without a queue. For a group that loads the path this is the draft's
+        /// loaded responsiveness. For a sparse group in the same run it is the foreign responsiveness. The draft's
+        /// responsiveness is the mean of the two. Its probes measure with handshakes and requests.
         rpm: Option<f64>, "RPM" in COUNT, more =
             group.times.trimmed_round_trip().and_then(qoo::rpm);
         /// Mean time from the first transmission of a segment to its arrival.

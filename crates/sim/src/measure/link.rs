@@ -16,12 +16,12 @@ measures! {
         /// The first is there from `0 s` on. Each scripted change, or one by hand, that replaces the scheme or sets a parameter of it
         /// adds one. What a controller sets is not among them.
         schemes: Vec<(String, String)> = link.schemes.clone();
-        /// Bits sent, headers included, over what the link could have carried.
+        /// Bits sent, headers included, over the bits that the link could have carried.
         ///
         /// At a constant rate that is the share of time in which the transmitter was busy. If the rate varies, a second
         /// at a high rate counts for more than one at a low rate. A packet in transmission keeps the rate at which it
-        /// began. On a link that follows a trace: bytes sent over the bytes of the opportunities; waiting for one does
-        /// not count as use.
+        /// began. On a link that follows a trace: bytes sent over the bytes of the opportunities; waiting for an
+        /// opportunity does not count as utilisation.
         utilisation: f64, "Utilisation" in SHARE, more = link.used.utilisation;
         /// Capacity: the mean rate at which the link could have sent.
         ///
@@ -47,7 +47,7 @@ measures! {
         ///
         /// The sojourn time of the packets taken into service.
         queue_delay_mean: Option<f64>, "Delay mean" in DELAY, less = link.meter.sojourn.mean();
-        /// Standard deviation of the time waited.
+        /// Standard deviation of the queueing delay.
         queue_delay_std: Option<f64>, "Delay std" in DELAY = link.meter.sojourn.std();
         /// 99 % of the packets wait at most this long.
         ///
@@ -73,7 +73,7 @@ measures! {
         ///
         /// Until the first scripted change, or the end of the run; null without a transient.
         queue_mean_settled: Option<f64>, "Settled mean" in QUEUE = link.transient.map(|(_, mean)| mean);
-        /// Root mean square of the packets waiting less the target, over the target.
+        /// Root mean square of the packets waiting minus the target, over the target.
         ///
         /// Transient, offset and oscillation in one number. Null if the target changes.
         queue_error: Option<f64>, "Queue error" in SHARE, less =
@@ -110,9 +110,9 @@ measures! {
         ///
         /// A loss event begins with the drop of a packet of a long flow and lasts a round trip: the mean propagation of
         /// the long flows and the time that the packets then waiting take to be sent. Long flows are TCP flows with
-        /// unlimited data that are active all the time. 1 is what Floyd and Jacobson (1993) call global
-        /// synchronisation; with n flows the minimum is 1/n. Defined in RFC 7928, section 2.4; null without such a
-        /// drop, or with a single flow.
+        /// unlimited data that are active all the time. 1 is the global synchronisation of Floyd and Jacobson (1993);
+        /// with n flows the minimum is 1/n. Defined in RFC 7928, section 2.4; null without such a drop, or with a
+        /// single flow.
         loss_synchronisation: Option<f64>, "Loss synchronisation" in SHARE, less = link.synchronisation;
         /// Periodic updates of the scheme per second.
         ///
@@ -121,7 +121,7 @@ measures! {
         /// Dropped packets by reason.
         ///
         /// A scheme may define more reasons; reasons without a drop are not listed.
-        drops: BTreeMap<&'static str, u64> = link.accounts.drops.iter().copied().collect();
+        drops: BTreeMap<&'static str, u64> = link.accounts.drops.iter().map(|(why, packets)| (why.name(), *packets)).collect();
     }
 }
 

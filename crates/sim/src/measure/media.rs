@@ -22,8 +22,8 @@ measures! {
         frame_delay_p99: Option<f64>, "Frame delay p99" in DELAY, less = media.stats.delay.quantile(0.99);
         /// Mean time from the capture of a frame to its display.
         ///
-        /// Frames are shown in order, so long after their capture as the fastest frame took to arrive and `jitter_buffer`; those that
-        /// are late as soon as they and all before them are there.
+        /// Frames are shown in order. A frame is due after the delay of the fastest frame plus `jitter_buffer`, counted
+        /// from its capture. A late frame is shown as soon as it and all frames before it are complete.
         display_delay_mean: Option<f64>, "Display delay" in DELAY, less = media.stats.display_delay.mean();
         /// Frames that were complete after they should have been shown, over frames that were shown or lost.
         late_ratio: Option<f64>, "Late frames" in SHARE, less = media.stats.of_settled(media.stats.late);
@@ -35,7 +35,7 @@ measures! {
         /// Number of freezes (W3C `freezeCount`).
         ///
         /// A freeze is a gap between two frames on display of at least three times the average of the last 30, and 150
-        /// ms longer. One under way at the end counts up to then.
+        /// ms longer. A freeze under way at the end of the run counts up to the end.
         freezes: u64, "Freezes" in COUNT, less = media.stats.freezes;
         /// Share of the time in which the picture was frozen.
         freeze_ratio: Option<f64>, "Frozen" in SHARE, less = media.stats.freeze_ratio();
@@ -43,8 +43,8 @@ measures! {
         ///
         /// Of whole seconds, the root of the mean of the flows' squares.
         rate_variation: Option<f64>, "Rate variation" in SHARE, less = media.rate_variation;
-        /// Packets that were retransmitted.
-        resent: u64, "Resent" in PACKETS, less = media.stats.resent;
+        /// Packets retransmitted.
+        resent: u64, "Retransmitted" in PACKETS, less = media.stats.resent;
         /// Rate of feedback on the reverse path, with IP's header.
         ///
         /// RFC 8888 in RTCP of reduced size: 48 bytes and 2 for each packet, of which each is in two feedbacks.
@@ -64,17 +64,17 @@ measures! {
         sent: u64, "Sent" in PACKETS = rtp.sent;
         /// Packets that have not passed the emulated link, over those expected.
         ///
-        /// Expected are all sequence numbers from the lowest to the highest that came through (RFC 3550, section
-        /// 6.4.1); packets lost before the link are among them.
+        /// The expected packets are all sequence numbers from the lowest to the highest that came through (RFC 3550,
+        /// section 6.4.1), including packets lost before the link.
         loss_ratio: Option<f64>, "Lost packets" in SHARE, less =
             share(rtp.expected.saturating_sub(rtp.received), rtp.expected);
         /// Packets that came through with a congestion mark, over those that came through.
         mark_ratio: Option<f64>, "Marked packets" in SHARE = share(rtp.marked, rtp.received);
-        /// Feedback of RFC 8888 on the stream that came through the other direction.
+        /// Feedback messages (RFC 8888) on the stream that came through in the other direction.
         ///
-        /// None if it is encrypted, as browsers do.
+        /// None if the feedback is encrypted, as in browsers.
         feedbacks: u64, "Feedbacks" in COUNT = rtp.feedbacks;
-        /// Mean time between two of them.
+        /// Mean time between two feedback messages.
         feedback_interval: Option<f64>, "Feedback interval" in DELAY =
             (rtp.feedbacks > 1).then(|| rtp.feedback_time / (rtp.feedbacks - 1) as f64);
         /// Packets that no feedback reports as arrived, over those that feedback covers.

@@ -35,11 +35,11 @@ measures! {
     ///
     /// What is sent to it and what it sends count.
     pub struct StationResult from air: Air {
-        /// Stations that are alike.
+        /// Number of identical stations.
         count: u64 = air.count as u64;
-        /// Share of the time in which one of them is on the air, with block ACKs and its part of collisions.
+        /// Share of the time in which one station is on the air, with block ACKs and its part of collisions.
         airtime: f64, "Airtime" in SHARE = air.each() / air.time.seconds();
-        /// The airtime of one of them over that of all stations of the cell.
+        /// Airtime of one station over the airtime of all stations of the cell.
         airtime_share: f64, "Airtime share" in SHARE = if air.all > Span::ZERO { air.each() / air.all.seconds() } else { 0.0 };
         /// Mean number of MPDUs in an aggregate.
         ampdu_mean: Option<f64>, "MPDUs per A-MPDU" in QUEUE, more = over(air.sum.mpdus, air.sum.aggregates);

@@ -97,7 +97,7 @@ impl TraceTable {
         };
         let (kind, seq) = if packet.goes_back() { (1, packet.ack().next) } else { (0, packet.data().seq) };
         let has_joined = !matches!(event, QueueEvent::Refused(_));
-        let reason = why.map_or(-1, |why| self.reason(why));
+        let reason = why.map_or(-1, |why| self.reason(why.name()));
         self.time.push(time.seconds());
         self.event.push(code);
         self.flow.push(packet.flow);

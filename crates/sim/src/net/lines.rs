@@ -35,18 +35,18 @@ impl Lines {
     /// # Errors
     /// If the scenario has other links, or changes during the run that a line cannot make.
     pub fn of(scenario: &Scenario) -> Result<Self, Problems> {
-        const WANTED: &str = "a line has two directions; call the links \"up\" (from the command) and \"down\"";
+        const WANTED: &str = "this link has two directions; call the links \"up\" (from the command) and \"down\"";
         let (up, down) = directions(&scenario.links).ok_or_else(|| Problems::one("links", WANTED))?;
         if let Some(link) = scenario.links.iter().find(|link| !link.classes.classes.is_empty()) {
-            let why = "are for groups of flows, which a line has none of; leave them out";
+            let why = "are for groups of flows, which exist in simulations only; leave them out";
             return Err(Problems::one(format!("links.{}.classes", link.name), why));
         }
         if let Some(link) = scenario.links.iter().find(|link| link.host) {
-            let why = "is for senders of a simulation; leave it out";
+            let why = "is for simulated senders; leave it out";
             return Err(Problems::one(format!("links.{}.host", link.name), why));
         }
         if let Some(link) = scenario.links.iter().find(|link| link.shared.is_some()) {
-            let why = "is shared, as in a switch, and a line has no other links; write its size";
+            let why = "is shared, as in a switch, and there are no other links here; write its size";
             return Err(Problems::one(format!("links.{}.buffer", link.name), why));
         }
         let changes = changes(scenario)?;
@@ -81,12 +81,15 @@ fn changes(scenario: &Scenario) -> Result<Vec<(usize, Time, Action)>, Problems> 
     if !scenario.awaited.is_empty() {
         return Err(Problems::one(
             "changes",
-            "waits for a phase of a flow, and a line has no flows; expected at = TIME",
+            "waits for a phase of a flow, and flows exist in simulations only; expected at = TIME",
         ));
     }
     if let Some(controller) = scenario.controllers.first() {
         let path = format!("controllers.{}", controller.name);
-        return Err(Problems::one(&path, "sees pings among the flows, and a line has no flows; leave it out"));
+        return Err(Problems::one(
+            &path,
+            "uses pings among the flows, and flows exist in simulations only; leave it out",
+        ));
     }
     let mut links = scenario.links.clone();
     let made = scenario.changes.iter().map(|change| {
@@ -96,7 +99,7 @@ fn changes(scenario: &Scenario) -> Result<Vec<(usize, Time, Action)>, Problems> 
             Action::Rate(link, _) | Action::Delay(link, _) | Action::Loss(link, _) => {
                 Ok((link, Time::ZERO + change.at, action))
             }
-            _ => Err(Problem::new(&change.path, "cannot change on a line; rate, delay and loss of a link can")),
+            _ => Err(Problem::new(&change.path, "cannot change here; rate, delay and loss of a link can")),
         }
     });
     made.collect::<Result<_, _>>().map_err(|problem| Problems(vec![problem]))

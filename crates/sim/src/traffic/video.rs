@@ -12,7 +12,7 @@ use aqmlab_scenario::Video;
 measures! {
     /// The video of a group's viewers after the warm-up, all together.
     pub struct VideoResult from stats: PlaybackStats {
-        /// Segments of video asked for after the warm-up and complete.
+        /// Segments of video requested after the warm-up and completed.
         ///
         /// They are transfers, too.
         segments: u64, "Segments" in COUNT = stats.segments;

@@ -93,15 +93,15 @@ params! {
     /// sent. Losses that end startup are counted by ACKs, as Google's BBRv3 does. The quantum is BBR's, pace/1024 s. It
     /// goes with loss recovery `rack`, whose window it replaces.
     pub struct Bbr3Params {
-        /// Least round-trip time up to which marks count.
+        /// Maximum of the minimum round-trip time for which marks count.
         ecn_max_rtt: Span = "5 ms" in "0 s" ..= "100 s", from "Google's BBRv3 (ecn_max_rtt_us)";
-        /// Pace in drain, as a share of the bandwidth.
+        /// Pacing rate in drain, as a share of the bandwidth.
         drain_gain: f64 = "0.5" in "0.01" ..= "0.99", from "draft, section 5.3.2 (BBR.DrainPacingGain)";
         /// Time without a shorter round trip after which probe_rtt begins.
         probe_rtt_interval: Span = "5 s" in "100 ms" ..= "1000 s", from "draft, section 5.3.4 (BBR.ProbeRTTInterval)";
-        /// For how long a least round-trip time is believed in.
+        /// Time for which a minimum round-trip time is valid.
         min_rtt_filter: Span = "10 s" in "100 ms" ..= "1000 s", from "draft, section 5.5.7 (BBR.MinRTTFilterLen)";
-        /// The most that may be in flight in probe_rtt follows from min_rtt as it was before probe_rtt began.
+        /// The limit on data in flight in probe_rtt follows from min_rtt as it was before probe_rtt began.
         probe_rtt_by_old: bool = "false", from "Cardwell, draft-ietf-ccwg-bbr issue 109";
     }
 }

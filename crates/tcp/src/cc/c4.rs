@@ -30,7 +30,7 @@ params! {
     /// | cruising | 1 | four eras, and the application uses the rate (4.4) |
     /// | pushing | 5/4 if the push before succeeded, else 17/16 | the end of the era (4.5) |
     ///
-    /// The sensitivity s is 0 up to 50 kB/s, 0.92 at 1 MB/s, and 1 from 10 MB/s on. It is linear in between (5.1).
+    /// The sensitivity s is 0 up to 50 kB/s and 0.92 at 1 MB/s. From 10 MB/s on it is 1. It is linear in between (5.1).
     /// Congestion in cruising or pushing leaves 1 - beta of nominal_rate, and begins a recovery (5.5):
     ///
     /// ```text
@@ -48,11 +48,12 @@ params! {
     /// rate where that happens.
     ///
     /// These downloads of draft-huitema-ccwg-c4-test (five seeds) finish in their time: a flow alone on 20 and on 200
-    /// Mbit/s; a rate that drops and recovers; two flows at once, short and long; a second flow 0.5 or 1 s later; and
-    /// competition with CUBIC for a long time. The others transfer less in that time. "Low and up" transfers 6.5 of 7
-    /// MB (6.8 with `cascade`). A flow that begins 0.5 s after another transfers 1.3 to 3.4 of 5 MB. Competing with
-    /// CUBIC for a short time, four of five seeds finish. Competing with BBRv3, a flow transfers 3.8 to 5.2 of 5 MB or
-    /// 17 to 25 of 20 MB; competing with BBR, half. The satellite test requires careful resume.
+    /// Mbit/s; a rate that drops and recovers; and two flows at once, short and long. A second flow 0.5 or 1 s later
+    /// and long competition with CUBIC also finish in their time. The others transfer less in that time. "Low and up"
+    /// transfers 6.5 of 7 MB (6.8 with `cascade`). A flow that begins 0.5 s after another transfers 1.3 to 3.4 of 5 MB.
+    /// Competing with CUBIC for a short time, four of five seeds finish. Against BBRv3, a flow transfers 3.8 to 5.2 MB
+    /// in the time for 5 MB. In the time for 20 MB it transfers 17 to 25 MB. Against BBR it transfers half of the data.
+    /// The satellite test requires careful resume.
     ///
     /// ## Readings
     /// Growth is a quarter of the growth by alpha (4.3), also in the initial state, for which the draft allows any

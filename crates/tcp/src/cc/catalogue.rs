@@ -111,7 +111,7 @@ pub fn entry(name: &str) -> Result<LawEntry, String> {
 /// If there is a law of that name.
 pub fn register<L: CongestionControlLaw>() -> Result<(), String> {
     if entry(L::INFO.name).is_ok() {
-        return Err(format!("there is a congestion-control law called \"{}\" already", L::INFO.name));
+        return Err(format!("a congestion controller called \"{}\" exists already", L::INFO.name));
     }
     let checked: &LawBuilder = &|path, pairs| {
         let (values, needs, law) = build::<L>(path, pairs)?;

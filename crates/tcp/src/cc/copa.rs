@@ -3,12 +3,13 @@ use aqmlab_core::{Span, Time, params};
 use std::collections::VecDeque;
 
 params! {
-    /// Copa: steers its window to the rate 1/(delta*d_q), d_q being the queueing delay that it sees.
+    /// Copa: steers its window to the rate 1/(delta*d_q), d_q being the measured queueing delay.
     ///
     /// ## Idea
-    /// For packets that arrive at random, a rate of 1/(delta*d_q) is best where delay counts delta times as much as throughput. A
-    /// sender that goes up below that rate and down above it empties the queue every few round trips, and so sees the path's own
-    /// delay. A queue that is never empty is somebody else's: then it may make delta smaller, as a sender that fills buffers would.
+    /// For packets that arrive at random, a rate of 1/(delta*d_q) is best where delay counts delta times as much as
+    /// throughput. A sender that increases its rate below that rate and reduces it above empties the queue every few
+    /// round trips, and so measures the path's own delay. If the queue is never empty, other senders fill it. Copa may
+    /// then reduce delta and compete as a sender that fills buffers.
     ///
     /// ## Equations
     /// At every ACK. RTT_min is the minimum round-trip time of ten seconds, RTT_standing the minimum of half a smoothed
@@ -23,8 +24,8 @@ params! {
     ///
     /// At first the window doubles in a round trip, until lambda exceeds lambda_t. If `competitive` is set, the mode is
     /// chosen (2.2): the queue is nearly empty when d_q < 0.1*(RTT_max - RTT_min), RTT_max being the maximum of four
-    /// round trips. If it has not been nearly empty for five round trips, 1/delta grows by one per round trip. It is
-    /// halved at a loss, but not below its value in the default mode.
+    /// round trips. If the queue was not nearly empty during five round trips, 1/delta grows by one per round trip. It
+    /// is halved at a loss, but not below its value in the default mode.
     ///
     /// ## What to expect
     /// The window moves by 1/delta segments in a round trip, and turns round when the turn has been seen: the queue
@@ -38,11 +39,11 @@ params! {
     ///
     /// If `competitive` is set, Copa gets 46 % there, and 17 % in a buffer of four products. But Copa flows then take
     /// each other for senders that fill the buffer: in four products, 264 packets, two hold 99 on average, four 144.
-    /// The trough of their queue comes a round trip after the target has been met, which has risen meanwhile, and flows
-    /// with different delta turn at different times: it stays above a tenth. Three variants were tried: a memory of
-    /// eight or ten round trips, single ACKs for RTT_standing, and a window cut to 0.7 at a loss. Two flows still hold
-    /// 12 to 60 packets and four 75 to 121. The switch is therefore off. Meta's implementation (mvfst) has no such
-    /// mode.
+    /// The trough of their queue follows a round trip after the target was met, and the target has risen by then. Flows
+    /// that differ in delta turn at different times, so the trough stays above a tenth. Three variants were tried: a
+    /// memory of eight or ten round trips, single ACKs for RTT_standing, and a window cut to 0.7 at a loss. Two flows
+    /// still hold 12 to 60 packets and four 75 to 121. The switch is therefore off. Meta's implementation (mvfst) has
+    /// no such mode.
     ///
     /// ## Readings
     /// The paper sets no bound to v; here it is delta*cwnd, with which the window doubles in a round trip. v is 1 again with the first
@@ -56,7 +57,7 @@ params! {
     pub struct CopaParams {
         /// Weight of delay in the default mode.
         delta: f64 = "0.5" in "0.001" ..= "10", unit "1/packets", from "Arun & Balakrishnan 2018, section 2.2";
-        /// It competes with those that fill the buffer.
+        /// Competes with flows that fill the buffer.
         competitive: bool = "false", from "Arun & Balakrishnan 2018, section 2.2: true";
     }
 }

@@ -46,15 +46,15 @@ params! {
     /// application leaves unused neither grows nor lets its clock run (5.8).
     ///
     /// ## Linux
-    /// `flavour = "linux"` counts as `tcp_cubic.c` does: whole segments, ticks of 1 ms, beta = 717/1024 and C =
-    /// 410/1024. K takes one step of Newton's method. The window grows by one per whole number of acknowledged
+    /// `flavour = "linux"` counts as `tcp_cubic.c` does: whole segments, ticks of 1 ms, `beta = 717/1024` and `C =
+    /// 410/1024`. K takes one step of Newton's method. The window grows by one per whole number of acknowledged
     /// segments, at least 2. The target is the window one minimum round trip ahead; in the first second of a stage that
     /// minimum is constant.
     ///
     /// ## Departures
     /// HyStart is Linux's (Ha & Rhee 2011); `flavour = "linux"` takes it from its profile. A classic slow start ends in
-    /// losses or marks as Reno's does, and gives up 0.3 of the window there, not half. Where variant `rack` undoes a
-    /// needless reduction, W_max stays, as in Linux (4.9 restores it). A pause does not move the stage of `flavour =
+    /// losses or marks as Reno's does, and gives up 0.3 of the window there, not half. When variant `rack` undoes a
+    /// spurious reduction, W_max stays, as in Linux (4.9 restores it). A pause does not move the stage of `flavour =
     /// "linux"` (`cubictcp_cwnd_event_tx_start` does).
     pub struct CubicParams {
         /// C, how fast the window grows: segments per second cubed.

@@ -63,7 +63,7 @@ params! {
     ///
     /// ## Linux
     /// `flavour = "linux"`, which the profile `linux` sets, counts alpha in 1024ths and the window in whole segments,
-    /// and cuts off: alpha below 16/1024 drops to 0, and a share of marks below 1/64 counts as none. The reduction is
+    /// and cuts off: alpha below 16/1024 drops to 0. A fraction of marks below 1/64 counts as zero. The reduction is
     /// rounded down. A window of data ends with the segment before DCTCP.WindowEnd, one earlier than in 3.3. A loss in
     /// a window of data that a mark has reduced halves what is left of it.
     ///

@@ -64,11 +64,11 @@ fn check(declared: &LawDeclaration) -> Result<(), Problem> {
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if !is_name {
-        let why = format!("\"{}\" is not a name; write small letters, digits and -, as in my-law", clip(name));
+        let why = format!("\"{}\" is not a name; write small letters, digits and -, as in my-controller", clip(name));
         return Err(Problem::new("name", why));
     }
     if entry(name).is_ok_and(|known| !known.is_declared) {
-        return Err(Problem::new("name", format!("\"{name}\" is taken by a law of aqmlab; choose another")));
+        return Err(Problem::new("name", format!("\"{name}\" is taken by a controller of aqmlab; choose another")));
     }
     for (i, param) in declared.params.iter().enumerate() {
         if declared.params[..i].iter().any(|before| before.spec.name == param.spec.name) {
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(why("own-law-b:gain=0"), "tcp: gain must be positive");
         assert_eq!(why("own-law-b:gain=x"), "tcp.gain: \"x\" is not a number");
         let refused = |name: &'static str| declare(declaration(name, "1")).unwrap_err().to_string();
-        assert!(refused("cubic").contains("is taken by a law of aqmlab"));
+        assert!(refused("cubic").contains("is taken by a controller of aqmlab"));
         assert!(refused("My Law").contains("is not a name"));
         let [first, second] = [(); 2].map(|()| declaration("own-law-c", "1").params[0]);
         let twice = LawDeclaration { params: vec![first, second], ..declaration("own-law-c", "1") };

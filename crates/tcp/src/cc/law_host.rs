@@ -239,7 +239,7 @@ impl LawHost {
         if self.needs.pacing
             && let Some(rate) = self.law.pacing_rate()
         {
-            assert!(rate > 0.0, "a law paces at {rate} segments/s; it must be more than 0");
+            assert!(rate > 0.0, "a controller paces at {rate} segments/s; it must be more than 0");
             if rate != self.pace.0 {
                 self.pace = (rate, Span::from_seconds(1.0 / rate));
             }

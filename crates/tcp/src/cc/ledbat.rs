@@ -24,17 +24,17 @@ params! {
     /// the earlier ones as a part of the base delay and get more.
     ///
     /// ## Readings
-    /// The current delay is the minimum of the last four samples (4.2 requires a filter over few). Every sample comes
-    /// with an ACK that may open the window, so none is taken during recovery. There is no slow start, and the first
+    /// The current delay is the minimum of the last four samples (4.2 requires a filter over few). Every sample arrives
+    /// on an ACK that may open the window, so none is taken during recovery. There is no slow start, and the first
     /// window is two segments. The receiver measures the delay and sends it back with each ACK, in the place of the
     /// third SACK block.
     ///
     /// ## Departures
     /// A gain above 1, which RFC 7928 uses, is more than RFC 6817 allows.
     pub struct LedbatParams {
-        /// The queueing delay that it aims at.
+        /// Target queueing delay.
         target: Span = "100 ms" in "100 us" ..= "10 s", from "RFC 6817, section 2.5: at most 100 ms";
-        /// Segments that the window grows by in a round trip without queueing.
+        /// Growth of the window per round trip without queueing, in segments.
         gain: f64 = "1" in "0.01" ..= "100", unit "packets", from "RFC 6817, section 2.5: at most 1; RFC 7928, section 5.4: 10";
     }
 }

@@ -53,8 +53,8 @@ params! {
     /// The ratio exceeds 1.5 from 20 ms on because p' wanders with the one window of CUBIC: marks follow its mean,
     /// drops the mean of its square. There are 1.6 to 1.7 marks for a segment and root of the share of drops, not 2.
     /// What p' was predicts the ratio, and a real kernel has the same: [L4S](../l4s.md#how-they-share-50-mbits). For
-    /// four flows of each on 200 Mbit/s the ratio is 1.5 at 20 ms and 1.6 at 40 ms. For 16 on 800 Mbit/s it is 1.5 and
-    /// 1.4.
+    /// four flows of each on 200 Mbit/s the ratio is 1.5 at 20 ms. It is 1.6 at 40 ms. For 16 on 800 Mbit/s it is 1.5
+    /// and 1.4.
     ///
     /// Alone over DualPI2 two flows with different round trips share unequally: a step marks both at once, and the
     /// window of the longer one grows no faster. A flow of 25 ms gets this multiple of the rate of a flow of 100 ms
@@ -83,13 +83,13 @@ params! {
     /// other than `rack` (2.3.3), bursts of 250 us for fast links (2.5.2: every packet is paced), the SYN with ECT(1). Additive
     /// increase during loss recovery waits, as in Linux.
     pub struct PragueParams {
-        /// Least virtual round-trip time.
+        /// Minimum virtual round-trip time.
         rtt_virt: Span = "25 ms" in "1 us" ..= "10 s", from "draft, section 2.4.4";
         /// Round trips after slow start until the virtual round-trip time counts.
         transition: u32 = "500" in "0" ..= "1000000", from "draft, section 2.4.4; Linux";
         /// Share of the window that a loss leaves.
         beta: f64 = "0.5" in "0.1" ..= "0.95", from "draft, section 2.4.1: as Reno; CUBIC 0.7";
-        /// Least window.
+        /// Minimum window.
         min_window: Packets = "0.01 packets" in "0.001 packets" ..= "2 packets", from "chosen; Linux: 2";
     }
 }

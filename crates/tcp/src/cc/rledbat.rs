@@ -34,7 +34,7 @@ params! {
     /// advertised = min(fcwnd, RLWND),  but next + advertised never falls
     /// RTT = arrival of the first segment that echoes a timestamp - sending of the ACK with it
     /// RLWND moves as LEDBAT++'s window does, by these round-trip times
-    /// below the highest segment received, sent later than that: sent again, which stands for a loss, once in a round trip
+    /// a segment below the highest received and sent later: a retransmission, which counts as a loss, once per round trip
     /// ```
     ///
     /// The advertised window shrinks by the data that arrive, and no faster, so all data in flight are still accepted.
@@ -48,8 +48,8 @@ params! {
     /// | flows | buffer 200 packets | buffer 40 packets |
     /// | --- | --- | --- |
     /// | alone | 9.1 | 8.9 |
-    /// | beside CUBIC | 0.1 and 9.5 | 2.1 and 7.5 |
-    /// | beside CUBIC, which comes 10 s later | 0.1 and 9.5 | 2.6 and 7.0 |
+    /// | with CUBIC | 0.1 and 9.5 | 2.1 and 7.5 |
+    /// | with CUBIC, which starts 10 s later | 0.1 and 9.5 | 2.6 and 7.0 |
     /// | two, the second 10 s later | 4.3 and 5.2 | 5.5 and 3.9 |
     /// | and LEDBAT++ in the sender, 10 s later | 5.2 and 4.4 | |
     ///
@@ -67,9 +67,9 @@ params! {
     /// a timestamp take the room of one here. Round trips above 8.3 s are not distinguished from shorter ones. One-way
     /// delays in their place are not here.
     pub struct RledbatParams {
-        /// The queueing delay that the receiver aims at.
+        /// Target queueing delay of the receiver.
         target: Span = "60 ms" in "100 us" ..= "10 s", from "draft-irtf-iccrg-ledbat-plus-plus-01, section 4.5";
-        /// The sender's law.
+        /// The sender's congestion controller.
         sender: RledbatSender = "cubic", from "RFC 9840";
     }
 }

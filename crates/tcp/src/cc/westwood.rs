@@ -17,7 +17,7 @@ choice! {
 }
 
 params! {
-    /// Westwood+: after a loss or mark the window is what the path has carried, not half.
+    /// Westwood+: after a loss or mark the window is set to the data that the path has delivered, not halved.
     ///
     /// ## Idea
     /// The sender counts how fast its data arrive. That rate times the minimum round-trip time is the window that fills
@@ -55,7 +55,7 @@ params! {
     /// ## Departures
     /// Linux sets the window to rate*rtt_min also at the end of a recovery that is undone; here the window is restored.
     pub struct WestwoodParams {
-        /// Least time over which a rate is taken.
+        /// Minimum time over which a rate is measured.
         min_interval: Span = "50 ms" in "1 us" ..= "10 s", from "Linux, tcp_westwood.c (TCP_WESTWOOD_RTT_MIN)";
         /// The implementation whose details apply.
         flavour: WestwoodFlavour = "paper", from "Grieco & Mascolo 2004";

@@ -1,4 +1,4 @@
-"""The figures of a control loop: Bode, Nyquist, step response, stability map, and the models beside the packets."""
+"""The figures of a control loop: Bode, Nyquist, step response, stability map, and models compared with packets."""
 
 from typing import TYPE_CHECKING
 

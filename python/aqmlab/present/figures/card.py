@@ -1,4 +1,4 @@
-"""The figures of a card: measures over the buffer, a panel for each rate and round trip; and by scheme."""
+"""The figures of a card: measures over the buffer, a panel per rate and round trip; and by scheme."""
 
 from aqmlab.present.plots.data import BarPanel, Bars, LineChart, LinePanel
 from aqmlab.runs.statistics import Summary
@@ -7,7 +7,7 @@ from aqmlab.study.card_points import CardPicture, load_rfc
 
 
 def pictures(card: Card) -> dict[str, tuple[CardPicture, LineChart | Bars]]:
-    """Return the pictures whose cells the card has, several of a row or of several rows, by name of the file."""
+    """Return the pictures with more than one cell in the card, by file name."""
     found = ((picture, card.rows(picture.of, picture.measure)) for picture in load_rfc().pictures)
     return {
         picture.name: (picture, _drawn(card, picture, rows))
@@ -34,7 +34,7 @@ def _over_buffer(card: Card, picture: CardPicture, row: CardRow) -> LineChart:
 
 
 def _by_scheme(card: Card, picture: CardPicture, rows: list[CardRow]) -> Bars:
-    """Return bars: the schemes of one cell, a panel for each law."""
+    """Return bars: the schemes of one cell, a panel per controller."""
     panels = []
     for column in card.columns:
         values = {row.by: row.value(row.found[0], column) for row in rows}

@@ -1,4 +1,4 @@
-"""The figures of the cases of a draft: the phases of the sender over time, with its window, its pace and the queue."""
+"""The figures of the cases of a draft: the phases of the sender over time, its window, pacing rate and queue."""
 
 from collections.abc import Sequence
 
@@ -16,18 +16,18 @@ PHASES = (
     "probe_bw_up",
     "probe_rtt",
 )
-"""Of BBRv3, in the order in which they stand on the axis."""
+"""The phases of BBRv3, in their order on the axis."""
 
 PHASES_OF_BBR = ("startup", "drain", "probe_bw", "probe_rtt")
 
 
 def phases_of_all(judged: Sequence[JudgedCase]) -> dict[str, OverTime]:
-    """Return the figure of each case that ran, by file name: of its last run, which is what is judged."""
+    """Return the figure of each case that ran, by file name; it shows the last run, which is judged."""
     return {f"case-{each.case.number:02}": phases(each.records[-1]) for each in judged if each.records}
 
 
 def phases(record: Record) -> OverTime:
-    """Return three panels over time: the phase; in flight, window and queue; pace and estimate of the bandwidth."""
+    """Return three panels over time: phase; data in flight, window and queue; pacing rate and bandwidth estimate."""
     samples = record.samples
     time = np.array([each.time for each in samples])
     names = PHASES_OF_BBR if any(each.phase == "probe_bw" for each in samples) else PHASES
@@ -43,7 +43,7 @@ def phases(record: Record) -> OverTime:
     ]
     scale = 8 * PACKET / 1e6
     rates = [
-        curve("pace", [each.pacing_rate * scale for each in samples]),
+        curve("pacing rate", [each.pacing_rate * scale for each in samples]),
         curve("max_bw", [each.law.get("max_bw", 0.0) * scale for each in samples]),
     ]
     panels = [

@@ -17,10 +17,10 @@ FEWEST_FOR_MEAN, FEWEST_FOR_SPREAD = 4, 3
 def of_mean(points: "Array", share: float = 0.95) -> "Array | None":
     """Return the confidence ellipse of the mean of independent points, a closed line of (x, y).
 
-    Under a normal distribution it covers the true mean with probability `share`: the m with
-    n (x̄ - m)ᵀ S⁻¹ (x̄ - m) ≤ 2 (n - 1) / (n - 2) F(2, n - 2), S being the covariance of the n points (Hotelling's T²;
-    Johnson & Wichern, Applied Multivariate Statistical Analysis, section 5.4). In two dimensions it is what the
-    t-interval is in one. None for fewer than `FEWEST_FOR_MEAN` points.
+    Under a normal distribution it covers the true mean with probability `share`. It contains each m with
+    `n (x̄ - m)ᵀ S⁻¹ (x̄ - m) ≤ 2 (n - 1) / (n - 2) F(2, n - 2)`, S being the covariance of the n points (Hotelling's T²;
+    Johnson & Wichern, Applied Multivariate Statistical Analysis, section 5.4). It is the t-interval in two dimensions.
+    None for fewer than `FEWEST_FOR_MEAN` points.
     """
     n = len(points)
     if n < FEWEST_FOR_MEAN:
@@ -34,9 +34,9 @@ def of_mean(points: "Array", share: float = 0.95) -> "Array | None":
 def of_spread(points: "Array") -> "Array | None":
     """Return the 1-sigma ellipse of a sample, a closed line of (x, y); None for fewer than `FEWEST_FOR_SPREAD` points.
 
-    The contour at one standard deviation of the Gaussian of maximum likelihood, whose covariance is that of the sample
-    with n in the denominator (RFC 7928, section 2.7), after Winstein, Transport architectures for an evolving Internet,
-    PhD thesis, MIT 2014.
+    The contour at one standard deviation of the maximum-likelihood Gaussian (RFC 7928, section 2.7), after Winstein,
+    Transport architectures for an evolving Internet, PhD thesis, MIT 2014. Its covariance is the sample covariance with
+    n in the denominator.
     """
     if len(points) < FEWEST_FOR_SPREAD:
         return None

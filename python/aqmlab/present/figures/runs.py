@@ -58,7 +58,7 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
 
 
 def engines_figure(runs: Mapping[str, Mapping[str, RunResult]], scenario: Scenario, link: str) -> OverTime:
-    """Return the queue of one link by scheme and engine: a panel for each scheme, its engines told apart by dashes."""
+    """Return the queue of one link by scheme and engine: one panel per scheme, its engines distinguished by dashes."""
     panels = [
         replace(
             queue_panel(_of(spec, next(iter(by_engine.values())), link), by_engine, link, target(scenario, link, spec)),
@@ -91,7 +91,7 @@ def p_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
 
 
 def utilisation_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
-    """Return a panel of the share that a link carries of what it could in `runs`, by scheme."""
+    """Return a panel of the utilisation of a link in `runs`, by scheme."""
     shares = [100 * run.links[link].utilisation for run in runs.values()]
     remark = f"mean {shares[0]:.1f} %" if len(shares) == 1 else ""
     return Panel(name, remark, _curves(runs, link, "utilisation"), "both" if len(shares) == 1 else "mean")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SERIES: tuple[str, tuple[str, ...]] = ("series", ("time", "queue", "utilisation"))
 DELAYS: tuple[str, tuple[str, ...]] = ("delays", ("queue_delay", "share"))
-"""What is read for the figures of single runs: the folder and its columns."""
+"""The source of the figures of single runs: the folder and its columns."""
 
 
 @dataclass(frozen=True)

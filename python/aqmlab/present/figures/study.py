@@ -93,7 +93,7 @@ def _panel(reproduction: Reproduction, kind: str, panel: PaperPanel) -> Panel:
     }
     if not runs:
         absent = [name for name, spec in schemes.items() if not built(spec)]
-        return Panel(panel.title, f"{', '.join(absent)} not built yet" if absent else "the run failed", [])
+        return Panel(panel.title, f"{', '.join(absent)} not implemented" if absent else "the run failed", [])
     if kind == "queue":
         scenario = load(panel.scenarios[0])
         aims = [target(scenario, panel.link, spec) for spec in schemes.values() if built(spec)]

@@ -1,4 +1,4 @@
-"""The figures of a suite: delay against goodput, and distributions, a panel each experiment (RFC 7928, section 2)."""
+"""The figures of a suite: delay and goodput, and distributions, a panel per experiment (RFC 7928, section 2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,16 +28,16 @@ Traces = Mapping[tuple[str, str], Traced]
 """By scenario and scheme."""
 
 LEAST = 0.1
-"""The least width of an axis, as a share of its largest value."""
+"""The minimum width of an axis, as a share of its largest value."""
 
 LABELS = {"delay": ("Queueing delay (ms)", 1e3), "goodput": ("Goodput (Mbit/s)", 1e-6)}
-"""What an axis says, and what its values are multiplied by."""
+"""The label of an axis, and the factor of its values."""
 
 
 def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
-    """Return goodput against queueing delay in some of the experiments, a panel for each class of their flows.
+    """Return goodput over queueing delay in some of the experiments, a panel per class of flows.
 
-    All panels of a class are on the same axes, so that a scheme's points can be compared from experiment to experiment.
+    All panels of a class share their axes, so that the points of a scheme can be compared between experiments.
     """
     panels = [_clouds(trial, result, name) for trial in trials for name in trial.experiment.graphs]
     panels = _on_shared_axes(panels, [name for trial in trials for name in trial.experiment.graphs])
@@ -46,7 +46,7 @@ def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
 
 
 def curves(result: SuiteResult) -> LineChart:
-    """Return the suite's own picture: a measure against the number that its rows begin with, a line for each column."""
+    """Return the suite's picture: a measure over the number at the start of its rows, a curve per column."""
     wanted = result.suite.picture
     return LineChart(
         wanted.x, [_curves(result, panel) for panel in wanted.panels], wanted.columns, logarithmic=wanted.logarithmic
@@ -54,7 +54,7 @@ def curves(result: SuiteResult) -> LineChart:
 
 
 def _curves(result: SuiteResult, panel: Curves) -> LinePanel:
-    """Return a panel: of the rows that it is about, of all where there is none of these, as on a link of one's own."""
+    """Return a panel of the rows that match its pattern, or of all rows if none does, as on a link of the user."""
     trials = [trial for trial in result.trials if trial.experiment.kind == panel.kind]
     about = [trial for trial in trials if fnmatchcase(trial.row, panel.rows)]
     lines: dict[str, dict[float, Summary]] = {}
@@ -79,7 +79,7 @@ def distributions(result: SuiteResult, traced: Traces, what: str) -> Distributio
             curves = {name: (values, np.linspace(0, 1, len(values))) for name, values in quantiles.items()}
             limits = extent(list(quantiles.values()), 0.05, LEAST)
             panels.append(DistributionPanel(trial.experiment.name, curves, limits))
-    return Distributions(axis, "Share at most", [label(spec) for spec in result.schemes], panels)
+    return Distributions(axis, "Cumulative fraction", [label(spec) for spec in result.schemes], panels)
 
 
 def _clouds(trial: Trial, result: SuiteResult, name: str) -> ScatterPanel:
@@ -97,7 +97,7 @@ def _clouds(trial: Trial, result: SuiteResult, name: str) -> ScatterPanel:
 
 
 def _on_shared_axes(panels: Sequence[ScatterPanel], classes: Sequence[str]) -> list[ScatterPanel]:
-    """Return the panels, each with the axes that those of its class have together."""
+    """Return the panels, with common axes for all panels of a class."""
     ranges = {}
     for name in dict.fromkeys(classes):
         clouds = [

@@ -45,9 +45,9 @@ DELAY, GOODPUT, JAIN, SETTLING = "link.queue_delay_mean", "total.goodput", "tota
 FIGURES = {
     "queue": "packets waiting against time, a panel for each scheme (needs series)",
     "utilisation": "utilisation against time, a panel for each scheme (needs series)",
-    "cdf": "distribution of the queue delay over packets (needs series)",
+    "cdf": "distribution of the queueing delay over packets (needs series)",
     "ecdf": "distribution of a measure over seeds",
-    "delay-throughput": "goodput against mean queue delay, a point for each run, with ellipses",
+    "delay-throughput": "goodput against mean queueing delay, a point for each run, with ellipses",
     "fairness": "Jain's index of the goodput, by scheme",
     "settling": "settling time, by scheme, of the runs that settle",
     "measure": "a measure by scheme, or --against a value that was varied",
@@ -55,7 +55,7 @@ FIGURES = {
     "heat": "a measure as colours --against one varied value and --by another, a panel for each scheme",
     "ranking": "critical-difference diagram of the schemes by a measure",
 }
-"""What can be drawn of a sweep."""
+"""The figures of a sweep."""
 
 LOGARITHMIC = {"cdf": "x", "ecdf": "x", "delay-throughput": "xy", "fairness": "y", "settling": "y", "box": "y"}
 """The axes that may be logarithmic; of measure it is y, and x too where it is drawn against a value."""
@@ -136,8 +136,8 @@ def heat(found: Findings, measure: str, against: str, by: str, scenario: str | N
 def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> LineChart:
     """Return a measure against a value that was varied: "set.PATH", or "SCHEME.PARAMETER".
 
-    Each line is a scheme with its other parameters, each panel a scenario with its other values. With `scenario`,
-    only the cases are kept whose name begins with it. InputError for what was not varied or is not a number.
+    Each line is a scheme with its other parameters, each panel a scenario with its other values. `scenario` keeps
+    only the cases whose name begins with it. InputError for a value that was not varied or is not a number.
     """
     check_measure(found, measure)
     xs = _positions(found, against)
@@ -164,11 +164,11 @@ def cdf(found: Findings, case: Case, delays: Runs) -> Distributions:
             curves[label(scheme)] = np.concatenate([delay[:1], delay]), np.concatenate([[0.0], share])
     longest = max((float(delay[-1]) for delay, _ in curves.values()), default=0.0) or 1.0
     panel = DistributionPanel("", curves, (0.0, 1.05 * longest))
-    return Distributions("Queue delay (ms)", "Share of packets", names(found), [panel], 1)
+    return Distributions("Queueing delay (ms)", "Share of packets", names(found), [panel], 1)
 
 
 def utilisation(found: Findings, case: Case, series: Runs) -> OverTime:
-    """Return the panels of the share that the link carries of what it could, one a scheme."""
+    """Return the panels of the utilisation of the link, one per scheme."""
     panels = []
     for scheme in found.schemes:
         if run := series.get((case, scheme)):
@@ -180,7 +180,7 @@ def utilisation(found: Findings, case: Case, series: Runs) -> OverTime:
 
 
 def queue(found: Findings, case: Case, series: Runs) -> OverTime:
-    """Return the panels of the packets waiting, one a scheme, with its target if it has one."""
+    """Return the panels of the packets waiting, one per scheme, with the target of a scheme that has one."""
     scenario = found.scenario(case)
     panels = []
     for scheme in found.schemes:
@@ -226,7 +226,7 @@ class Wanted:
 
 
 def figure(found: Findings, wanted: Wanted) -> Drawing:
-    """Return a figure. InputError for what the sweep does not have, and for what the figure does not take."""
+    """Return a figure. InputError for data that the sweep lacks, and for options that the figure does not support."""
     name = wanted.figure
     found = only(found, wanted.aqms) if wanted.aqms else found
     measure = check_measure(found, wanted.measure or MEASURE_OF.get(name, DELAY))
@@ -289,7 +289,7 @@ def _seeds(found: Findings, wanted: Wanted) -> dict[tuple[Case, str], set[int]]:
 
 
 def _seeds_in_words(seeds: Collection[int]) -> str:
-    """Return "seed 2", "seeds 1 to 4" or "seeds 1, 5, 9"."""
+    """Return the seeds as text, such as "seed 2" or "seeds 1 to 4"."""
     first, last = min(seeds), max(seeds)
     if first == last:
         return f"seed {first}"
@@ -303,7 +303,7 @@ OF_MEASURE: Mapping[str, Callable[[Findings, Case, str], Drawing]] = {"box": box
 
 
 def _check(wanted: Wanted) -> None:
-    """Raise InputError for what a figure does not take, and for what it lacks."""
+    """Raise InputError for options that a figure does not support, and for missing ones."""
     name = wanted.figure
     if wanted.measure and name not in OF_ANY:
         raise InputError("measure", f"{wanted.measure}: {name} has its own; use the figure measure")
@@ -330,10 +330,10 @@ def _case(found: Findings, name: str | None) -> Case:
 
 
 def _cases(found: Findings, scenario: str | None) -> list[Case]:
-    """The cases whose name begins with that of a scenario and its values."""
+    """The cases whose name begins with the name of a scenario and its values."""
     kept = [case for case in found.cases if scenario is None or f"{case.name}, ".startswith(f"{scenario}, ")]
     if not kept:
-        raise unknown("scenario", "nothing is drawn of", scenario or "", {case.scenario for case in found.cases})
+        raise unknown("scenario", "no figure can be drawn of", scenario or "", {case.scenario for case in found.cases})
     return kept
 
 
@@ -353,7 +353,7 @@ def _shown(found: Findings, case: Case, scheme: str, measure: str) -> dict[int, 
 
 
 def _positions(found: Findings, against: str) -> dict[str, tuple[float, str]]:
-    """Return where each value lies on the abscissa, with its unit; InputError unless all are numbers in one unit."""
+    """Return the position of each value on the abscissa, with the unit; InputError unless all are in one unit."""
     if against not in found.varied:
         if not found.varied:
             raise InputError("against", f"{against}: this sweep varies nothing but scenarios, schemes and seeds")

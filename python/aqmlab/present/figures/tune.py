@@ -22,12 +22,12 @@ from aqmlab.tune.search import Candidate
 from aqmlab.tune.space import Dimension
 from aqmlab.tune.tournament import Compared
 
-KEPT, OTHER, STOPPED = "judged by all runs", "breaks a bound", "given up"
+KEPT, OTHER, STOPPED = "evaluated by all runs", "violates a bound", "stopped early"
 
 CAPTIONS = {
-    "history": "The value of each candidate in its order, estimated where it was given up; the best one so far.",
-    "slices": "The value of each candidate against each parameter; logarithms of parameters searched by them.",
-    "front": "The first two objectives of each candidate; on the front none is beaten in all objectives.",
+    "history": "The value of each candidate in order, estimated if it was stopped early; and the best so far.",
+    "slices": "The value of each candidate against each parameter; logarithms if its scale is logarithmic.",
+    "front": "The first two objectives of each candidate; on the front no candidate is worse than another in all objectives.",
 }
 
 

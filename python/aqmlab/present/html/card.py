@@ -1,4 +1,4 @@
-"""The report on a card: a section for each point, with its rows, every cell, and pictures."""
+"""The report on a card: a section per point, with its rows, every cell, and pictures."""
 
 import json
 
@@ -19,12 +19,12 @@ def records(card: Card) -> Files:
 
 
 def subject(law: str) -> str:
-    """Return what the report is about."""
+    """Return the subject of the report."""
     return f"card of {law}"
 
 
 def files(card: Card, command: str, told_progress: Progress | None = None) -> Files:
-    """Return report.html and the figures; `told_progress` hears how many are drawn."""
+    """Return report.html and the figures; `told_progress` gets the number of drawn figures."""
     drawn = pictures(card)
     drawings: Drawings = {name: drawing for name, (_, drawing) in drawn.items()}
     sections = [
@@ -48,7 +48,7 @@ def _section(card: Card, measured: MeasuredPoint, figures: dict[str, str]) -> Se
     rows = {name: [Item(text) for text in cells] for name, cells in texts(card, measured).items()}
     return Section(
         title=title(measured.point),
-        subtitle=f"Asked: {measured.point.asks}.",
+        subtitle=f"Requirement: {measured.point.asks}.",
         table=HtmlTable("Measure", heads, rows, wrapped=True),
         warnings=remarks(measured),
         figures=figures,

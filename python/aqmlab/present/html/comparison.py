@@ -39,7 +39,7 @@ PER_GROUP = [
         "timeouts",
     )
 ]
-"""What is shown of each group of flows of one run."""
+"""The measures shown of each group of flows of one run."""
 
 
 def records(comparisons: Sequence[Comparison] | Sequence[EngineComparison]) -> Files:
@@ -66,7 +66,7 @@ def files(comparisons: Sequence[Comparison], command: str, told: Progress | None
 
 
 def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
-    """Yield the section with what users notice, unless there is nothing to compare."""
+    """Yield the section with the measures of users, unless there is nothing to compare."""
     table = glance.glance(comparisons)
     if table.rows:
         findings = list(glance.sentences(comparisons))
@@ -80,7 +80,7 @@ def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
     tables = [_section(comparison, view) for view in comparison.views]
     tables[0] = replace(tables[0], warnings=[*comparison.notes, *tables[0].warnings])
-    sections = [Section("What was simulated", "", setup=setup(scenario, comparison.schemes)), *tables]
+    sections = [Section("Setup", "", setup=setup(scenario, comparison.schemes)), *tables]
     sections += [_over_time(comparison, link, stem, drawings) for link in scenario.links]
     if not several and len(comparison.schemes) > 1:
         sections = [*_glance([comparison]), *sections]
@@ -161,7 +161,7 @@ def provenance(comparisons: Iterable[Comparison], seeds: int, command: str, *, t
         wall = sum({batch.wall for batch in batches})  # all scenarios of a study share theirs
         facts["Cost"] = (
             f"{len(runs)} runs in {wall:.2f} s of wall time; {departed:,} packets sent, "
-            f"{departed / max(busy, 1e-9) / 1e6:.1f} million a second and core"
+            f"{departed / max(busy, 1e-9) / 1e6:.1f} million per second and core"
         )
     if traces := [trace for comparison in batches for trace in _traces(comparison.scenario)]:
         facts["Traces"] = "; ".join(dict.fromkeys(traces))
@@ -171,7 +171,7 @@ def provenance(comparisons: Iterable[Comparison], seeds: int, command: str, *, t
 
 
 def _traces(scenario: _core.Scenario) -> list[str]:
-    """The traces that rates follow; the scenario that is left beside a report has their text."""
+    """The traces that rates follow; the scenario written with a report contains their text."""
     rates = [(link["name"], link["rate"]) for link in scenario.resolved()["links"]]
     return [
         f"{name} follows {rate['trace']}, {rate['opportunities']:,} opportunities in {rate['period']}, "

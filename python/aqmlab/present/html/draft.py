@@ -1,4 +1,4 @@
-"""The report on the test cases of a draft: the verdicts, then each case with what was found and its phases."""
+"""The report on the test cases of a draft: the verdicts, then each case with its findings and phases."""
 
 import json
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ def records(judged: Sequence[JudgedCase]) -> Files:
 
 
 def files(judged: Sequence[JudgedCase], command: str, told: Progress | None = None) -> Files:
-    """Return report.html and a figure of each case that ran; `told` hears how many are drawn."""
+    """Return report.html and a figure of each case that ran; `told` gets the number of drawn figures."""
     drawings = phases_of_all(judged)
     sections = [_verdicts(judged), *(_case(each, [*drawings]) for each in judged)]
     part = Part(NAME, TITLE, SOURCE, sections)
-    facts = {"Law": judged[0].law, "Command": command, "Version": version()}
+    facts = {"Congestion controller": judged[0].law, "Command": command, "Version": version()}
     return page.report(NAME, TITLE, [part], {**drawings}, facts, told)
 
 
@@ -33,7 +33,7 @@ def _verdicts(judged: Sequence[JudgedCase]) -> Section:
         f"{each.case.number} {each.case.title}": [Item(str(each.place)), Item(_verdict(each)), Item(each.told)]
         for each in judged
     }
-    return Section("Verdicts", "", HtmlTable("Case", ["Path", "Verdict", "Measured, and why"], rows, words=True))
+    return Section("Verdicts", "", HtmlTable("Case", ["Path", "Verdict", "Measured values, reason"], rows, words=True))
 
 
 def _verdict(judged: JudgedCase) -> str:
@@ -46,12 +46,12 @@ def _case(judged: JudgedCase, drawn: Sequence[str]) -> Section:
     return Section(
         f"{judged.case.number} {judged.case.title}: {_verdict(judged)}",
         f"{judged.case.asks}; {judged.place}.",
-        findings=[f"{'✓' if each.holds else '✗'} {each.asks or 'beside'}: {each.measured}" for each in judged.findings],
+        findings=[f"{'✓' if each.holds else '✗'} {each.asks or 'also'}: {each.measured}" for each in judged.findings],
         warnings=[judged.reason] if judged.reason else [],
         figures={CAPTION: name} if name in drawn else {},
     )
 
 
 CAPTION = (
-    "The phases of the sender; segments in flight, window and queue; pace, estimate of the bandwidth and the rate."
+    "The phases of the sender; segments in flight, window and queue; pacing rate, bandwidth estimate and link rate."
 )

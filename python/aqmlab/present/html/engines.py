@@ -37,7 +37,7 @@ def files(comparisons: Sequence[EngineComparison], command: str, told: Progress 
 def _part(compared: EngineComparison, drawings: Drawings, *, several: bool) -> Part:
     scenario = compared.scenario
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
-    sections = [Section("What was run", "", setup=setup(scenario, compared.schemes))]
+    sections = [Section("Setup", "", setup=setup(scenario, compared.schemes))]
     sections += [_section(compared, view) for view in compared.views]
     sections += _over_time(compared, stem, drawings)
     return Part(scenario.name, scenario.title, f"Scenario {scenario.name}", sections)

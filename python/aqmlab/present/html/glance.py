@@ -16,14 +16,14 @@ GOOD, POOR = 4.0, 3.0
 """Mean opinion scores from which on a call is good, and below which it is hard to bear."""
 
 ALIKE = 1.1
-"""Schemes whose ratio is below this are not told apart."""
+"""Schemes whose ratio is below this count as equal."""
 
 BLUR = 1e-3
 """Seconds added to times before they are compared: nobody notices less, and an empty queue has no delay."""
 
 LEGEND = (
-    "Bold: the best, or within 1 % of it, unless all are; it says nothing about significance. n× and +n %: so many "
-    "times the least, and so much more; n %: of the most. "
+    "Bold: the best, or within 1 % of it, unless all are; it says nothing about significance. n× and +n %: "
+    "relative to the minimum; n %: relative to the maximum. "
     f"A call is good at a mean opinion score (MOS) above {GOOD:g} and hard to bear below {POOR:g}."
 )
 
@@ -50,7 +50,7 @@ def sentences(comparisons: Sequence[Comparison]) -> Iterator[str]:
         if measure and ratios[measure] >= ALIKE:
             yield f"{each.scenario.title}: {_sentence(measure, found[measure])}"
         elif measure:
-            yield f"{each.scenario.title}: no measure of users differs by 10 % between the schemes."
+            yield f"{each.scenario.title}: no user measure differs by 10 % between the schemes."
 
 
 def _sentence(measure: str, means: Mapping[str, float]) -> str:
@@ -141,7 +141,7 @@ def _less(metric: Metric) -> bool:
 
 
 def _ratio(metric: Metric, means: Mapping[str, float]) -> float:
-    """Return by what factor the largest mean exceeds the least; times are alike within a fraction of a millisecond."""
+    """Return the ratio of the maximum mean to the minimum; times within a fraction of a millisecond are equal."""
     blurred = BLUR if metric.unit == "s" else 0.0
     least, most = min(means.values()) + blurred, max(means.values()) + blurred
     return most / least if least > 0 else 1.0

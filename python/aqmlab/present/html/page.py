@@ -11,6 +11,7 @@ from aqmlab.present.html.table import HtmlTable
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots import files
 from aqmlab.present.plots.data import Drawing
+from aqmlab.present.text import readings
 from aqmlab.runs.executor import Progress
 from aqmlab.study.cells import VERDICTS
 from aqmlab.study.claims import VERDICTS as CLAIM_VERDICTS
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 Files = dict[str, bytes | str]
-"""What to write, by file name."""
+"""Contents to write, by file name."""
 
 Drawings = dict[str, Drawing]
-"""What to draw, by the name of the file without its ending."""
+"""Figures to draw, by the name of the file without its ending."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table or figure with what belongs under it; `figures` are names of drawings by caption.
+    """One table or figure with the text below it; `figures` are names of drawings by caption.
 
     `setup` is what was simulated for it. `folded` are tables by title that a reader unfolds. `findings` are sentences
     above the table.
@@ -102,5 +103,5 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=lambda value: plain(value) if type(value) is str else value,
     )
-    environment.globals |= {"verdicts": VERDICTS, "claim_verdicts": CLAIM_VERDICTS}
+    environment.globals |= {"verdicts": VERDICTS, "claim_verdicts": CLAIM_VERDICTS, "readings": readings}
     return environment

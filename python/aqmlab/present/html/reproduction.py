@@ -1,4 +1,4 @@
-"""The report on papers: every number beside the published one with a verdict, figures, claims, coverage."""
+"""The report on papers: published and measured numbers with verdicts, figures, claims, coverage."""
 
 from collections.abc import Sequence
 
@@ -18,21 +18,21 @@ from aqmlab.study.paper import Figure, PaperTable
 from aqmlab.study.reproduction import Reproduction, all_json
 
 FIGURE_CAPTIONS = CAPTIONS | {
-    "utilisation": "Share of what the link could have carried, seed 1: pale as sampled, dark the mean over 1 s.",
+    "utilisation": "Utilization of the link, seed 1: pale as sampled, dark the mean over 1 s.",
     "sweep": "Means over the seeds with their 95 % intervals, none for a single seed.",
     "bars": "Means over scenarios and seeds with their 95 % intervals, none for a single seed.",
-    "sensitivity": "Each parameter alone, multiplied by the value on the abscissa; means over the seeds.",
+    "sensitivity": "One parameter at a time, multiplied by the value on the x axis; means over the seeds.",
     "range": "From the stability analysis, without simulation.",
-    "law": "Calculated, without simulation; the paper's own figure was not at hand.",
+    "law": "Calculated, without simulation; the paper's own figure was not available.",
     "surface": "Calculated, without simulation.",
 }
 """By the kind of figure."""
 
 
 def files(reproduction: Reproduction, command: str, told: Progress | None = None, *, timed: bool = True) -> Files:
-    """Return what a reproduction leaves: report.html, results.json and the figures.
+    """Return the files of a reproduction: report.html, results.json and the figures.
 
-    Without the times that the work took (`timed`) the same numbers give the same bytes.
+    Without the run times (`timed`) the same numbers give the same bytes.
     """
     drawings: Drawings = {}
     part = _part(reproduction, "", drawings)
@@ -44,7 +44,7 @@ def files(reproduction: Reproduction, command: str, told: Progress | None = None
 
 
 def files_of_all(reproductions: Sequence[Reproduction], command: str, told: Progress | None = None) -> Files:
-    """Return what the reproduction of several studies leaves: one report.html, results.json and the figures."""
+    """Return the files of several reproductions: one report.html, results.json and the figures."""
     drawings: Drawings = {}
     parts = [_part(reproduction, f"{reproduction.study.name}-", drawings) for reproduction in reproductions]
     comparisons = [comparison for again in reproductions for comparison in again.comparisons.values()]
@@ -67,7 +67,7 @@ def _part(reproduction: Reproduction, prefix: str, drawings: Drawings) -> Part:
         coverage=reproduction.coverage,
         claims=reproduction.claims,
         words=study.words,
-        remark=f"Not built yet: {', '.join(unbuilt)}. Their numbers and curves are left out." if unbuilt else "",
+        remark=f"Not implemented: {', '.join(unbuilt)}. Their numbers and curves are omitted." if unbuilt else "",
     )
 
 
@@ -86,7 +86,7 @@ def _table_section(reproduction: Reproduction, table: PaperTable, prefix: str, d
     return Section(
         title=f"Table {table.number}" + (f" and Figure {table.figure}" if table.figure else ""),
         subtitle=table.title,
-        table=HtmlTable("Scheme", list(heads.values()), ours, ("paper", "ours")),
+        table=HtmlTable("Scheme", list(heads.values()), ours, ("published", "measured")),
         definition=definitions(metrics),
         notes=notes,
         warnings=comparison.warnings(table.link, parts) if comparison else (),
@@ -99,7 +99,7 @@ def _table_section(reproduction: Reproduction, table: PaperTable, prefix: str, d
 
 def _figure_section(reproduction: Reproduction, figure: Figure, prefix: str, drawings: Drawings) -> Section:
     title, absent = f"Figure {figure.number}", reproduction.absent(figure)
-    missing = [f"{', '.join(absent)}: not built yet."] if absent else []
+    missing = [f"{', '.join(absent)}: not implemented."] if absent else []
     if not reproduction.drawn(figure):
         return Section(title, figure.title, warnings=[f"Not drawn. {missing[0]}"])
     chart = reproduction.charts.get(figure.number)

@@ -19,7 +19,7 @@ IMPAIRMENTS = (
     *("policer", "loss", "jitter", "jitter_every", "reorder", "ecn_mangling", "aggregation", "interruptions"),
     "request_grant",
 )
-"""What a wire does to packets, as scenarios write it."""
+"""Effects of a wire on packets, by their keys in scenarios."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def setup(scenario: Scenario | None, specs: Sequence[str]) -> Setup:
 
 
 def _link(scenario: Scenario, link: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is said of a link, by what it is."""
+    """Return the facts about a link, by their names."""
     there = scenario.link(link["name"])
     room = f"{1e3 * 8 * there.buffer_bytes / there.rate:.4g} ms" if there.buffer_bytes else f"{there.buffer:g} packets"
     wire = [f"{name} {link[name]}" for name in IMPAIRMENTS if link.get(name) is not None]

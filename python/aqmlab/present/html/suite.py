@@ -1,4 +1,4 @@
-"""The report on a suite: which scheme for the link, trade-offs, distributions, every experiment with its numbers."""
+"""The report on a suite: the schemes for the link, trade-offs, distributions, every experiment with its numbers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +23,14 @@ def records(result: SuiteResult) -> Files:
 
 
 def files(result: SuiteResult, command: str, told: Progress | None = None) -> Files:
-    """Return report.html and the figures; `told` hears how many are drawn."""
+    """Return report.html and the figures; `told` gets the number of drawn figures."""
     return (_judged if result.suite.claims else _ranked)(result, command, told)
 
 
 def _judged(result: SuiteResult, command: str, told: Progress | None) -> Files:
-    """Return the report on a suite whose claims are judged: curves, the claims, a table for each measure."""
+    """Return the report on a suite with claims: curves, the claims, a table per measure."""
     drawings: Drawings = {"curves": curves(result)}
-    caption = "Means over the seeds with their 95 % intervals, none for a single seed."
+    caption = "Means over the seeds with 95 % intervals; a single seed has no interval."
     tables = [
         Section(
             grid.title, "", HtmlTable("", grid.heads, {row: list(map(Item, cells)) for row, cells in grid.rows.items()})
@@ -66,7 +66,7 @@ def _ranked(result: SuiteResult, command: str, told: Progress | None) -> Files:
 
 
 def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> HtmlTable:
-    """Return a table with a column for each scheme."""
+    """Return a table with a column per scheme."""
     cells = {name: [Item(text) for text in texts] for name, texts in rows.items()}
     return HtmlTable(corner, [label(spec) for spec in schemes], cells)
 
@@ -74,7 +74,7 @@ def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]
 def _matrix(result: SuiteResult) -> Section:
     marks = {trial.experiment.name: [mark(trial, spec) for spec in result.schemes] for trial in result.trials}
     return Section(
-        title="Which one",
+        title="Comparison",
         subtitle=f"{LEGEND}; {seeds(result.seeds)}.",
         table=_table("Experiment", result.schemes, marks | totals(result)),
         definition=" ".join(sentence(measure, result.ranking(measure)) for measure in (DELAY, GOODPUT)),
@@ -86,20 +86,20 @@ def _figures(result: SuiteResult) -> list[Section]:
     left_out = [trial.experiment.name for trial in result.trials if not is_small(trial)]
     skipped = [f"Too many packets to trace each: {', '.join(left_out)}."] if left_out else []
     clouds = (
-        "Goodput against the mean packet delay in excess of the propagation, a point for each run; up and to the left "
+        "Goodput over the mean packet delay minus the propagation, a point per run; up and to the left "
         "is better. From three seeds on, the large open mark is the median and the ellipse the 1-sigma contour of the "
-        "Gaussian of maximum likelihood. Where an experiment has classes of flows, each has a panel."
+        "Gaussian of maximum likelihood. Each class of flows has a panel."
     )
     window = f"Seed 1, {WINDOW} s after the warm-up"
     return [
         Section("Trade-off", "Delay and goodput together, RFC 7928, section 2.7.", figures={clouds: "trade-off"}),
         Section(
             "Distributions",
-            "Of the queueing delay and of the goodput at the first link, RFC 7928, section 2.",
+            "Queueing delay and goodput at the first link, RFC 7928, section 2.",
             warnings=skipped,
             figures={
                 f"Queueing delay of the packets. {window}.": "delay",
-                f"Goodput in each {K} round-trip times. {window}.": "goodput",
+                f"Goodput over {K} round-trip times. {window}.": "goodput",
             },
         ),
     ]
@@ -109,7 +109,7 @@ def _losses(result: SuiteResult, traced: Traces) -> Section:
     rows = {trial.experiment.name: _each(trial, result, traced, _loss) for trial in result.trials}
     return Section(
         title="Losses",
-        subtitle="How they fall at the first link, RFC 7928, sections 2.3 and 2.4; seed 1.",
+        subtitle="Loss pattern at the first link, RFC 7928, sections 2.3 and 2.4; seed 1.",
         table=_table("Experiment", result.schemes, rows),
         definition="Mean time between losses (ms) / loss synchronisation: the mean share of the flows seen that lose "
         f"packets in the same event, which lasts {EVENT} round-trip times of the link from its first loss.",
@@ -117,7 +117,7 @@ def _losses(result: SuiteResult, traced: Traces) -> Section:
 
 
 def _each(trial: Trial, result: SuiteResult, traced: Traces, text: Callable[[Traced], str]) -> list[str]:
-    """Return what is said of the traced run of each scheme, a dash where there is none."""
+    """Return the text for the traced run of each scheme, a dash if there is none."""
     found = [traced.get((trial.experiment.scenario, spec)) for spec in result.schemes]
     return ["–" if each is None else text(each) for each in found]
 
@@ -136,7 +136,7 @@ def _phases(result: SuiteResult, traced: Traces) -> Section:
             rows[f"{trial.experiment.name}: {name}"] = _each(trial, result, traced, partial(_phase, i))
     return Section(
         title="Phases",
-        subtitle="What each has at the first link, RFC 7928, sections 8.2.5 and 8.2.6; seed 1.",
+        subtitle="Results by phase at the first link, RFC 7928, sections 8.2.5 and 8.2.6; seed 1.",
         table=_table("Experiment and phase", result.schemes, rows),
         definition="Goodput (Mbit/s) / mean queueing delay (ms), over all rounds, with the start of each phase.",
     )
@@ -153,7 +153,7 @@ def _experiment(trial: Trial) -> Section:
         title=trial.experiment.name,
         subtitle=f"{trial.scenario.title}. Built in at its base case as {trial.experiment.scenario}.",
         table=_table("Measure", trial.comparison.schemes, rows(trial)),
-        definition=f"Best, or as good: delay {_titles(trial, DELAY)}; goodput {_titles(trial, GOODPUT)}.",
+        definition=f"Best or tied: delay {_titles(trial, DELAY)}; goodput {_titles(trial, GOODPUT)}.",
     )
 
 

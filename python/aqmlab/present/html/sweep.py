@@ -1,4 +1,4 @@
-"""The report on a sweep: one page with what was done, the ranking, and each case on demand."""
+"""The report on a sweep: one page with the setup, the ranking, and each case on demand."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,14 +30,14 @@ MOST_FAILURES = 20
 """Failed runs that a page names."""
 
 CAPTIONS = {
-    "delay-throughput": "Goodput against mean queue delay (RFC 7928, section 2.7): small marks are runs, large ones "
+    "delay-throughput": "Goodput against mean queueing delay (RFC 7928, section 2.7): small marks are runs, large ones "
     "means. The ellipse is the 95 % confidence region of the mean (Hotelling's T²), drawn from "
     f"{FEWEST_FOR_MEAN} seeds on. Up and to the left is better.",
     P99: "99 % of the packets wait at most this long: seeds, and mean with its 95 % interval.",
     JAIN: "Jain's index of the flows' goodput, 1 if all have the same: seeds, and mean with its 95 % interval.",
     SETTLING: "Settling time of the runs that settle; the table says how many do.",
-    "queue": "Packets waiting against time, one run a scheme; a dashed line is the target of a scheme that has one.",
-    "cdf": "Share of the packets that waited at most so long, one run a scheme.",
+    "queue": "Packets waiting against time, one run per scheme; a dashed line is the target of a scheme that has one.",
+    "cdf": "Cumulative fraction of the packets by queueing delay, one run per scheme.",
 }
 
 
@@ -71,7 +71,7 @@ def subject(found: Findings) -> str:
 def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     """Return the report of a sweep as one HTML page that loads nothing.
 
-    `measures` are those of the tables and rankings, by default the usual ones. InputError for an unknown one.
+    `measures` names the measures of the tables and rankings, by default the usual ones. InputError for an unknown one.
     """
     shown = chosen(found, measures)
     ranks = rankings(found, ranked(shown, every=measures is not None))
@@ -97,7 +97,7 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
 
 
 def _ranks(found: Findings, ranks: Mapping[str, Ranking]) -> HtmlTable | None:
-    """Return the mean ranks with what they rest on, in bold the best of a measure if no other is as good.
+    """Return the mean ranks and the number of cases, in bold the best of a measure if no other is as good.
 
     That is, if all others are further away than the critical difference.
     """
@@ -162,7 +162,7 @@ def _difference(metric: Metric, pair: Paired | None) -> Item:
 
 
 def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot]:
-    """The figures of a case, without those of which nothing was measured."""
+    """The figures of a case, without figures that have no data."""
     drawn = {}
     cloud = figures_of_sweep.scatter(found, case)
     if cloud.panels[0].clouds:
@@ -193,7 +193,7 @@ def _summary(found: Findings, ranks: Mapping[str, Ranking]) -> list[str]:
 
 
 def _runs(found: Findings) -> str:
-    """The number of runs, and of what; a sweep under way, or one that added seeds, is not a full grid."""
+    """The number of runs, scenarios, schemes and seeds; a sweep under way, or with added seeds, is not a full grid."""
     counts = {"scenario": len(found.cases), "scheme": len(found.schemes), "seed": len(found.seeds)}
     scenarios, schemes, seeds = (f"{n} {name}{'s' if n > 1 else ''}" for name, n in counts.items())
     if len(found.rows) == found.planned == prod(counts.values()):

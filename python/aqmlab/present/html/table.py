@@ -9,7 +9,7 @@ class Item:
     """One cell of a table.
 
     `verdict` adds its mark, `note` the number of a note under the table. `value` is what rows are sorted by, None if
-    there is none. `bold` makes the text stand out, `small` is a second line, `hint` is shown under the pointer.
+    there is none. `bold` emphasises the text, `small` is a second line, `hint` is shown under the pointer.
     """
 
     text: str
@@ -23,7 +23,7 @@ class Item:
 
 @dataclass(frozen=True)
 class HtmlTable:
-    """Rows of cells by name; `corner` is the head of the names. `subheads` stand under each head, `foot` at the end.
+    """Rows of cells by name; `corner` is the head of the names. `subheads` are under each head, `foot` at the end.
 
     A click on a head of a `sortable` table sorts the rows. The cells are `words` where they are not numbers. Names that
     are long may be `wrapped`.

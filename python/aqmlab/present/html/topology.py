@@ -1,4 +1,4 @@
-"""A scenario as a drawing: each group of flows is a line from its senders through the links to its receivers."""
+"""A scenario as a drawing: each group of flows is a curve from its senders through the links to its receivers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
@@ -9,7 +9,7 @@ SENDERS, COLUMN, BOX, ROW = 216, 200, 160, 92
 """Room for the names of the senders, from link to link, width of a link, height of a group of flows; pixels."""
 
 Groups = Sequence[Mapping[str, Any]]
-"""Groups of flows as `Scenario.resolved` has them, sorted by their paths."""
+"""Groups of flows of `Scenario.resolved`, sorted by their paths."""
 
 
 def topology(resolved: Mapping[str, Any], under: Mapping[str, Sequence[str]]) -> str:

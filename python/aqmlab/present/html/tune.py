@@ -20,14 +20,14 @@ def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
     lines = [f"--aqm {each.spec}" for each in found.front] or [found.unmet() or ""]
     sections = [
         Section(
-            "What it brings",
-            "Under seeds that it was not chosen by",
+            "Results",
+            "On fresh seeds",
             HtmlTable("Scenario, parameters", [each.heading for each in plan.shown], fresh),
             definition=words(found),
             findings=lines,
             warnings=[
                 *found.failures,
-                *([] if plan.budget.runs is not None else ["A budget in seconds does not repeat."]),
+                *([] if plan.budget.runs is not None else ["A budget in seconds is not reproducible."]),
             ],
         ),
         Section(
@@ -43,7 +43,7 @@ def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
         "Command": command,
         "Version": version(),
         "Scenarios": ", ".join(place.name for place in plan.shown_in),
-        "Cost": f"{found.used} runs of the search; {found.wall:.1f} s of wall time, {found.engine:.1f} s of the engine",
+        "Cost": f"{found.used} runs of the search; {found.wall:.1f} s in total, {found.engine:.1f} s in the simulator",
     }
     part = Part("tune", title, "", sections)
     left = page.report(f"tune {plan.scheme}", title, [part], drawings, facts, told)
@@ -65,7 +65,7 @@ def _candidates(found: Tuned) -> HtmlTable:
     for each in found.trials:
         known = [each.measured.get(str(goal)) for goal in found.plan.goals]
         values = [Item("–" if value is None else f"{value:.5g}") for value in known]
-        state = each.failed or ("given up" if each.stopped else "" if each.feasible else "breaks a bound")
+        state = each.failed or ("stopped early" if each.stopped else "" if each.feasible else "violates a bound")
         rows[f"{each.number}"] = [Item(each.spec), *values, Item(str(each.runs)), Item(state)]
     return HtmlTable("Candidate", ["Parameters", *map(str, found.plan.goals), "Runs", ""], rows, words=True)
 
@@ -77,7 +77,7 @@ def tournament_files(found: Compared, command: str) -> Files:
     for kind in (PUBLISHED, TUNED):
         if drawn := ranks(found, kind):
             drawings[f"ranks-{kind}"] = drawn
-            captions[f"Mean ranks with {kind} parameters; a bar joins what does not differ (Nemenyi, 5 %)."] = (
+            captions[f"Mean ranks with {kind} parameters; a bar joins schemes that do not differ (Nemenyi, 5 %)."] = (
                 f"ranks-{kind}"
             )
     table = HtmlTable(
@@ -91,6 +91,6 @@ def tournament_files(found: Compared, command: str) -> Files:
         "",
         HtmlTable("Scheme", ["Tuned"], {label(name): [Item(spec)] for name, spec in found.tuned.items()}, words=True),
     )
-    part = Part("tuned", "Schemes tuned alike", "", [section, lines])
+    part = Part("tuned", "Schemes tuned with equal budgets", "", [section, lines])
     left = page.report("tune --tournament", part.title, [part], drawings, {"Command": command, "Version": version()})
     return {"results.json": found.json() + "\n", **left}

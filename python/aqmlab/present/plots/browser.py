@@ -69,7 +69,7 @@ def dots(drawn: Dots) -> str:
 
 
 def distributions(drawn: Distributions) -> str:
-    """Return a cumulative distribution, a line for each scheme."""
+    """Return a cumulative distribution, one curve per scheme."""
     [panel] = drawn.panels
     figure = _figure(drawn.x, drawn.y, len(drawn.names))
     for name, (values, shares) in panel.curves.items():
@@ -116,7 +116,7 @@ def _runs(figure: "go.Figure", look: Look, x: Any, y: Any, seeds: Any, **more: A
 
 
 def _mark(figure: "go.Figure", look: Look, x: Any, y: Any, text: str, **more: Any) -> None:
-    """Draw a large mark for what several seeds come to."""
+    """Draw a large mark for the mean of several seeds."""
     large = {"color": look.colour, "symbol": SYMBOLS[look.marker], "size": 8}
     figure.add_scatter(x=x, y=y, text=[text], mode="markers", marker=large, **more)
 
@@ -152,7 +152,7 @@ def _style(figure: "go.Figure", height: int) -> None:
 
 
 def _json(figure: "go.Figure") -> str:
-    """The figure as JSON that may stand in a page: without the sign that begins a tag."""
+    """The figure as JSON that is safe in a page: without the sign that begins a tag."""
     return str(figure.to_json()).replace("<", "\\u003c")
 
 

@@ -21,7 +21,7 @@ Range = tuple[float, float] | None
 
 @dataclass(frozen=True)
 class Curve:
-    """Values against seconds; `pale` for what stands behind another curve."""
+    """Values against seconds; `pale` for the background of another curve."""
 
     name: str
     time: "Array"
@@ -43,7 +43,7 @@ class Panel:
     shown: Literal["sampled", "mean", "both"] = "sampled"
     target: float | None = None
     colour: int | None = None
-    """Number of the colour that all curves share, which dashes tell apart then; each has its own otherwise."""
+    """Number of the colour that all curves share, distinguished by dashes; each has its own otherwise."""
 
     def strokes(self, points: int) -> list[Curve]:
         """Return the lines to draw, each with about `points` points for each of its extremes."""
@@ -62,7 +62,7 @@ class Panel:
 class Frame:
     """The vertical axis of panels over time: `bottom` to `top`, with steps of 1, 2, 5, ... times a power of ten.
 
-    Where values are not numbers, `names` has what stands at 0, 1, 2, ..., and there are no steps.
+    If values are not numbers, `names` contains the labels at 0, 1, 2, ..., and there are no steps.
     """
 
     label: str
@@ -79,14 +79,14 @@ class Frame:
 
 @dataclass(frozen=True)
 class OverTime:
-    """Panels over 0 to `end` seconds, `columns` in a row; `frames` has one for all panels, or one for each."""
+    """Panels over 0 to `end` seconds, `columns` in a row; `frames` contains one for all panels, or one for each."""
 
     panels: Sequence[Panel]
     end: float
     frames: Sequence[Frame]
     columns: int = 2
     line: str = "target"
-    """What the dashed line is called."""
+    """The name of the dashed line."""
 
     def frame(self, i: int) -> Frame:
         """Return the vertical axis of the i-th panel."""
@@ -94,7 +94,7 @@ class OverTime:
 
     @property
     def names(self) -> list[str]:
-        """The names of the curves if some panel has several: then a legend tells them apart."""
+        """The names of the curves if some panel has several: then there is a legend."""
         several = any(len({curve.name for curve in panel.curves}) > 1 for panel in self.panels)
         return list(dict.fromkeys(curve.name for panel in self.panels for curve in panel.curves)) if several else []
 
@@ -172,7 +172,7 @@ class Boxes:
 
 @dataclass(frozen=True)
 class HeatPanel:
-    """A mean over two numbers: `values` has a row for each y, nan where there is no run."""
+    """A mean over two numbers: `values` contains a row for each y, nan if there is no run."""
 
     title: str
     values: "Array"
@@ -290,7 +290,7 @@ class Nyquist:
 
 @dataclass(frozen=True)
 class StabilityMap:
-    """Gain margins over two quantities: `margin` has a row for each y, nan where there is no operating point.
+    """Gain margins over two quantities: `margin` contains a row for each y, nan if there is no operating point.
 
     `holds` says where the model holds; `present` is where the parameters are now.
     """
@@ -345,7 +345,7 @@ def seconds_mean(time: "Array", values: "Array") -> tuple["Array", "Array"]:
 def extent(arrays: Sequence["Array"], margin: float, least: float) -> Range:
     """Return the range of all values with a margin, a share of it; at least `least` of the largest value wide.
 
-    A least width keeps a panel from making much of a small difference.
+    A minimum width prevents a panel from exaggerating a small difference.
     """
     values = np.concatenate([*map(np.ravel, arrays), np.array([])])
     if not len(values):

@@ -32,10 +32,10 @@ GUIDE: Any = DASHED | {"color": DARK}
 """The same where vermilion is the colour of a scheme."""
 
 FEW_TICKS = 6
-"""Values of what is varied up to which each has a tick of its own on a logarithmic axis."""
+"""Maximum number of varied values with separate ticks on a logarithmic axis."""
 
 BINS = 800
-"""Stretches of a curve over time of which the lowest and the highest value are drawn."""
+"""Number of intervals of a curve over time whose minimum and maximum are drawn."""
 
 
 def over_time(drawn: OverTime) -> Figure:
@@ -92,7 +92,7 @@ def scatter(drawn: Scatter) -> Figure:
 
 
 def distributions(drawn: Distributions) -> Figure:
-    """Draw cumulative distributions, a line for each scheme."""
+    """Draw cumulative distributions, one curve per scheme."""
     of = looks(drawn.names)
     with page(len(drawn.panels), drawn.columns, 1.6 if drawn.columns > 1 else 3.2, names=drawn.names) as (figure, grid):
         for axes, panel in zip(grid.flat, drawn.panels, strict=False):
@@ -119,7 +119,7 @@ def dots(drawn: Dots) -> Figure:
 
 
 def boxes(drawn: Boxes) -> Figure:
-    """Draw box plots (Tukey's: whiskers to the last value within 1.5 boxes), with the seeds behind them."""
+    """Draw box plots (Tukey's: whiskers to the last value within 1.5 boxes), with the seeds in the background."""
     of = looks(drawn.names)
     with page(1, 1, 2.6) as (figure, [[axes]]):
         for i, (name, values) in enumerate(drawn.values.items()):

@@ -27,7 +27,7 @@ LETTER = 0.062
 """Inches that a letter of a name takes, about, of 8 points."""
 
 TICKS, LEAST_WRAP = 7, 12
-"""Letters that the label and the numbers of an axis take from a title's line; and letters that a line has at least."""
+"""Letters that an axis takes from the width of a title, and the minimum width of a title in letters."""
 
 PANEL, TIGHT_PANEL = 1.8, 1.7
 """Inches that a panel needs with letters of 8 points; and that it gets where panels in one column would be flat."""
@@ -46,7 +46,7 @@ class Size(NamedTuple):
     highest: float
     letters: float
     serif: bool = False
-    """With the letters of a journal: STIX, which is made after Times."""
+    """The letters of a journal: STIX, which resembles Times."""
 
 
 PAGE = Size(WIDTH, inf, 8)
@@ -62,7 +62,7 @@ SIZES = {
 class Print:
     """The print of a picture: its size, which axes are logarithmic ("x", "y", "xy"), labels instead of the usual.
 
-    `footnotes` say what marks behind the names of schemes mean, and what `about` says of the runs.
+    `footnotes` print the meaning of marks after the names of schemes, and `about`, the facts about the runs.
     """
 
     size: Size = PAGE
@@ -185,9 +185,9 @@ def page(
 ) -> Iterator[tuple[Figure, Any]]:
     """Give a figure with `count` panels, `columns` in a row of `height` inches, and the grid of its axes.
 
-    Panels that stand alone in a row are higher. `names` are those of the legend, which gets its own room. The
-    figure is laid out once, at the end, so that every file format shows the same. Lengths but `width` are those of the
-    page of a journal.
+    Single panels in a row are higher. `names` are the names in the legend, which gets separate room. The figure is
+    laid out once, at the end, so that every file format shows the same. All lengths except `width` are for the page of
+    a journal.
     """
     how = wanted()
     width = how.size.width if width is None else width
@@ -217,7 +217,7 @@ def page(
 
 
 def explain_marks(figure: Figure, about: str = "") -> None:
-    """Write below what the figure is about, and what the marks of schemes mean that are somewhere in it."""
+    """Write the subject of the figure below it, and the meaning of the marks of schemes in it."""
     marks = footnote(text.get_text() for text in [*figure.findobj(Text), Text(text=about)])
     meaning = " ".join(part for part in (about, marks) if part)
     if meaning:

@@ -1,4 +1,4 @@
-"""A control loop: its linear models, the verdict, and the models beside the packets."""
+"""A control loop: its linear models, the verdict, and the models compared with the packets."""
 
 from rich.table import Table
 
@@ -92,7 +92,7 @@ def _verdict(found: Analysis) -> str:
         return f"No prediction: the model does not hold here, {'; '.join(found.doubts)}"
     if found.disputed:
         first, second = ("stable", "unstable") if found.stable else ("unstable", "stable")
-        turns = "" if gain is None else f" (it turns at {gain:.3g} times the gain)"
+        turns = "" if gain is None else f" (the boundary is at {gain:.3g} times the gain)"
         return f"No clear prediction: {first} as linearised exactly{turns}, {second} with refined windows"
     if found.stable:
         room = "for any gain" if gain is None else f"up to {gain:.3g} times the gain"

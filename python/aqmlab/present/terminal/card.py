@@ -1,4 +1,4 @@
-"""The card of a congestion controller: a row for each measure of each point of RFC 9743."""
+"""The card of a congestion controller: a row per measure of each point of RFC 9743."""
 
 from rich.text import Text
 

@@ -20,15 +20,15 @@ from aqmlab.study.suite import Suite
 
 def names(heading: str, rows: Sequence[tuple[str, str]]) -> Table:
     """Return a list of names with one line about each."""
-    listed = table(heading, "Name", "What it is")
+    listed = table(heading, "Name", "Description")
     for row in rows:
         listed.add_row(*row)
     return listed
 
 
 def schemes(found: Sequence[Scheme]) -> Table:
-    """Return the catalogue: what each scheme is, and where it comes from."""
-    listed = table("Aqms", "Name", "Family", "Year", "What it is, and its source")
+    """Return the catalogue: each scheme with its description and source."""
+    listed = table("Aqms", "Name", "Family", "Year", "Description and source")
     for scheme in found:
         about = Text.assemble(scheme.summary, "\n", (scheme.source, "dim"))
         listed.add_row(marked(f"{scheme.name} ", scheme.name), scheme.family, str(scheme.year), about)
@@ -36,7 +36,7 @@ def schemes(found: Sequence[Scheme]) -> Table:
 
 
 def costs(found: Mapping[str, Cost]) -> Table:
-    """Return what schemes cost, each beside DropTail."""
+    """Return the cost of schemes, relative to DropTail."""
     listed = table("Cost of the schemes, on this machine", "Name", numbers=COSTS)
     least = found["droptail"].second
     for name, each in found.items():
@@ -63,23 +63,23 @@ def scheme_page(scheme: Scheme) -> None:
     out.print(_parameters(scheme.parameters))
     if scheme.observables:
         out.print(names("State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables]))
-    out.print(names("Known of it", scheme.facts()))
+    out.print(names("Support", scheme.facts()))
     if not scheme.is_own:
         out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
 
 
 def law_page(law: Law) -> None:
-    """Print the page of a congestion-control law: idea, equations, parameters, and what it asks of TCP."""
+    """Print the page of a congestion controller: idea, equations, parameters, and its requirements of TCP."""
     out = console()
     out.print(title(f"{law.title} ({law.name})" + (f", {law.year}" if law.year else "")))
     out.print(Text(f"{law.summary}\nSource: {law.source}\n"))
     out.print(Markdown(law.page))
     out.print(_parameters(law.parameters))
-    out.print(names("Known of it", law.facts()))
+    out.print(names("Support", law.facts()))
 
 
 def _parameters(declared: Sequence[Parameter]) -> Table | str:
-    """Return the table of what a scheme or a law declares."""
+    """Return the table of the declared parameters."""
     if not declared:
         return "No parameters."
     listed = table("Parameters", "Name", "Default", "Unit", "Range", "Meaning", "Source")
@@ -121,7 +121,7 @@ def study_page(study: Study) -> None:
     out = console()
     out.print(title(f"{study.title}\n{study.source}\n"))
     out.print(f"{len(study.published)} published numbers; schemes: {', '.join(study.schemes)}")
-    listed = table("Tables and figures", "Table", "Figure", "What it shows", "Scenarios")
+    listed = table("Tables and figures", "Table", "Figure", "Contents", "Scenarios")
     for item in study.tables:
         listed.add_row(item.number, item.figure or "–", item.title, some(item.scenarios))
     for figure in study.figures:
@@ -138,7 +138,7 @@ def suite_page(suite: Suite) -> None:
         suite.base[key] if isinstance(suite.base[key], str) else some(suite.base[key]) for key in ("rate", "rtt")
     )
     out.print(f"Base case: {rate}, {rtt}. Run it with: aqmlab compare --study {suite.name}")
-    listed = table("Experiments", "Section", "What it is", "Scenario")
+    listed = table("Experiments", "Section", "Description", "Scenario")
     for section, what, scenario in dict.fromkeys((e.section, e.kind or e.title, e.scenario) for e in suite.experiments):
         listed.add_row(section, what, scenario)
     out.print(listed)

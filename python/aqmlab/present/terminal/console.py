@@ -43,15 +43,15 @@ FIXED = ("Name", "Scheme")
 
 
 class Plain(Console):
-    """A console that shows what a text from a file would have the terminal do, such as erase a line, and does not."""
+    """A console that prints control characters of texts from files and does not execute them."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Yield the parts of what is shown, their control characters written out; colours are no part of a text."""
+        """Yield the parts of the output, their control characters written out; colours are not part of a text."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else plain(text), style, control)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text as it is measured and shown: the room that it takes is that of what is written out."""
+        """Return a text as it is measured and shown, with its control characters written out."""
         return super().render_str(plain(text), **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
@@ -91,12 +91,12 @@ def aside(text: str) -> Text:
 
 
 def marks(labels: Iterable[str]) -> list[Text]:
-    """Return the line that explains the marks in the labels of schemes, if there are any."""
+    """Return the note that explains the marks in the labels of schemes, if there are any."""
     return [aside(meaning)] if (meaning := footnote(labels)) else []
 
 
 class Stack(Table):
-    """A table of which nothing is cut: columns without room are below, beside the first ones again."""
+    """A table without truncation: columns without room are below, with the first columns repeated."""
 
     leads = 1
     """How many columns each part begins with; they say what a row is."""
@@ -145,7 +145,7 @@ def _narrow(column: Column, most: int) -> Column:
 
 
 def explained(shown: Table) -> Table:
-    """Return a table with what the marks in its first column mean below it."""
+    """Return a table with the meaning of the marks in its first column below it."""
     shown.caption = footnote(map(str, shown.columns[0].cells)) or None
     return shown
 
@@ -153,7 +153,7 @@ def explained(shown: Table) -> Table:
 def table(name: str, *texts: str, numbers: Iterable[str] = ()) -> Table:
     """Return an empty table: columns of text, the first bold, then columns of numbers.
 
-    There is a line under the heads, and no borders. The head of a column of numbers has one word a line so that a table
+    There is a rule under the heads, and no borders. The head of a column of numbers has one word per row, so a table
     fits 80 columns. A number is never folded, a text only between words where there is room.
     """
     empty = Stack(

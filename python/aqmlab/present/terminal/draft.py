@@ -1,4 +1,4 @@
-"""The test cases of a draft: the verdict of each, with what was measured."""
+"""The test cases of a draft: the verdict on each, with the measured values."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,20 +17,20 @@ MARKS = {
 
 
 def cases_page(name: str, source: str, known: Sequence[DraftCase]) -> None:
-    """Print the cases of a draft, and what each asks for."""
+    """Print the cases of a draft with their requirements."""
     out = console()
     out.print(title(f"{name}\n{source}\n"))
-    listed = table("", "Case", "It asks for")
+    listed = table("", "Case", "Requirement")
     for case in known:
         listed.add_row(f"{case.number} {case.title}", case.asks)
     out.print(listed)
 
 
 def cases(name: str, source: str, judged: Sequence[JudgedCase]) -> None:
-    """Print a row for each case, then how many hold."""
+    """Print a row per case, then the number of each verdict."""
     out = console()
     out.print(title(name), aside(source), sep="\n")
-    shown = table("", "Case", "It asks for", "Path", "Verdict", "Measured, and why")
+    shown = table("", "Case", "Requirement", "Path", "Verdict", "Measured values, reason")
     for each in judged:
         mark, colour = MARKS[each.verdict]
         whose = f" ({each.whose})" if each.whose else ""

@@ -1,4 +1,4 @@
-"""The progress of work in lines on stderr, where no bar can move: now and then, and only of what takes long."""
+"""The progress of work as messages on stderr, where no bar can move: occasionally, and only for long work."""
 
 import sys
 import time

@@ -76,7 +76,7 @@ class Dial:
         return f"{name}: {queue} packets, {8e-6 * sent:.2f} Mbit/s{p}, {dropped:.0f} drops/s, {marked:.0f} marks/s"
 
     def close(self) -> None:
-        """Leave the line empty."""
+        """Clear the row."""
         self.out.write("\r\x1b[K")
         self.out.flush()
 

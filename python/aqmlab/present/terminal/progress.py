@@ -1,4 +1,4 @@
-"""The progress of work: a bar on stderr, or a line now and then where stderr is not a terminal."""
+"""The progress of work: a bar on stderr, or occasional messages if stderr is not a terminal."""
 
 import sys
 import time
@@ -57,7 +57,7 @@ def pace(title: str) -> Iterator[OnDone]:
 class _Pace:
     """The pace of a sweep's runs, on stderr: a bar for people, lines in steps where stderr is not a terminal.
 
-    The rate is that of all runs done since the start, so each line corrects the one before.
+    The rate is the mean over all runs since the start, so each message corrects the one before.
     """
 
     bar: Progress | None
@@ -78,7 +78,7 @@ class _Pace:
             print(f"{done:,.0f} of {total:,} runs done, {rate:.1f} runs/s, about {left} left", file=sys.stderr)
 
     def _is_due(self, now: float, done: float, total: int) -> bool:
-        """Return whether a line is due: enough is known, time has passed, a step is done, and something is left."""
+        """Return whether a message is due: enough is known, time has passed, a step is done, and work remains."""
         is_known = done - (self.first or 0.0) >= ENOUGH
         is_step = not self.told or done - self.told >= TELL_STEP * total
         return is_known and is_step and done < total and now - self.told_at >= TELL_EVERY

@@ -1,4 +1,4 @@
-"""Papers: published numbers beside ours, claims, and coverage."""
+"""Papers: published and measured numbers, claims, and coverage."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from rich.text import Text
 
 from aqmlab.present.labels import in_table
 from aqmlab.present.terminal.console import COLOURS, aside, console, marks, note, table, title
-from aqmlab.present.text import chart_rows
+from aqmlab.present.text import chart_rows, readings
 from aqmlab.runs.statistics import parts
 from aqmlab.study import claims
 from aqmlab.study.cells import VERDICTS, Cell
@@ -16,7 +16,7 @@ from aqmlab.study.reproduction import Reproduction, coverage
 
 
 def reproduction(reproduced: Reproduction) -> None:
-    """Print how many numbers match, each table with both numbers, the charts' numbers, then the sentences."""
+    """Print the number of matches, each table with both numbers, the charts' numbers, then the sentences."""
     out = console()
     _coverage(out, reproduced.coverage)
     _tolerances(out, reproduced.cells)
@@ -27,11 +27,11 @@ def reproduction(reproduced: Reproduction) -> None:
     if reproduced.claims:
         claims_table(out, "Sentences of the paper", reproduced.claims)
     if reproduced.unbuilt:
-        out.print(aside(f"Not built yet, so left out: {', '.join(reproduced.unbuilt)}"))
+        out.print(aside(f"Omitted, because not implemented: {', '.join(reproduced.unbuilt)}"))
 
 
 def reproductions(several: Sequence[Reproduction]) -> None:
-    """Print several studies, and a line about each at the end."""
+    """Print several studies, and a summary of each at the end."""
     for reproduced in several:
         console().print(title(f"{reproduced.study.title}\n{reproduced.study.source}"))
         reproduction(reproduced)
@@ -59,7 +59,7 @@ def _reproduced_table(out: Console, reproduced: Reproduction, wanted: PaperTable
 def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -> None:
     chart = reproduced.charts.get(figure.number)
     absent = reproduced.absent(figure)
-    left_out = f" ({', '.join(absent)}: not built yet)" if absent else ""
+    left_out = f" ({', '.join(absent)}: not implemented)" if absent else ""
     if not reproduced.drawn(figure):
         out.print(aside(f"Figure {figure.number}. {figure.title}: not drawn{left_out}"))
     elif chart is None:
@@ -78,17 +78,17 @@ def claims_table(out: Console, heading: str, judged: Sequence[claims.Checked]) -
     out.print(title(f"{heading}: {counts.get('holds', 0)} of {len(judged)} hold"))
     for name, count in counts.items():
         verdict = claims.VERDICTS[name]
-        out.print(Text(f"{verdict.mark} {count} {name}: {verdict.meaning}", style=COLOURS[name]))
+        out.print(Text(f"{verdict.mark} {name} ({count}): {verdict.meaning}", style=COLOURS[name]))
     for checked in judged:
         if checked.verdict in SHORT:
             out.print(Text(f"{claims.VERDICTS[checked.verdict].mark} {checked.claim.section}: {checked.claim.text}"))
     others = sorted((each for each in judged if each.verdict not in SHORT), key=lambda each: each.verdict)
     if others:
-        shown = table("The other sentences", "Section", "Sentence", "Verdict", "Other readings", "Measured, and why")
+        shown = table("The other sentences", "Section", "Sentence", "Verdict", "Other readings", "Measured, and reason")
         for each in others:
             verdict = claims.VERDICTS[each.verdict]
             mark = Text(f"{verdict.mark} {each.verdict}", style=COLOURS[each.verdict])
-            shown.add_row(each.claim.section, each.claim.text, mark, _readings(each), each.told)
+            shown.add_row(each.claim.section, each.claim.text, mark, readings(each.whose or ""), each.told)
         out.print(shown)
     out.print(aside("All sentences with their numbers: --json, or --out DIR for a page."))
 
@@ -96,22 +96,9 @@ def claims_table(out: Console, heading: str, judged: Sequence[claims.Checked]) -
 SHORT = ("holds", "shown")
 """Verdicts that need no reason."""
 
-READINGS = {
-    "ours": "The verdict depends on the reading",
-    "the paper's": "The sentence fails under every reading that its text allows",
-    "unknown": "The cause is not known",
-}
-"""The origin of a failure in a sentence."""
-
-
-def _readings(checked: claims.Checked) -> str:
-    """Return whether another reading of the sentence holds: "The verdict depends on the reading: holds with ..."."""
-    origin, _, tried = (checked.whose or "").partition(" (")
-    return f"{READINGS[origin]}: {tried[:-1]}".removesuffix(": ") if origin else ""
-
 
 def _tolerances(out: Console, cells: Sequence[Cell]) -> None:
-    """Print the tolerance of each measure that the cells have."""
+    """Print the tolerance of each measure in the cells."""
     found = dict.fromkeys(f"{cell.metric.metric.title} {cell.metric.tolerance}" for cell in cells)
     if found:
         out.print(aside(f"Tolerances: {'; '.join(found)}."))

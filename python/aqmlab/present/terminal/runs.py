@@ -63,7 +63,7 @@ def _stations(result: RunResult) -> Table:
 
 
 def _engine(engine: EngineResult) -> str:
-    """Name and time of what did the run."""
+    """Name and time of the engine of a run."""
     if engine.is_real:
         return f"Linux {engine.version}, in {engine.wall:.1f} s"
     return f"{engine.events:,} events in {engine.wall:.3f} s"

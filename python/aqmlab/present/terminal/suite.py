@@ -1,4 +1,4 @@
-"""A suite: the measures of every experiment, and which scheme is best where."""
+"""A suite: the measures of every experiment, and the best schemes in each."""
 
 from aqmlab.present.labels import label
 from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
@@ -9,7 +9,7 @@ from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult
 
 
 def suite(result: SuiteResult) -> None:
-    """Print the measures of every experiment, then the claims, or which scheme is best where."""
+    """Print the measures of every experiment, then the claims or the best schemes."""
     out = console()
     out.print(title(result.suite.title))
     if result.suite.claims:
@@ -34,7 +34,7 @@ def _judged(result: SuiteResult) -> None:
         for row, cells in grid.rows.items():
             shown.add_row(row, *cells)
         out.print(shown, *marks(grid.heads), sep="\n")
-    claims_table(out, "What is written", result.claims)
+    claims_table(out, "Published claims", result.claims)
 
 
 def _matrix(result: SuiteResult) -> None:

@@ -37,7 +37,7 @@ const ROUNDS_PER_LOOK: u64 = 16;
 const LOOKS: u32 = 4000;
 /// Distance, in messages, at which flows are fetched from memory.
 const AHEAD: usize = 8;
-const PART: &str = "a part has others beside it";
+const PART: &str = "a part is one of several";
 
 /// Division of a network at rest into parts.
 pub struct Plan {

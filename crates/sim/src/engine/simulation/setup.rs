@@ -276,8 +276,7 @@ impl Simulation {
 
 /// Refuses controllers that nobody would run.
 fn refuse_uncontrolled(scenario: &Scenario, options: &Options) -> Result<(), Problems> {
-    const WHY: &str =
-        "is not run here: aqmlab run, compare and sweep run controllers, which no simulation does by itself";
+    const WHY: &str = "is not supported here; aqmlab run, compare and sweep run controllers";
     match scenario.controllers.first().filter(|_| !options.is_controlled) {
         Some(controller) => Err(Problems::one(format!("controllers.{}", controller.name), WHY)),
         None => Ok(()),
@@ -289,9 +288,7 @@ fn refuse_foreign(scenario: &Scenario) -> Result<(), Problems> {
     let foreign = scenario.flows.iter().filter(|spec| spec.traffic.is_foreign());
     let problem = |spec: &FlowSpec| {
         let kind = spec.traffic.kind();
-        let why = format!(
-            "\"{kind}\" is a stack that is no part of the engine; aqmlab-quic (crates/quic) has it, and runs whole scenarios"
-        );
+        let why = format!("\"{kind}\" is not part of the engine; aqmlab-quic (crates/quic) runs scenarios with it");
         Problem::new(format!("flows.{}.kind", spec.name), why)
     };
     let problems: Vec<Problem> = foreign.map(problem).collect();

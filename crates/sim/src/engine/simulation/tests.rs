@@ -3,8 +3,8 @@ use crate::engine::error::Interrupted;
 use crate::measure::trace::{PacketTrace, TraceRecord, TraceTable};
 use crate::net::link::DepartureMode::{self, AtService, Foreseen};
 use crate::net::packet::{Label, Packet};
-use aqmlab_aqm::QueueEvent;
 use aqmlab_aqm::disciplines::TraceEvent;
+use aqmlab_aqm::{EARLY, OVERFLOW, QueueEvent, Reason};
 use aqmlab_core::Span;
 use aqmlab_scenario::parse;
 use std::collections::BTreeMap;
@@ -445,11 +445,11 @@ fn a_trace_by_hand() {
     let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
     let events = [
         (QueueEvent::Enqueued, 0, 1.0, 1.0),
-        (QueueEvent::Marked("early"), 1, 2.0, 2.0),
+        (QueueEvent::Marked(EARLY), 1, 2.0, 2.0),
         (QueueEvent::Enqueued, 1, 2.0, 2.0),
-        (QueueEvent::Dropped("delay"), 0, 1.0, 4.0),
+        (QueueEvent::Dropped(Reason::new(&"delay")), 0, 1.0, 4.0),
         (QueueEvent::Dequeued, 1, 2.0, 4.0),
-        (QueueEvent::Refused("overflow"), 2, 5.0, 5.0),
+        (QueueEvent::Refused(OVERFLOW), 2, 5.0, 5.0),
     ];
     let events = events.map(|(event, number, since, time)| TraceEvent {
         event,

@@ -411,7 +411,7 @@ mod tests {
         board.on_sent(0, Time(20));
         delivered(&mut board, &ack(0, &[4..10]));
         board.mark_lost_by_count(3);
-        assert_eq!(board.found(), [], "one sent again is the timer's");
+        assert_eq!(board.found(), [], "the timer has a retransmitted one");
     }
 
     #[test]

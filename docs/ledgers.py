@@ -189,7 +189,7 @@ def main() -> None:
     for name in asked.names or aqmlab.studies():
         if asked.sensitivity:
             file = asked.keep / f"{name}.jsonl" if asked.keep else None
-            found = aqmlab.sensitivity(load_study(name).name, seeds=VARIED_SEEDS, file=file)
+            found = aqmlab.sensitivity(load_study(name).name, seeds=VARIED_SEEDS, file=file, whole=True)
             (STORED / f"{name}.json").write_text(found.json() + "\n", encoding="utf-8")
         again = aqmlab.reproduce(load_study(name).name, seeds=SEEDS)
         (DOCS / "ledgers" / f"{name}.md").write_text(page(again) + "\n", encoding="utf-8")

@@ -63,12 +63,12 @@ CLAIMS = {
 KEPT = "kept.jsonl"
 
 
-def vary(folder: Path) -> Sensitivity:
+def vary(folder: Path, *, whole: bool = True) -> Sensitivity:
     patch = pytest.MonkeyPatch()
     paper = replace(XIONG, claims=[replace(each, text=text) for text, each in CLAIMS.items()])
     patch.setattr(module, "load_study", lambda _: paper)
     try:
-        return aqmlab.sensitivity("xiong2010", seeds=1, file=folder / KEPT)
+        return aqmlab.sensitivity("xiong2010", seeds=1, file=folder / KEPT, whole=whole)
     finally:
         patch.undo()
 
@@ -107,6 +107,13 @@ def test_a_sentence_has_all_that_applies_and_no_change_that_changes_nothing(foun
     runs = ["the second half of the run", "runs 1.5 times as long", "a fifth fewer flows", "a fifth more flows"]
     runs += ["a third of the flows", "three times the flows", "packets marked"]
     assert tried(found, "far outside") == dict.fromkeys(runs, "fails")
+
+
+def test_a_reading_that_holds_saves_the_other_runs(found: Sensitivity, folder: Path) -> None:
+    brief = vary(folder, whole=False)
+    assert brief.counts == found.counts
+    assert tried(brief, "just outside").keys() == {"half the band", "twice the band", "the second half of the run"}
+    assert tried(brief, "far outside") == tried(found, "far outside")
 
 
 def test_a_band_in_which_any_queue_is_moves_nothing(found: Sensitivity) -> None:

@@ -19,7 +19,7 @@ from aqmlab.study.evidence import holds_in_print
 from aqmlab.study.judge import Judge, VariedCheck
 from aqmlab.study.kept import KeptRuns
 from aqmlab.study.ledger import Claim
-from aqmlab.study.paper import Study, load_study
+from aqmlab.study.paper import UNSTATED, Study, load_study
 from aqmlab.study.variations import PLAIN, VARIATIONS, constants
 
 WHOSE = {
@@ -106,6 +106,10 @@ class Sensitivity(Result):
         return json.dumps({"schema": 1, **self.entry()}, indent=1, ensure_ascii=False)
 
 
+STEPS = (("reading", "band"), ("constant",), UNSTATED)
+"""The kinds of variations, those first that need the fewest runs."""
+
+
 @dataclass(frozen=True)
 class Attempt:
     """A failing sentence judged otherwise: by another check, in scenarios that are changed, or both."""
@@ -122,26 +126,33 @@ def sensitivity(
     jobs: int | None = None,
     progress: Progress | None = None,
     file: Path | None = None,
+    whole: bool = False,
 ) -> Sensitivity:
     """Judge each failing sentence of a study again, by its alternatives and under variations of the omitted details.
 
-    Runs are stored in `file` one by one; those that it already contains are not done again.
+    Checks that need no other runs come first, then constants, then other runs. Unless `whole`, runs that cannot change
+    the origin of a failure are left out. Runs are stored in `file` one by one; those that it already contains are not
+    done again.
     Raises InputError for an unknown study, before anything runs.
     """
     paper = load_study(study)
     judge = Judge(paper, seeds, jobs, progress, KeptRuns.of(file))
     claims = [claim for claim in paper.claims if claim.value]
-    verdicts = judge.verdicts(list(map(VariedCheck, claims)))
+    verdicts = judge.verdicts([VariedCheck(replace(claim, control=())) for claim in claims])
     failing = [claim for claim, verdict in zip(claims, verdicts, strict=True) if verdict == "fails"]
-    attempts = [list(_attempts(judge, claim)) for claim in failing]
-    found = iter(judge.verdicts([attempt.case for several in attempts for attempt in several]))
+    tried: list[list[tuple[Attempt, str]]] = [[] for _ in failing]
+    for kinds in STEPS:
+        attempts = [
+            (at, attempt)
+            for at, claim in enumerate(failing)
+            for attempt in _attempts(judge, claim)
+            if attempt.of in kinds and (whole or _decides(paper, claim, tried[at], attempt))
+        ]
+        verdicts = judge.verdicts([attempt.case for _, attempt in attempts])
+        for (at, attempt), verdict in zip(attempts, verdicts, strict=True):
+            tried[at].append((attempt, verdict))
     return Sensitivity(
-        paper,
-        seeds,
-        [
-            _varied(paper, claim, [(attempt, next(found)) for attempt in several])
-            for claim, several in zip(failing, attempts, strict=True)
-        ],
+        paper, seeds, [_varied(paper, claim, found) for claim, found in zip(failing, tried, strict=True)]
     )
 
 
@@ -200,6 +211,12 @@ def _varied(paper: Study, claim: Claim, found: Sequence[tuple[Attempt, str]]) ->
     moved = {attempt.of for attempt, verdict in found if verdict == "holds" and _is_allowed(paper, claim, attempt)}
     tried = [Tried(attempt.name, attempt.of, verdict) for attempt, verdict in found]
     return Varied(claim.section, claim.text, digest(claim), _whose(paper, claim, moved, is_tried=bool(tried)), tried)
+
+
+def _decides(paper: Study, claim: Claim, found: Sequence[tuple[Attempt, str]], attempt: Attempt) -> bool:
+    """Say whether an attempt needs no other runs, is the first, or can change the origin of the failure."""
+    origins = {_varied(paper, claim, [*found, (attempt, verdict)]).whose for verdict in ("holds", "fails")}
+    return attempt.of in STEPS[0] or not found or len(origins) > 1
 
 
 def _is_allowed(paper: Study, claim: Claim, attempt: Attempt) -> bool:

@@ -24,7 +24,8 @@ from aqmlab.study.reproduction import Reproduction
 DOCS = Path(__file__).parent
 STORED = Path(aqmlab.__file__).parent / "study" / "ledgers" / "sensitivity"
 SEEDS = 5
-VARIED_SEEDS = 3
+VARIED_SEEDS = defaultdict(lambda: 3, xiong2010=5)
+"""Seeds of --sensitivity; under three seeds other sentences of Xiong et al. fail than under five."""
 SAID = {
     "holds": "hold",
     "weak": "pass for a control too and do not count",
@@ -189,7 +190,7 @@ def main() -> None:
     for name in asked.names or aqmlab.studies():
         if asked.sensitivity:
             file = asked.keep / f"{name}.jsonl" if asked.keep else None
-            found = aqmlab.sensitivity(load_study(name).name, seeds=VARIED_SEEDS, file=file, whole=True)
+            found = aqmlab.sensitivity(load_study(name).name, seeds=VARIED_SEEDS[name], file=file, whole=True)
             (STORED / f"{name}.json").write_text(found.json() + "\n", encoding="utf-8")
         again = aqmlab.reproduce(load_study(name).name, seeds=SEEDS)
         (DOCS / "ledgers" / f"{name}.md").write_text(page(again) + "\n", encoding="utf-8")

@@ -152,6 +152,14 @@ def test_runs_of_another_version_are_done_again(tmp_path: Path) -> None:
     assert file.read_text() == "".join(f"{line}\n" for line in [kept._head()])
 
 
+def test_equal_readings_have_one_name() -> None:
+    """A set keeps one of them, and a band is 5 in a ledger and 5.0 if it follows from a target."""
+    whole, real = SeriesReading("share", 0, 9, 5, (1, 2)), SeriesReading("share", 0.0, 9.0, 5.0, (1.0, 2.0))
+    assert whole == real
+    assert kept._name("up", whole) == kept._name("up", real) == "up: share from 0.0 to 9.0, 5.0, (1.0, 2.0)"
+    assert kept._name("up", replace(whole, band=None, between=None)) == "up: share from 0.0 to 9.0, None, None"
+
+
 def test_one_condition_has_one_digest_whatever_it_is_called() -> None:
     plain = scenario_of("xiong2010/table-4")
     same = [scenario_of("xiong2010/section-4.1"), _marks(False)(plain), _flows(1)(plain)]

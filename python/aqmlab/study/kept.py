@@ -191,4 +191,7 @@ def _read(link: str, reading: SeriesReading, run: RunResult, scenario: Scenario)
 
 
 def _name(link: str, reading: SeriesReading) -> str:
-    return f"{link} {reading}"
+    """Return the name of a reading; those that are equal have one name, be their numbers whole or not."""
+    between = reading.between and tuple(map(float, reading.between))
+    band = None if reading.band is None else float(reading.band)
+    return f"{link}: {reading.value} from {float(reading.start)} to {float(reading.end)}, {band}, {between}"

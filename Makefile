@@ -11,7 +11,7 @@ PAGE ?= page
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak fuzz lint lint-rust lint-studio studio bench instructions validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak fuzz lint lint-rust lint-studio studio bench instructions validate docs outputs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -76,6 +76,7 @@ c-header:  ## Write the header of the C library again
 
 demo: build  ## Compare a call under three schemes, then reproduce Table 1 of Li et al. 2014 and write a report to demo/
 	$(BIN)/aqmlab compare home/call --aqms droptail,codel,fq-codel
+	@cat docs/call-on-linux.txt
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
 
 test: build test-rust test-studio  ## Run all tests: Rust, TypeScript and Python
@@ -152,6 +153,9 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 
 docs: build  ## Write the generated pages of docs/ and the tables of files in READMEs
 	$(BIN)/python docs/generate.py
+
+outputs: build  ## Run the examples of the documents and write what they print below them (PAGES="docs/tc.md ..." for some; all take an hour or more)
+	$(BIN)/python docs/outputs.py $(PAGES)
 
 pictures: build  ## Redraw the pictures of README, the landing page, and the pages of schemes, lessons, fabrics, Wi-Fi, controllers and calls
 	$(BIN)/python docs/readme_picture.py

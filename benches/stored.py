@@ -80,7 +80,7 @@ counted all pushes, and synchronized rounds on one thread if round trips differe
 {shown}
 
 A flow takes 384 bytes, and 80 more with CUBIC. An ACK touches five cache lines of a flow. Up to 500 flows everything is
-in the caches, and the number of instructions determines the time of a packet: about 1400, a fifth of them in the event
+in the caches, and the number of instructions determines the time of a packet: about 1,400, a fifth of them in the event
 queue. Beyond 500 flows each packet touches two times five cache lines in memory. The flows of the next events are
 prefetched, which hides most of the 80 ns of a miss.
 
@@ -342,7 +342,7 @@ def line_section() -> str:
     return f"""## Link library
 
 The crate `aqmlab`, for [tests of other projects](line.md), on one core (`python benches/line.py`). Every microsecond
-of virtual time a packet of 1000 B with a payload of 8 bytes is pushed, and all due packets are popped. At 8 Gbit/s
+of virtual time a packet of 1,000 B with a payload of 8 bytes is pushed, and all due packets are popped. At 8 Gbit/s
 the transmission of a packet takes as long as the interval to the next one. At 7.9 Gbit/s a queue builds up, and CoDel
 marks. A packet allocates no memory once the queue was at its maximum (`crates/line/tests/allocations.rs`).
 

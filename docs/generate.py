@@ -181,8 +181,8 @@ def tcp() -> str:
         "The parameter `slow_start` sets the exit of the first slow start for Reno, CUBIC, DCTCP, Westwood+ and\n"
         'ABE: `tcp = "cubic:slow_start=search"`. The default is `hystart` for CUBIC in profile `linux`, and\n'
         "`classic` otherwise. LEDBAT++, Prague, Vegas and BBR use their own slow start. All values except\n"
-        "`classic` need the round-trip time of every ACK, which only `rack` measures; in other variants `hystart`\n"
-        "is `classic`.",
+        "`classic` need the round-trip time of every ACK. Only `rack` measures it. Other variants support `classic`\n"
+        "only, and treat `hystart` as `classic`.",
         table(
             ("slow_start", "source", "algorithm"),
             (
@@ -219,12 +219,12 @@ def tcp() -> str:
                 ),
             ),
         ),
-        "The text of SEARCH that was available is revision 00. The changes of revision 09 are taken from its\n"
+        "SEARCH follows revision 00 of the draft. The changes of revision 09 are taken from its\n"
         "implementations: SEARCH compares with sent data, the threshold is 0.26 (was 0.35), and the drain is\n"
         "gradual. A sender without feedback for a whole window restarts its measurement.",
         "The table shows the segments that one Reno flow loses in its first 5 s, on 20 Mbit/s and 50 ms in profile\n"
-        "`linux`, by the buffer in bandwidth-delay products. SEARCH detects the missing quarter when some 4.3\n"
-        "products are in the queue. Rapid Start reaches the link's rate in two thirds of the round trips, and\n"
+        "`linux`, by the buffer in bandwidth-delay products. SEARCH reacts only when the queue holds about 4.3\n"
+        "products. Rapid Start reaches the link's rate in two thirds of the round trips, and\n"
         "loses more. Its pacing over the round trip and its larger initial window are not modelled.",
         table(
             ("slow_start", "1", "2", "3", "4", "5", "6"),
@@ -279,10 +279,10 @@ def tcp() -> str:
         "of them can leave at once, as in Linux with segmentation offload. Controllers with pacing then use their\n"
         "own bursts.",
         "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB (45\n"
-        "segments). Slow start needs 10, 20 and 40. After round trips with 10 and 20 read segments,\n"
-        "`tcp_rcv_space_adjust` sets it to `2*20 + 16`, plus twice as much for the growth by half. The result is\n"
-        "168 segments, twice the next need.\n"
-        "`tcp_grow_window` opens it by two segments per arriving segment. So it stays ahead, up to 2172 segments.\n"
+        "segments). Slow start needs windows of 10, 20 and 40 segments. After round trips with 10 and 20 read\n"
+        "segments, `tcp_rcv_space_adjust` sets it to `2*20 + 16`, plus twice as much for the growth by half. The\n"
+        "result is 168 segments, twice the next need.\n"
+        "`tcp_grow_window` opens it by two segments per arriving segment. So it stays ahead, up to 2,172 segments.\n"
         "While a segment is missing nothing is read, and the window may limit the sender. If ACKs queue\n"
         "(`ack_path`), it does not limit the sender, because no receiver can then measure the round trip.",
         '`window = "2172 packets"` sets that maximum. It is not the default: it would limit senders\n'
@@ -311,8 +311,8 @@ def course() -> str:
         "Twelve short lessons on queues. Each contains a scenario, three experiments with their results, and a\n"
         "question. `aqmlab studio` runs them interactively; these pages contain the same texts, with commands.",
         table(("lesson", "in short"), rows),
-        "Save the scenario of a lesson under the name in its first line, and run the commands. Each measures the\n"
-        "last period that the text describes, over three seeds. In Python you can step and change a lesson\n"
+        "Save the scenario of a lesson under the name in its first line, and run the commands. Each command measures\n"
+        "the time after the last change, over seeds 1 to 3. In Python you can step and change a lesson\n"
         "([step a simulation](../simulation.md)):",
         "```python\nimport aqmlab\nfrom aqmlab.studio.lessons import lesson\n\n"
         'simulation = aqmlab.Simulation(lesson("01-bufferbloat").load(), "droptail")\n'
@@ -322,7 +322,8 @@ def course() -> str:
         "    simulation.step_until(simulation.now + 5)\n"
         '    call = simulation.probe().flows["call"]\n'
         "    print(f\"{simulation.now:.0f} s: {1e3 * call['packet_delay_mean']:.0f} ms\")\n```",
-        "The numbers are means of seeds 1 to 5. `tests/test_lessons.py` runs every experiment and checks them.\n"
+        "The numbers in the texts are means of seeds 1 to 5, so yours differ a little. `tests/test_lessons.py` runs\n"
+        "every experiment and checks them.\n"
         "Each lesson has [exercises](../exercises.md) whose answers are checked.",
     )
 
@@ -359,7 +360,7 @@ def picture(lesson: Lesson) -> str:
     """The picture of a lesson, with what it shows."""
     shown = lesson.pictured
     caption = f"{shown.title}, seed 1." + (f" Dotted: {told(shown)}." if shown.steps else "")
-    return f"![{shown.title} over time](pictures/{lesson.id}.png)\n\n*{caption}*"
+    return f"![{shown.title}: the measured curves](pictures/{lesson.id}.png)\n\n*{caption}*"
 
 
 def neighbours(number: int) -> str:
@@ -372,12 +373,26 @@ def neighbours(number: int) -> str:
 def try_parts(lesson: Lesson, number: int, each: Try) -> Iterator[str]:
     """A thing to try: what to do; the commands; and folded, until the reader has predicted it, what will be seen."""
     yield f"## Experiment {number}: {each.title}"
-    schemes = ", ".join(f"`{aqm}`" for aqm in each.aqms)
-    yield f"Under {schemes}. {told(each)[0].upper()}{told(each)[1:]}."
+    yield instructions(each)
     yield "Predict the result before you look."
     yield "```console\n" + "\n".join(f"$ {line}" for line in commands(lesson, each)) + "\n```"
     seen = [each.text, *([picture(lesson)] if each == lesson.pictured else [])]
     yield folded("Result", "\n\n".join(seen))
+
+
+def instructions(each: Try) -> str:
+    """The schemes of a try and its changes, as instructions."""
+    names = [f"`{aqm}`" for aqm in each.aqms]
+    sentences = [f"Run {', '.join(names[:-1])} and {names[-1]}." if len(names) > 1 else f"Start with {names[0]}."]
+    for at, same in groupby(each.steps, lambda step: step.at):
+        changes = " and ".join(
+            f"`{step.path}` to `{step.value}`" + (f" ({names[step.lane]} only)" if step.lane is not None else "")
+            for step in same
+        )
+        sentences.append(f"At {at:g} s, change {changes}.")
+    if not each.steps:
+        sentences.append(f"Change nothing until {each.until:g} s.")
+    return " ".join(sentences)
 
 
 def told(each: Try) -> str:
@@ -390,7 +405,7 @@ def told(each: Try) -> str:
             for step in same
         )
         steps.append(f"at {at:g} s {changes}")
-    return "; ".join(steps) or f"nothing changes until {each.until:g} s"
+    return "; ".join(steps)
 
 
 def commands(lesson: Lesson, each: Try) -> Iterator[str]:

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import pyarrow as pa
 
@@ -120,7 +121,10 @@ def scheme(folder: Path, n: int) -> Reading:
     """Return the file of a scheme with a comment of so many lines."""
     path = folder / f"scheme{n}.py"
     body = "    def enqueue(self, packet, queue):\n        return self.accept()\n"
-    path.write_text(f"import aqmlab\n\nclass Own{n}(aqmlab.Aqm):\n{body}" + "# nothing\n" * n, encoding="utf-8")
+    path.write_text(
+        f"import aqmlab\n\nclass Own{n}In{crc32(str(folder).encode())}(aqmlab.Aqm):\n{body}" + "# nothing\n" * n,
+        encoding="utf-8",
+    )
     return lambda: own.defines("aqm", str(path), own.Aqm)
 
 
@@ -146,9 +150,9 @@ INPUTS = {
     "JSON": Input("JSON", document, 1000, 16_000, 8_000_000),
     "Parquet": Input("Parquet", table, 20_000, 160_000, 10_000_000),
     "results": Input("folder of a sweep", results, 500, 8000, 1_000_000),
-    "lines of tc": Input("lines of `tc`", lines, 100, 800, 15_000),
+    "lines of tc": Input("tc commands", lines, 100, 800, 15_000),
     "trained policy": Input("trained policy", model, 2000, 32_000, 4_500_000),
-    "scheme file": Input("scheme or law", scheme, 2000, 16_000, 1_600_000),
+    "scheme file": Input("scheme or congestion controller", scheme, 2000, 16_000, 1_600_000),
     "message": Input("arguments", message, 200, 1600, 50_000),
 }
 """By name; those of `crates/scenario/tests/limits.rs` and `crates/live/tests/limits.rs` are read in Rust alone."""

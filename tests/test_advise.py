@@ -566,7 +566,8 @@ def test_only_equals_of_the_best_are_advised() -> None:
     found = given({"fq-pie": [0.0100, 0.0100], "cake": [0.0101, 0.0101], "droptail": [1.0, 1.0]})
     assert (found.first, found.ties, found.advised) == ("fq-pie", ["cake"], "cake")
     assert list(best(found, "eth0", linux)) == ["cake"]
-    assert "Statistically tied (difference below 2 % or not significant): FQ-PIE (100.0 %" in sentences(found)[0]
+    assert "It is statistically tied with the best, FQ-PIE: its score is 99" in sentences(found)[0]
+    assert "Also tied" not in sentences(found)[0]
     told = document(found, linux, "eth0")
     assert told["advised"] == "cake"
     assert [each["equal"] for each in told["ranking"]] == [True, True, False]
@@ -605,7 +606,7 @@ def test_the_title_of_commands_is_no_verdict(capsys: pytest.CaptureFixture[str])
     typed = Typed(("tc qdisc replace dev eth0 root fq_pie",), ("fq_pie: not tested on a kernel yet",))
     advice_in_terminal(found, {"fq-pie": typed})
     said = capsys.readouterr().out
-    assert "Commands for FQ-PIE\nNote: these commands are not tested on a kernel." in said
+    assert "Commands for FQ-PIE\nNote: these commands are not tested on a kernel. FQ-PIE is recommended because" in said
     assert "To type" not in said
 
 

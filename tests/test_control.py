@@ -238,7 +238,7 @@ def test_a_report_says_who_sets_a_rate(tmp_path: Path, aqmlab: Aqmlab) -> None:
 def test_who_runs_no_controllers_says_so(tmp_path: Path, aqmlab: Aqmlab) -> None:
     import aqmlab as package
 
-    with pytest.raises(InputError, match=r"controllers\.controller: is not run here"):
+    with pytest.raises(InputError, match=r"controllers\.controller: is not supported here"):
         package.Simulation(line(tmp_path))
     refused = aqmlab("run", str(line(tmp_path, law="nobody")))
     assert refused.returncode == 2

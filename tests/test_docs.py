@@ -1,21 +1,25 @@
 """Every example of the documentation runs, and the generated pages are up to date."""
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import aqmlab
-from aqmlab.bundle import build
 from conftest import forked, live_fault
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "docs"))
+import outputs
+
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "lessons").glob("*.md"))]
+PAGES = [*outputs.PAGES, *sorted((ROOT / "docs" / "lessons").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -33,6 +37,24 @@ def commands() -> list[tuple[Path, str]]:
                 if line.startswith("$ "):
                     found.setdefault(line[2:], page)
     return [(page, line) for line, page in found.items()]
+
+
+SHOWN = [(page, each) for page in outputs.PAGES for each in outputs.examples(page.read_text(encoding="utf-8"))]
+"""Every example with its output, as often as pages have it."""
+
+Record = Callable[[str, object], None]
+
+
+def hold_to_pages(printed: Sequence[tuple[str, str]], folder: Path, record: Record) -> None:
+    """Compare what examples have printed in a folder with the pages that show it, and leave it for docs/outputs.py."""
+    found = [(code, outputs.normalised(text, folder)) for code, text in printed]
+    for each in found:
+        record(outputs.PROPERTY, each)
+    for code, text in found:
+        for page, example in SHOWN:
+            if example.code == code:
+                name = page.relative_to(ROOT)
+                assert example.shown == example.updated(text), f"{name} is stale: python docs/outputs.py {name}"
 
 
 LONG = {
@@ -54,7 +76,7 @@ LONG = {
 LENGTHY = re.compile(
     r"--map|tune pi --parameters|sensitivity|compare boudi/high-10|droptail,codel,fq-codel,cake$"
     r"|20Mbit/s --rtt 50ms --flows|k_p=2e-10|--study (bbr-draft|bbr-questions|cake-mq|libreqos|slow-start)$"
-    r"|--preset lte|home --down .* --out line$|slides measure --against"
+    r"|--preset lte|home --down .* --out line$|--out line   # exit|slides measure --against"
 )
 """What in an example takes long on pages whose other examples do not."""
 
@@ -83,21 +105,25 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results"
 
 
-@pytest.fixture(scope="session")
-def bundled(results: Path) -> bytes:
-    """A small bundle, for the examples that verify one."""
-    return build.bundle(str(results)).data
-
-
 @pytest.fixture
-def folder(tmp_path: Path, page: Path, results: Path, request: pytest.FixtureRequest) -> Path:
-    """A folder with the files that the pages show; results/ is there unless the page makes it, and what is verified."""
+def folder(tmp_path: Path, page: Path, results: Path) -> Path:
+    """A folder with the files that the pages show; results/ is there unless the page makes it."""
     examples = "".join([*blocks(page, "console"), *blocks(page, "python")])
     if not re.search(r"\bgains\.toml\b.*\bresults\b", examples):
         shutil.copytree(results, tmp_path / "results")
-    for name in re.findall(r"\$ aqmlab verify (\S+\.zip)", examples):
-        (tmp_path / name).write_bytes(request.getfixturevalue("bundled"))
     return show(tmp_path)
+
+
+def maker(page: Path, arguments: Sequence[str], expected: int) -> str | None:
+    """The command of a page that makes the file or folder that another reads, or is refused because of."""
+    if arguments[0] in {"plot", "verify"}:
+        read = arguments[1]
+    elif expected and "--out" in arguments:
+        read = arguments[arguments.index("--out") + 1]
+    else:
+        return None
+    made = re.search(rf"^\$ aqmlab (.* --out {re.escape(read)})$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return made[1] if made else None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +131,10 @@ def folder(tmp_path: Path, page: Path, results: Path, request: pytest.FixtureReq
     [marked(*each) for each in commands()],
     ids=lambda value: value.name if isinstance(value, Path) else value,
 )
-def test_commands_do_what_the_page_says(page: Path, command: str, folder: Path) -> None:
+def test_commands_do_what_the_page_says(
+    page: Path, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, record_property: Record
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(outputs.WIDTH))
     if command.startswith(("aqmlab live ", "aqmlab doctor")):
         missing = [program for program in ("iperf3", "ping") if program in command and not shutil.which(program)]
         if fault := live_fault() or " and ".join(f"{program} is not installed" for program in missing):
@@ -114,13 +143,13 @@ def test_commands_do_what_the_page_says(page: Path, command: str, folder: Path) 
     expected = int(comment.removeprefix("exit code ")) if comment else 0
     program, *arguments = shlex.split(line)
     assert program == "aqmlab"
-    if arguments[0] == "plot" and not (folder / arguments[1]).exists():
-        made = re.search(rf"\$ aqmlab (sweep .* --out {arguments[1]})$", page.read_text(encoding="utf-8"), re.MULTILINE)
-        assert made, f"{page.name}: no command makes {arguments[1]}"
-        forked(folder, *shlex.split(made[1]))
+    if made := maker(page, arguments, expected):
+        forked(folder, *shlex.split(made))
     done = forked(folder, *arguments)
     assert done.returncode == expected, done.stderr
     assert "Traceback" not in done.stderr
+    printed = done.stdout + done.stderr if expected else done.stdout
+    hold_to_pages([(command, printed)], folder, record_property)
 
 
 def with_programs() -> list[Any]:
@@ -134,10 +163,15 @@ def with_programs() -> list[Any]:
 
 
 @pytest.mark.parametrize("page", with_programs(), ids=lambda page: page.name)
-def test_python_examples_run(page: Path, folder: Path) -> None:
+def test_python_examples_run(page: Path, folder: Path, record_property: Record) -> None:
+    environment = {**os.environ, "COLUMNS": str(outputs.WIDTH)}
+    printed = []
     for block in blocks(page, "python"):
-        done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-c", block]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{block}\n{done.stderr}"
+        printed.append((block, done.stdout))
+    hold_to_pages(printed, folder, record_property)
 
 
 EXTRAS = {
@@ -185,17 +219,7 @@ def test_the_readme_counts_the_rows_of_ns2_that_agree() -> None:
     validation = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
     counts = re.findall(r"(\d+) of (\d+) rows agree", validation)
     agree, rows = (sum(int(pair[i]) for pair in counts) for i in (0, 1))
-    assert f"{agree} of {rows} stored results of ns-2" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_readme_shows_what_its_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = ROOT / "README.md"
-    [command], [shown] = blocks(readme, "console"), blocks(readme, "text")
-    monkeypatch.setenv("COLUMNS", "100")
-    printed = forked(tmp_path, *shlex.split(command.removeprefix("$ aqmlab"))).stdout
-    first, rest = shown.split("\n\n", 1)
-    assert first == "..."
-    assert rest in printed
+    assert f"{agree} of {rows} rows agree" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_stays_short() -> None:

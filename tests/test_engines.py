@@ -135,3 +135,12 @@ def test_both_in_one_table(aqmlab: Command, tmp_path: Path) -> None:
         for name in ("sim", "linux")
     )
     assert theirs == pytest.approx(ours, abs=0.02)
+
+
+@kernel
+def test_the_demo_shows_what_linux_measures(aqmlab: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    stored = Path(__file__).parent.parent / "docs" / "call-on-linux.txt"
+    shown = stored.read_text(encoding="utf-8").partition("\n\n")[2]
+    done = aqmlab("compare", "home/call", "--aqms", "droptail,codel,fq-codel", "--engine", "linux")
+    assert shown in done.stdout

@@ -1,22 +1,14 @@
-"""The numbers of the tutorial are those that its program prints."""
+"""The sentence at the end of the tutorial has the numbers that its program prints (tests/test_docs.py runs it)."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 from test_docs import ROOT, blocks
 
 PAGE = ROOT / "docs" / "first-comparison.md"
 
 
-def test_the_page_says_what_its_program_prints(tmp_path: Path) -> None:
-    for block in blocks(PAGE, "toml"):
-        (tmp_path / block.split()[1]).write_text(block)
-    program = blocks(PAGE, "python")[-1]
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == blocks(PAGE, "text")[-1]
-    codel = done.stdout.splitlines()[-1]
+def test_the_sentence_has_the_numbers_that_the_program_prints() -> None:
+    codel = blocks(PAGE, "text")[-1].splitlines()[-1]
     numbers = re.search(r"delay -(\S+) ms \(95 % interval -(\S+) to -(\S+)\), .* \(-(\d+) to \+(\d+)\)", codel)
     assert numbers, codel
     mean, most, least, lower, higher = numbers.groups()

@@ -140,7 +140,7 @@ def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
         (("--study", "rfc7928", "--buffer", "3 x"), 'buffer: "3 x" has an unknown unit'),
         (("--study", "rfc7928", "--only", "5.2", "--up", "1 Mbit/s"), "none of the experiments has two directions"),
         (("--study", "rfc7928", "--only", "5.2-cubicc"), 'did you mean "5.2-cubic"'),
-        (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: l4s has claims"),
+        (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: the claims of l4s"),
         (("home/call", "--only", "8.2"), "only: 8.2: describes"),
         (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes a suite"),
         (("home", "--call", "screm"), 'call: no rate control "screm"; did you mean "scream"'),

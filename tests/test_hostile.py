@@ -95,7 +95,7 @@ def refused(path: Path, match: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 def test_names_stay_in_the_folder(name: str, tmp_path: Path) -> None:
-    with pytest.raises(lab.InputError, match="is not a file name"):
+    with pytest.raises(lab.InputError, match="is not a valid file name"):
         archive.pack({name: b"x"})
     path = zipped(tmp_path / "b.zip", {"placeholder": b"x"})
     if "\0" not in name and "\n" not in name:
@@ -103,7 +103,7 @@ def test_names_stay_in_the_folder(name: str, tmp_path: Path) -> None:
     else:  # zipfile cannot write such names: put one in the place of another of the same length
         wide = "y" * len(name)
         path.write_bytes(zipped(path, {wide: b"x"}).read_bytes().replace(wide.encode(), name.encode()))
-    refused(path, "is not a file name")
+    refused(path, "is not a valid file name")
 
 
 def test_links_are_refused(small: dict[str, bytes], tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_files_that_overlap_are_refused(tmp_path: Path) -> None:
     [
         ({"schema": 2}, {}, "schema 1"),
         ({"scenarios": {"small": "../small.toml"}}, {}, "is missing"),
-        ({"scenarios": {"small": 1}}, {}, "no text"),
+        ({"scenarios": {"small": 1}}, {}, "not text"),
         ({"scenarios": []}, {}, "of another kind"),
         ({"schemes": {"red": "/tmp/evil.py"}}, {}, "not a Python file of the bundle"),
         ({"schemes": {"red": "schemes/evil.py"}}, {}, "not a Python file of the bundle"),

@@ -120,7 +120,7 @@ def test_patterns() -> None:
     [
         ("flows.voice.packet_delay_p98", 'did you mean "flows.voice.packet_delay_p9'),
         ("queue_men", 'did you mean "queue_mean"?'),
-        ("flows.nobody.*", "flows.nobody.*: fits no measure"),
+        ("flows.nobody.*", "flows.nobody.*: matches no measure"),
     ],
 )
 def test_an_unknown_measure_is_refused_with_the_nearest(pattern: str, told: str) -> None:

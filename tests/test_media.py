@@ -95,7 +95,7 @@ def test_the_wireless_cases_but_one_hold_where_each_flow_has_a_queue() -> None:
     judged = [each for each in claims if each.claim.schemes == ("FQ-CoDel",)]
     assert len(judged) == 17
     failed = [each.claim.text for each in judged if each.verdict != "holds"]
-    assert failed == ["Beside TCP, calls use the air as TCP flows in their place do, behind FQ-CoDel"]
+    assert failed == ["Calls competing with TCP use the channel as TCP flows in their place do under FQ-CoDel"]
     assert {each.verdict for each in claims if each not in judged} == {"missing"}
 
 

@@ -76,7 +76,7 @@ def test_a_breakdown_exits_with_1_and_writes_nothing(file: str, small: str, aqml
         ("bad.py", "x = 1\n", ["bad.py: no scheme in it"]),
         ("bad.py", "x = = 1\n", ["bad.py: SyntaxError", "line 1"]),
         ("bad.py", "x = 1\ny = z\n", ["bad.py: NameError", "line 2"]),
-        ("bad.py", FILE, ["which of its schemes", "bad.py:Short"]),
+        ("bad.py", FILE, ["has several schemes", "bad.py:Short"]),
         ("bad.py:Shrot", FILE, ['no scheme "Shrot"', 'did you mean "Short"']),
         ("bad.py:Short:most=3", FILE, ["short.most", "has no unit"]),
         ("bad.py", FILE.replace('"20 packets"', '"20 pakets"'), ["short.most.default", "pakets"]),

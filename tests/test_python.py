@@ -137,7 +137,7 @@ def test_a_cancelled_run_says_so(small: str) -> None:
     [
         (lambda small: aqmlab.compare(small, 3), "aqms: 3: expected one scheme at least"),
         (lambda small: aqmlab.compare(small, []), "aqms: []: expected one scheme at least"),
-        (lambda small: aqmlab.compare(small, "pi", seeds="3"), "seeds: '3': expected how many"),
+        (lambda small: aqmlab.compare(small, "pi", seeds="3"), "seeds: '3': expected the number of seeds"),
         (lambda small: aqmlab.run(small, "pi", seed="1"), "seed: '1': expected a whole number"),
         (lambda _: aqmlab.sweep({"aqms": "pi"}, "x"), "experiment: {'aqms': 'pi'}: expected the path"),
     ],

@@ -157,7 +157,7 @@ def test_the_view_of_a_live_run(aqm: str, tmp_path: Path) -> None:
 def test_a_live_result_is_kept_where_nothing_can_be_simulated(aqmlab: Aqmlab, tmp_path: Path) -> None:
     done = aqmlab(*LINE, "--aqm", "mine.py", "--beside", "--out", "out", "--", "sh", "-c", "exit 3")
     assert done.returncode == 3
-    assert "Warning: not simulated: beside: no flow has lasted" in done.stderr
+    assert "Warning: not simulated: beside: no flow was long enough" in done.stderr
     assert json.loads(done.stdout) == json.loads((tmp_path / "out" / "result.json").read_text())
 
 

@@ -132,3 +132,23 @@ def test_search_finds_a_page(words: str, page: str, address: str, browser: Brows
             break
         browser.execute_async_script("setTimeout(arguments[0], 200)")
     assert page in found[:3]
+
+
+COPY = """
+const [done, copied] = [arguments[0], []];
+document.execCommand = () => copied.push(document.activeElement.value);
+document.querySelector("pre:has(.gp)").scrollIntoView();
+const wait = setInterval(() => {
+  const button = document.querySelector("pre:has(.gp) button[data-clipboard-target]");
+  if (!button) return;
+  clearInterval(wait);
+  button.click();
+  done(copied);
+}, 50);
+"""
+
+
+def test_the_button_of_commands_copies_neither_prompts_nor_outputs(address: str, browser: Browser) -> None:
+    browser.open(f"{address}/first-comparison.html", 1400)
+    copied = browser.execute_async_script(COPY)
+    assert copied == ["aqmlab show uplink.toml\naqmlab run uplink.toml --aqm codel"]

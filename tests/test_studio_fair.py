@@ -49,7 +49,7 @@ def test_each_session_has_memory_whatever_the_others_take() -> None:
     budget = MemoryPool(whole=SOCKETS * 20e6 + 100e6, own=20e6)
     greedy, second, modest = budget.share(), budget.share(), budget.share()
     greedy.lanes = 115e6
-    with second.room(25e6), pytest.raises(InputError, match=r"^memory: about 0\.026 GB .*; at most 0\.025 GB beside"):
+    with second.room(25e6), pytest.raises(InputError, match=r"^memory: about 0\.026 GB .*; at most 0\.025 GB with"):
         second.budget.reserve(second, 1e6)
     with second.room(25e6), modest.room(20e6):
         pass

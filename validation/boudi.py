@@ -26,7 +26,7 @@ ROUND_TRIPS = (40, 80, 160, 320, 640)
 
 SPREADS = {
     "": "of 40 to 640 ms",
-    "lognormal-": "drawn from a lognormal law",
+    "lognormal-": "drawn from a lognormal distribution",
     "droptail-": "of 40 to 640 ms",
 }
 BANDWIDTHS: dict[str, Sequence[int]] = {

@@ -34,6 +34,8 @@ LEAST = 0.5
 """Share of the widest tolerance that is always allowed."""
 WIDEST = {**TOLERANCES, "mark_ratio": TOLERANCES["drop_ratio"], "segment_delay_mean": (0.002, 0.05)}
 """The maximum difference of a cell, as for Linux 6.1: a value, or a share of the kernel's value."""
+SLOW = 0.1
+"""Rates below this value, Mbit/s, are shown in kbit/s."""
 FEWEST = 0.9
 """Share of the cells of a group that should agree."""
 
@@ -75,7 +77,10 @@ class Cell:
             "segment_delay_mean": (1e3, 1),
         }
         scale, digits = scales.get(self.measure, (1, 1))
-        return " / ".join(f"{scale * fmean(values):.{digits}f}" for values in (self.theirs, self.ours))
+        unit = ""
+        if self.measure == "rate" and fmean(self.theirs) < SLOW:
+            scale, unit = 1e3, " kbit/s"
+        return " / ".join(f"{scale * fmean(values):.{digits}f}" for values in (self.theirs, self.ours)) + unit
 
 
 @dataclass(frozen=True)
@@ -156,16 +161,16 @@ arrives. Other comparisons with Linux 7.3:
 - [segment sequences](validation-sequences.md)
 - [tc commands](validation-tc.md)
 
-`validation/kernel/cases.jsonl` lists the settings in the words of `tc`. The list was made before the first case was
-run. `validation/kernel/rows.jsonl` contains the kernel's results under seeds 1 to 10. If a kernel is built
+`validation/kernel/cases.jsonl` lists the settings in the words of `tc`. The first 248 cases were listed before any of
+them was run. `validation/kernel/rows.jsonl` contains the kernel's results under seeds 1 to 10. If a kernel is built
 (`aqmlab kernel build`), `make validate` measures the missing rows, ten seconds each.
 
-The cases named `caketurns` were added later. They run CAKE with tins and no bandwidth below an HTB class with the
+Seven more, named `caketurns`, were added later. They run CAKE with tins and no bandwidth below an HTB class with the
 link's rate, and also compare the loss of every tin and the mean end-to-end delay of its segments.
 
-A cell is a measure of a case, the mean over ten seeds. The means may differ by three standard deviations of the
-kernel's ten runs, but the tolerance is at least the first value of this table and at most the second. The second value
-is the tolerance for [Linux 6.1 in real time](validation-linux.md).
+A cell is one measure of a case, the mean over ten seeds. The tolerance is three standard deviations of the kernel's ten
+runs, limited to the range in this table. The maximum is the tolerance for
+[Linux 6.1 in real time](validation-linux.md).
 
 | measure | minimum tolerance | maximum tolerance |
 | --- | --- | --- |
@@ -186,7 +191,7 @@ def page(checked: Sequence[Checked]) -> str:
     agree, cells = counts(checked)
     missing = len(cases()) - len(checked)
     rest = f" {missing} further cases have no row yet." if missing else ""
-    parts = [f"{HEAD}**{agree} of {cells} cells agree ({agree / cells:.1%}), in {len(checked)} cases.**{rest}", ""]
+    parts = [f"{HEAD}**{agree:,} of {cells:,} cells agree ({agree / cells:.1%}), in {len(checked)} cases.**{rest}", ""]
     for title, groups in by_group(checked).items():
         rows = [row_of_group(name, group) for name, group in groups.items()]
         parts += [*pages.table([title, "cases", "cells", "agree", ""], rows), ""]
@@ -230,7 +235,7 @@ def counts(checked: Sequence[Checked]) -> tuple[int, int]:
 def row_of_group(name: str, group: Sequence[Checked]) -> list[str]:
     """Return a group as a row of a table, with its share in bold if it is too small."""
     agree, cells = counts(group)
-    share = f"{agree / cells:.0%}"
+    share = f"{agree / cells:.1%}"
     return [name, f"{len(group)}", f"{cells}", f"{agree}", share if agree >= FEWEST * cells else f"**{share}**"]
 
 

@@ -322,8 +322,8 @@ explains why). Such a row is compared with the simulator's runs in the same stat
 
 Three rows of RED and ARED with ECN were stored without `use_mark_p_`. This option makes ns-2 drop packets instead of
 marking them if the probability is above 0.1. It was set afterwards. For the two rows of ARED it follows from notes of
-the runs (off: 149 drops, on: 169543). For the row of RED it was chosen by the result, so this row is not an independent
-test.
+the runs (off: 149 drops, on: 169,543). For the row of RED it was chosen by the result, so this row is not an
+independent test.
 """
 
 

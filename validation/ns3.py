@@ -60,7 +60,7 @@ NOTES = (
     "sum is 8.5. Derandomisation is off in both simulators if ECN is on.",
     "COBALT: ns-3 does not test the MTU (`mtu` is 0 B in the scenario) and may drop the last packet. It also raises p "
     "above a sojourn time of 400 ms, which no packet reaches.",
-    "FQ-CoDel: ns-3 uses sets of eight queues. The simulator uses 65536 queues, so no two flows share a queue.",
+    "FQ-CoDel: ns-3 uses sets of eight queues. The simulator uses 65,536 queues, so no two flows share a queue.",
 )
 """Known differences between the implementations, although the rows agree."""
 
@@ -236,7 +236,7 @@ HEAD = f"""\
 <!-- Written by `make validate`; do not edit. -->
 
 ns-3.37, as Debian ships it, and the simulator run the same scenario: twenty TCP flows with round trips of 62 to 138 ms
-share 20 Mbit/s for 100 s. The flows start within 5 s, and the first 20 s are not measured. Buffers hold 1000 packets,
+share 20 Mbit/s for 100 s. The flows start within 5 s, and the first 20 s are not measured. Buffers hold 1,000 packets,
 which no scheme fills. DropTail's buffer holds 240 packets, one bandwidth-delay product. TCP is NewReno with SACK, an
 ACK per 1000-byte segment, a minimum timeout of 1 s and no timestamps.
 

@@ -3,3 +3,9 @@ document.querySelector("[data-md-component=search]")?.setAttribute("aria-label",
 
 // Queues that run, where a page has them and the studio is beside the site (make page).
 if (document.querySelector("aqmlab-queue")) import(new URL("../studio/aqmlab-queue.js", document.currentScript.src));
+
+// The button of a block of commands copies what one types: no prompts, no outputs.
+for (const code of document.querySelectorAll(".highlight code:has(.gp)")) {
+  const typed = code.textContent.split("\n").filter(line => line.startsWith("$ "));
+  code.dataset.copy = typed.map(line => line.slice(2)).join("\n");
+}

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(guard(|| panic!("on {}", "purpose")), AqmlabStatus::Panic);
         // SAFETY: the text lives until the next call that fails
         let why = unsafe { CStr::from_ptr(aqmlab_error()) }.to_str().unwrap();
-        assert_eq!(why, "a fault of aqmlab, please report it: on purpose");
+        assert_eq!(why, "a bug in aqmlab, please report it: on purpose");
         assert_eq!(guard(|| Ok(AqmlabStatus::Ok)), AqmlabStatus::Ok);
     }
 

@@ -1,4 +1,4 @@
-//! How lists grow of which a network has many.
+//! Growth of lists of which a network has many.
 
 /// Makes room for one more value and a quarter of those there are: doubled, lists would leave a third of their memory unused.
 pub fn make_room<T>(list: &mut Vec<T>) {

@@ -8,7 +8,7 @@
 //!   problem        problems of an input: path, reason, nearest valid name
 //!   random         one named random stream per (seed, purpose, entity)
 //!   sparse_table   a table that stores the rows that are used
-//!   growth         how lists grow of which there are many
+//!   growth         growth of lists of which there are many
 //! ```
 //!
 //! No input or output, no clock of the machine, no algorithm of the field.

@@ -130,9 +130,9 @@ mod tests {
     #[test]
     fn a_log_that_no_run_has_written_is_refused() {
         let why = |log: &[u8]| read(log).unwrap_err().to_string();
-        assert!(why(&[0; RECORD - 1]).contains("not a whole log"));
-        assert!(why(&[3; RECORD]).contains("not a whole log"));
-        assert!(why(&arrival(u64::MAX)).contains("more than a week"));
+        assert!(why(&[0; RECORD - 1]).contains("not a complete log"));
+        assert!(why(&[3; RECORD]).contains("not a complete log"));
+        assert!(why(&arrival(u64::MAX)).contains("beyond a week"));
         assert!(why(&[arrival(2), arrival(1)].concat()).contains("not in order"));
         assert_eq!(read(&[arrival(1), arrival(2)].concat()).unwrap().arrived, 2);
     }

@@ -66,12 +66,13 @@ fn needs_in_words(needs: &Needs) -> Vec<&'static str> {
     asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what)).collect()
 }
 
-/// The first line of a doc comment, and the rest.
+/// The first paragraph of a doc comment as one line, and the rest.
 fn page(doc: &str) -> (String, String) {
     // Doc comments carry one leading space on every line.
     let lines: Vec<&str> = doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-    let (summary, body) = lines.split_first().unwrap_or((&"", &[]));
-    (summary.to_string(), body.join("\n").trim().to_string())
+    let end = lines.iter().position(|line| line.is_empty()).unwrap_or(lines.len());
+    let (summary, body) = lines.split_at(end);
+    (summary.join(" "), body.join("\n").trim().to_string())
 }
 
 fn describe(entry: &SchemeEntry) -> serde_json::Value {

@@ -150,9 +150,9 @@ params! {
         /// The treatment of a window that the application has not used for longer than the retransmission timeout, or with `new-cwv`
         /// does not use by half.
         after_idle: IdleWindow = "restart", from "RFC 5681, section 4.1; decay: RFC 2861 as in Linux; new-cwv: RFC 7661";
-        /// The window grows to twice the largest flight since it was last reduced (maxFS) at most, beyond slow start to a segment
-        /// more than that; in variant `rack` in place of Linux's rule, by which it grows where it was used up in the last round
-        /// trip, or in slow start by half.
+        /// In slow start the window grows to at most twice the largest flight since its last reduction (maxFS), later to at most
+        /// one segment more than that flight. In `rack` this replaces Linux's rule: the window grows if it was used up in the last
+        /// round trip, or in slow start by half.
         rate_limited_increase: bool = "false", from "draft-ietf-ccwg-ratelimited-increase-11, section 3";
         /// Losses are detected by time: a segment is lost when a later one has arrived and the reordering window is over, and a tail loss
         /// probe is sent when no ACK comes. If false, a segment is lost when `dup_ack_threshold` segments beyond it have arrived (variant

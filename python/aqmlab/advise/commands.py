@@ -15,6 +15,7 @@ from aqmlab.catalogue import title
 from aqmlab.problems import InputError
 from aqmlab.quantities import written
 from aqmlab.tc.openwrt import sqm
+from aqmlab.tc.qdiscs import NOT_TESTED
 
 SHAPE = 0.95
 """The default rate of a shaper, as a share of the link's rate."""
@@ -56,7 +57,7 @@ class Typed:
     @property
     def tested(self) -> bool:
         """True if such commands are tested on a kernel."""
-        return bool(self.commands) and not any("no kernel" in note for note in self.notes)
+        return bool(self.commands) and not any(note.endswith(NOT_TESTED) for note in self.notes)
 
 
 Writer = Callable[[str, Scenario, str], Typed]
@@ -172,7 +173,7 @@ def _of_link_layer(scheme: str, scenario: Scenario) -> list[str]:
     found = [layer.note(htb=not _is_cake(scheme)) for layer in layers if layer]
     return found or [
         "link layer: none given, so packets count with their Ethernet header of 14 B; on cable, DSL or fibre add "
-        f"--link-layer docsis, pppoe-ptm, ethernet, ... ({', '.join(KEYWORDS)})"
+        f"--link-layer and one of {', '.join(KEYWORDS)}"
     ]
 
 

@@ -12,10 +12,7 @@ ALIKE = 0.98
 WORTH = 1.10
 """An untested scheme is advised only if its score is at least this multiple of the best tested one's."""
 
-WHY = (
-    "the best of these by: tested on a kernel, shipped in OpenWrt's SQM or else in Linux, "
-    "fewest commands and parameters"
-)
+WHY = "tests on a kernel, then support in OpenWrt's SQM or else in Linux, then the fewest commands and parameters"
 """The criteria between tied schemes, in order."""
 
 

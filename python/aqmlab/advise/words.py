@@ -29,12 +29,14 @@ def _first(advice: Advice) -> str:
     else:
         what = (
             f"{title(advice.advised)} is recommended {where}. It is statistically tied with the best, "
-            f"{title(advice.first)} ({percent(advice.score(advice.advised))}), and is {WHY}."
+            f"{title(advice.first)}: its score is {percent(advice.score(advice.advised))} of the best. "
+            f"Ties are decided by {WHY}."
         )
-    equals = [each for each in (advice.first, *advice.ties) if each != advice.advised]
+    equals = [each for each in advice.ties if each not in (advice.first, advice.advised)]
+    also = "Statistically" if advice.advised == advice.first else "Also"
     scores = [f"{title(each)} ({percent(advice.score(each))})" for each in equals]
     equal = (
-        f" Statistically tied (difference below {100 - 100 * ALIKE:.0f} % or not significant): {', '.join(scores)}."
+        f" {also} tied (difference below {100 - 100 * ALIKE:.0f} % or not significant): {', '.join(scores)}."
         if equals
         else ""
     )

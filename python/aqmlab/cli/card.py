@@ -1,7 +1,6 @@
 """The command `card`."""
 
 import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -9,10 +8,13 @@ import typer
 from aqmlab import files
 from aqmlab.cli.common import (
     Engine,
+    Format,
     Jobs,
     Json,
     Out,
     Seeds,
+    TableFormat,
+    check_format,
     check_report,
     command,
     exit_if_failed,
@@ -20,17 +22,8 @@ from aqmlab.cli.common import (
     print_json,
     progress,
 )
-from aqmlab.problems import InputError
 
 EPILOG = "Example: aqmlab card bbr3 --out card"
-
-
-class CardFormat(StrEnum):
-    """The formats that `card` prints."""
-
-    table = "table"
-    markdown = "markdown"
-    latex = "latex"
 
 
 def card(
@@ -45,9 +38,7 @@ def card(
     seeds: Seeds = 1,
     engine: Engine = "sim",
     jobs: Jobs = None,
-    kind: Annotated[
-        CardFormat, typer.Option("--format", help="Output format: a table, or text for a draft.")
-    ] = CardFormat.table,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -58,8 +49,7 @@ def card(
     not measured. --engine linux adds a real Linux kernel in one scenario per row. --out writes report.html,
     results.json and figures.
     """
-    if as_json and kind is not CardFormat.table:
-        raise InputError("format", f"{kind.value}: --json prints one JSON document; use only one of the two")
+    check_format(kind, as_json=as_json)
     from aqmlab import laws
     from aqmlab.study import card as cards
 
@@ -80,7 +70,7 @@ def card(
         leave(out, left)
     if as_json:
         print_json(found.document())
-    elif kind is CardFormat.table:
+    elif kind is TableFormat.table:
         from aqmlab.present.terminal import card as tables
 
         tables.card(found)

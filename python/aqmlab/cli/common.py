@@ -5,8 +5,9 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from enum import StrEnum
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,9 +20,22 @@ from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from aqmlab._core import Scenario
+    from aqmlab.notebook import Sheet
     from aqmlab.runs.executor import Progress
     from aqmlab.runs.task import Failure
 
+
+class TableFormat(StrEnum):
+    """The formats in which a command prints tables."""
+
+    table = "table"
+    markdown = "markdown"
+    latex = "latex"
+
+
+Format = Annotated[
+    TableFormat, typer.Option("--format", help="Format of the tables: for reading, or text for a paper.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the seeds 1 to N.")]
@@ -134,13 +148,27 @@ def tell_time(runs: "Sequence[tuple[Scenario, int]]", jobs: int | None) -> None:
         return
     workers = jobs or os.cpu_count() or 1
     seconds = sum(n * linux.estimate(scenario) for scenario, n in runs) / min(workers, count)
-    print(f"{count:,} runs on Linux, about {clock(seconds)} (an estimate from rates and durations)", file=sys.stderr)
+    runs_on = "1 run" if count == 1 else f"{count:,} runs"
+    print(f"{runs_on} on Linux, about {clock(seconds)} (an estimate from rates and durations)", file=sys.stderr)
 
 
 def command(*arguments: str) -> str:
     """Return the command line that repeats this one; the program is another one where it was extended."""
     program = Path(sys.argv[0]).stem
     return shlex.join([*(["python", "-m", "aqmlab"] if program == "__main__" else [program]), *arguments])
+
+
+def check_format(kind: TableFormat, *, as_json: bool) -> None:
+    """Raise InputError for a format of tables together with --json."""
+    if as_json and kind is not TableFormat.table:
+        raise InputError("format", f"{kind.value}: --json prints one JSON document; use only one of the two")
+
+
+def print_sheets(sheets: "Iterable[Sheet]", kind: TableFormat) -> None:
+    """Print tables as text for a paper or a page."""
+    from aqmlab.present.sheets import TABLES
+
+    sys.stdout.write(TABLES[kind.value](sheets))
 
 
 def print_json(document: object) -> None:

@@ -14,6 +14,7 @@ from aqmlab.cli.common import (
     CallOption,
     Engine,
     Engines,
+    Format,
     Jitter,
     Jobs,
     Json,
@@ -23,12 +24,15 @@ from aqmlab.cli.common import (
     Out,
     Seeds,
     Settings,
+    TableFormat,
     TracesOption,
+    check_format,
     check_report,
     command,
     exit_if_failed,
     leave,
     print_json,
+    print_sheets,
     progress,
     tell_time,
 )
@@ -96,6 +100,7 @@ def compare(
     explain: Annotated[bool, typer.Option("--explain", help="Print the definition of each column.")] = False,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -111,6 +116,7 @@ def compare(
     """
     from aqmlab.study.paper import DRAFTS
 
+    check_format(kind, as_json=as_json)
     if (scenarios is None) == (name is None):
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
@@ -126,14 +132,22 @@ def compare(
             "measure": measures,
             "traces": traces,
         }
-        others |= {"jitter": jitter or None, "call": call, "flows": flows, "engines": engines}
+        others |= {
+            "format": None if kind is TableFormat.table else kind.value,
+            "jitter": jitter or None,
+            "call": call,
+            "flows": flows,
+            "engines": engines,
+        }
         others |= {"engine": engine if engine != "sim" else None, "seeds": seeds if seeds != 1 else None}
         _refuse(
             _given(others), f"cannot be used with --study {name}, whose cases define everything except --rate and --rtt"
         )
         _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
         return
-    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces)
+    wanted = CompareRequest(
+        aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces, kind
+    )
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -198,6 +212,7 @@ class CompareRequest:
     call: str | None
     explain: bool
     traces: Path | None
+    kind: TableFormat
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
@@ -252,6 +267,8 @@ def _in_scenarios(
         _leave_report(wanted.out, found, alone, wanted.command(*given, *options))
     if wanted.as_json:
         print(document(alone or found))
+    elif wanted.kind is not TableFormat.table:
+        print_sheets((sheet for each in alone or found for sheet in each.sheets()), wanted.kind)
     elif alone:
         tables.comparisons(alone, explain=wanted.explain)
     else:
@@ -334,6 +351,10 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
         leave(wanted.out, left)
     if wanted.as_json:
         print_json(compared.document())
+    elif wanted.kind is not TableFormat.table:
+        from aqmlab.present.suite_words import sheets
+
+        print_sheets(sheets(compared), wanted.kind)
     else:
         tables.suite(compared)
     return compared.failures

@@ -1,8 +1,9 @@
 """The words and cells of a suite, in the terminal and in the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from aqmlab.notebook import Sheet
 from aqmlab.present.labels import label
 from aqmlab.present.text import ranking_sentence
 from aqmlab.runs.metrics import Shown
@@ -52,6 +53,20 @@ def _text(trial: Trial, spec: str, measure: str, shown: Shown, *, interval: bool
     if not interval or summary.half_width is None:
         return text
     return f"{text} ± {summary.half_width * shown.scale:.{shown.digits}f}"
+
+
+def sheets(result: SuiteResult) -> Iterator[Sheet]:
+    """Yield the tables of a suite: its claims' measures, or the measures of every experiment and the best schemes."""
+    if result.suite.claims:
+        for grid in grids(result):
+            yield Sheet(grid.title, ["", *grid.heads], [[row, *cells] for row, cells in grid.rows.items()])
+        return
+    schemes = [label(spec) for spec in result.schemes]
+    measured = [[trial.experiment.name, head, *cells] for trial in result.trials for head, cells in rows(trial).items()]
+    yield Sheet(f"{result.suite.title}: {link(result)}", ["Experiment", "Measure", *schemes], measured, names=2)
+    marks = [[trial.experiment.name, *(mark(trial, spec) for spec in result.schemes)] for trial in result.trials]
+    counts = [[head, *cells] for head, cells in totals(result).items()]
+    yield Sheet(f"Best schemes. {LEGEND}", ["Experiment", *schemes], [*marks, *counts])
 
 
 def mark(trial: Trial, spec: str) -> str:

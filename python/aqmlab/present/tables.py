@@ -206,9 +206,13 @@ def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool
 def _cell(entry: Entry) -> str:
     """An entry of a LaTeX table, the best mean in bold."""
     means = " / ".join(entry.means)
-    text = rf"\textbf{{{means}}}" if entry.best else escaped(means) if "–" in means else f"${means}$"
-    if entry.half_width is not None:
-        text += rf" $\pm$ ${entry.half_width}$"
+    width = "" if entry.half_width is None else rf" \pm {entry.half_width}"
+    if entry.best:
+        text = rf"\textbf{{{means}}}{width and f'${width}$'}"
+    elif "–" in means:
+        text = escaped(means)
+    else:
+        text = f"${means}{width}$"
     if entry.differs:
         text += rf"$^{DIFFERS}$"
     return f"{text} ({entry.some})" if entry.some else text

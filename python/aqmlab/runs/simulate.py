@@ -114,9 +114,9 @@ def compare(
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
     `aqms` are by default the deployed schemes, in a paper's scenario the papers' (`catalogue.usual`).
-    `set` replaces values of the scenario; `law` as of `run`; `measures` are shown instead of the usual ones: names,
-    with globs ("flows.*.goodput"); `jobs` runs execute at the same time, by default one per core; `engine` as of `run`.
-    `engines` (["sim", "linux"]) has it done by each of them, and gives their results side by side. A run that fails is
+    `set` replaces values of the scenario. `law` and `engine` work as in `run`. `measures` replace the usual ones:
+    names, with globs ("flows.*.goodput"). `jobs` runs execute at the same time, by default one per core.
+    `engines` (["sim", "linux"]) runs it in each of them and compares their results. A run that fails is
     listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """
     if engines is None:

@@ -270,6 +270,8 @@ TABLE = (
 
 UNTESTED: tuple[str, ...] = ()
 """Kinds of which no line has been given to a kernel (`validation/kernel/tc_lines.jsonl`)."""
+NOT_TESTED = "not tested on a kernel yet"
+"""The end of the note on commands of these kinds."""
 
 
 def of_scheme(name: str) -> Qdisc:

@@ -9,7 +9,7 @@ from aqmlab.tc import htb, numbers
 from aqmlab.tc.lines import ROOT, Command, listing
 from aqmlab.tc.link import PLAIN, Heard, Layer, Link, Said, Values
 from aqmlab.tc.options import hear, parse, resolved, say
-from aqmlab.tc.qdiscs import CAKE_LEAST, MEMORY_OF_PACKET, UNTESTED, Qdisc, of_kind, of_scheme
+from aqmlab.tc.qdiscs import CAKE_LEAST, MEMORY_OF_PACKET, NOT_TESTED, UNTESTED, Qdisc, of_kind, of_scheme
 
 CLOSE = 1e-3
 """By how much two values of a parameter may differ and still be the same: a share."""
@@ -241,7 +241,7 @@ def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str
     heard = hear(qdisc, said, setting.link)
     made = values | resolved(qdisc, _spec(qdisc, heard), heard.link)
     named = _named(qdisc, setting.scheme)
-    notes = [f"{qdisc.kind}: not tested on a kernel yet"] if qdisc.kind in UNTESTED else []
+    notes = [f"{qdisc.kind}: {NOT_TESTED}"] if qdisc.kind in UNTESTED else []
     for name in named & {name for name, why in qdisc.unsaid.items() if why}:
         raise InputError(name, f"cannot be set in {qdisc.kind}: {qdisc.unsaid[name]}")
     for name, value in values.items():

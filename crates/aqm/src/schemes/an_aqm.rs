@@ -32,7 +32,7 @@ params! {
     /// Equation (2) of the paper does not divide by the sum of the weights; the division of Neuron PID
     /// (`normalise = "sum"`) gives 25.5 % drops in Table 5 of Li et al. 2014, where 22.7 % is published and the undivided form
     /// gives 22.5 %. The lower clamp of p is needed: without it the weights overflow. The rate counts packets; C takes
-    /// 1000-byte packets (5625 a second at 45 Mbit/s).
+    /// 1000-byte packets (5,625 a second at 45 Mbit/s).
     ///
     /// ## Not reproduced
     /// The standard deviation of the first second in Tables 1, 3, 4 and 8: the paper's first burst stays about 60 ms

@@ -16,7 +16,7 @@ params! {
     ///
     /// ## Idea
     /// A virtual queue sees the same arrivals as the real one but is served a little more slowly, so it overflows
-    /// first. Its capacity falls while the link carries more than a desired utilisation and rises while it carries
+    /// first. Its capacity falls while the link carries more than a desired utilization and rises while it carries
     /// less.
     ///
     /// ## Equations
@@ -28,11 +28,11 @@ params! {
     /// c  = clamp(c + alpha * (gamma * C * t - b), 0, C)
     /// ```
     ///
-    /// c starts at `initial_ratio` * C. Nothing is drawn at random. AVQ aims at a utilisation, not at the link's
+    /// c starts at `initial_ratio` * C. Nothing is drawn at random. AVQ aims at a utilization, not at the link's
     /// target.
     ///
     /// ## What to expect
-    /// In packets, C is too large if packets are larger than `mean_packet` (1000-byte segments are 1040 bytes on the
+    /// In packets, C is too large if packets are larger than `mean_packet` (1000-byte segments are 1,040 bytes on the
     /// wire): c stays at C, the virtual queue never fills, and the real buffer does. Count in bytes.
     ///
     /// ## Readings
@@ -46,7 +46,7 @@ params! {
     pub struct AvqParams for Avq {
         /// Rate at which the virtual capacity adapts.
         alpha: f64 = "0.15" in "0" ..= "1000", unit "1/s", from "Kunniyur & Srikant 2001; ns-2; Jafar, Table 1";
-        /// Desired utilisation.
+        /// Desired utilization.
         gamma: Ratio = "0.98" in "0" ..= "1", from "Kunniyur & Srikant 2001; ns-2 (Jafar: 1)";
         /// Virtual capacity over capacity, to begin with.
         initial_ratio: Ratio = "0.8" in "0" ..= "1", from "ns-2 (ecnlim_); Jafar, Table 1 (beta)";

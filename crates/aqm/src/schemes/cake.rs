@@ -57,14 +57,14 @@ params! {
     ///
     /// The last tin in this order that has not had its rate is served, so bulk keeps its sixteenth. If all tins have
     /// had their rates, the tin that had it longest ago is served. Service beyond a tin's rate does not reduce its
-    /// later share. If CAKE is `unlimited`, r is infinite (a quantum of 1514 bytes, the plain target and interval), and
-    /// tins take turns by deficit round robin: 1024 bytes best effort, 64 bulk, 512 video, 256 voice. `bandwidth` paces
+    /// later share. If CAKE is `unlimited`, r is infinite (a quantum of 1,514 bytes, the plain target and interval), and
+    /// tins take turns by deficit round robin: 1,024 bytes best effort, 64 bulk, 512 video, 256 voice. `bandwidth` paces
     /// packets at that rate. Without it the link keeps its own rate; where `overhead`, `mpu`, `framing` or `ingress`
     /// let packets count otherwise than the link sends them, the shaper has the link's rate. When the buffer is full,
     /// packets are dropped from the head of the longest queue of all tins, one by one.
     ///
-    /// The buffer counts memory, as Linux does: a buffer of N packets is the memory of N full ones, 2304 B each. A
-    /// packet of 542 B takes 1280 B, so 1.8 N of them fit. A packet of 214 B takes 832 B. A frame of b bytes takes 256
+    /// The buffer counts memory, as Linux does: a buffer of N packets is the memory of N full ones, 2,304 B each. A
+    /// packet of 542 B takes 1,280 B, so 1.8 N of them fit. A packet of 214 B takes 832 B. A frame of b bytes takes 256
     /// B for its head and one piece:
     ///
     /// ```text

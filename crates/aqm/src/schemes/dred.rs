@@ -22,7 +22,7 @@ params! {
     /// ## What to expect
     /// The gains are small. On 45 Mbit/s with 900 packets of buffer a queue of twice the target raises p by 1 % per
     /// second. An overflow at the start lasts until the sum is as large as the loss that the load needs. In Table 1 of
-    /// Li et al. 2014 (500 flows) it lasts 15 s, and 41 s under PI. In Table 2 (1500 flows) it lasts 23 s, and 94 s
+    /// Li et al. 2014 (500 flows) it lasts 15 s, and 41 s under PI. In Table 2 (1,500 flows) it lasts 23 s, and 94 s
     /// under PI.
     ///
     /// ## Readings

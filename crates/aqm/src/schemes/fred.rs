@@ -51,7 +51,7 @@ params! {
     /// altogether. For 500 and more flows on 45 Mbit/s and 900 packets of buffer (Li et al. 2014, Tables 1 and 2) few
     /// have four packets waiting: the queue is at max_th, 449 ± 18 packets, where 85 % of the drops fall whatever the
     /// flow. `two-packets` shares better there (Jain's index 0.999, not 0.957, with 500 flows), but needs a buffer of
-    /// two packets per flow: it is full for 1500 flows, at 891 of 900 packets.
+    /// two packets per flow: it is full for 1,500 flows, at 891 of 900 packets.
     ///
     /// ## Readings
     /// The paper itself was not available. The algorithm follows two public implementations, which agree: J-Sim's,

@@ -56,7 +56,7 @@ params! {
     /// instead, fast flows would be spared just when the queue is long, and fairness under light load would be lost:
     /// Jain's index is 0.77 instead of 0.87 at 100 Mbit/s.)
     ///
-    /// It costs a table of 4096 flows (164 kB) and a look-up per packet. A flow whose place another flow has taken (2 % of 200
+    /// It costs a table of 4,096 flows (164 kB) and a look-up per packet. A flow whose place another flow has taken (2 % of 200
     /// flows) and a flow without a measurement yet have `unannounced`. The estimate is wrong where the first window's packets
     /// come 10 ms or more apart (pacing, a slow access link) and where an application pauses twice. It does not follow a
     /// round trip that changes. TCP's timestamps would (Veal, Li & Lowenthal, PAM 2005), but they need the ACKs and TCP's
@@ -83,7 +83,7 @@ params! {
     /// values. Category i propagates at its own update, after its controller.
     ///
     /// N is assumed known in the paper. `flows = "auto"` counts the flows that sent during the last T_5 with a bitmap of
-    /// 4096 hashed flows (linear counting): no state per flow, a few per cent off, which ln(N) hides.
+    /// 4,096 hashed flows (linear counting): no state per flow, a few per cent off, which ln(N) hides.
     ///
     /// ## Departures
     /// Packets that announce no round-trip time are not in the paper; they are taken to have `unannounced`. ln(N) is

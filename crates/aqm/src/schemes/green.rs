@@ -36,7 +36,7 @@ params! {
     /// The GREEN of Feng, Kapadia & Thulasidasan (GLOBECOM 2002), which knows flows and their round-trip times, is
     /// another scheme.
     pub struct GreenParams for Green {
-        /// Target utilisation.
+        /// Target utilization.
         utilisation: Ratio = "0.97" in "0" ..= "1", from "Wydrowski & Zukerman 2002 (recalled)";
         /// Time between changes of p.
         interval: Span = "10 ms" in "1 us" ..= "100 s", from "reconstruction";
@@ -72,7 +72,7 @@ impl Scheme for Green {
         papers: &[],
     };
     const STANDING: Standing = Standing::Reconstructed(
-        "the algorithm and the utilisation are recalled, the other constants are this project's; the paper was not available",
+        "the algorithm and the utilization are recalled, the other constants are this project's; the paper was not available",
     );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "load", unit: "1", doc: "average rate of accepted packets over the link's rate" }];

@@ -88,11 +88,11 @@ params! {
     ///
     /// - C: the packets that left in a `tuning_interval` without an idle moment.
     /// - N: the paper refers to the method of S-RED, which takes thousands of packets. Here the flows that sent in the last
-    ///   `tuning_interval` are counted with a bitmap of 4096 hashed flows (linear counting, Whang et al. 1990).
+    ///   `tuning_interval` are counted with a bitmap of 4,096 hashed flows (linear counting, Whang et al. 1990).
     /// - R: the paper refers to a measurement at the sender. Here R = T_p + q/C, as in section 2, with the queue at its
     ///   target. T_p is the mean over the packets of the last `tuning_interval` of their flows' round trips without
     ///   this queue. These are estimated passively, by the first gaps in a flow's arrivals (Jiang & Dovrolis, ACM CCR
-    ///   32(3), 2002; described under `fuzzy-rtt`). They are held in a table of 4096 flows, 164 kB.
+    ///   32(3), 2002; described under `fuzzy-rtt`). They are held in a table of 4,096 flows, 164 kB.
     ///
     /// Figure 5 does all this at each sample. No estimate changes within 0.1 ms, so that gains are drawn when the
     /// estimates are renewed. Until all three are known `k_p` and `k_d` hold. For some K_d no K_p is stable: K_d is

@@ -31,7 +31,7 @@ params! {
     ///
     /// ## What to expect
     /// The gains are for a slower loop, PD-RED's change of max_p. Tables 1 and 2 of Li et al. 2014 have 45 Mbit/s and a
-    /// target of 300 packets. The queue of 500 flows is 313 packets with a standard deviation of 80. The queue of 1500
+    /// target of 300 packets. The queue of 500 flows is 313 packets with a standard deviation of 80. The queue of 1,500
     /// flows is 320 packets with a deviation of 123.
     pub struct PdParams for Pd {
         /// Gain on the error of the average queue.

@@ -20,7 +20,7 @@ params! {
     /// An arriving packet is dropped with probability p. In the papers' letters K_p = b and K_I*T = a - b.
     ///
     /// ## What to expect
-    /// The default gains were designed for 3750 packets/s and 60 flows. On a 45 Mbit/s link with 500 flows p needs
+    /// The default gains were designed for 3,750 packets/s and 60 flows. On a 45 Mbit/s link with 500 flows p needs
     /// about 40 s to settle. PI's mean queue over 100 s is therefore far above the target.
     ///
     /// ## Departures

@@ -29,7 +29,7 @@ params! {
     ///
     /// ## Readings
     /// The paper's gains are not known here. The defaults follow Ho, Hang & Cao's rule for a gain margin of 3 and a
-    /// phase margin of 60 degrees, applied to the linearised TCP of Hollot et al. for 60 flows of 246 ms on 3750
+    /// phase margin of 60 degrees, applied to the linearised TCP of Hollot et al. for 60 flows of 246 ms on 3,750
     /// packets/s: `K = (R*C)^3/(4*N^2)`, `T_1 = R^2*C/(2*N)`, `T_2 = L = R`.
     ///
     /// ## Departures

@@ -24,7 +24,7 @@ params! {
     /// ## What to expect
     /// The price is at rest when x = c + alpha*(target - q). x counts packets before they are dropped, so with a loss ratio
     /// d the queue settles below target by about c*d / ((1-d)*alpha): 21 packets at 16 %, 36 at 25 %. On the papers' link c
-    /// counts 1000-byte packets while the wire carries 1040 bytes, which lifts it by 4 packets again.
+    /// counts 1000-byte packets while the wire carries 1,040 bytes, which lifts it by 4 packets again.
     ///
     /// ## Readings
     /// ns-2.35: alpha fixed at 0.1, no smoothing. `input_weight = 0.8` gives the printed mean of Li et al.'s Table 1 to

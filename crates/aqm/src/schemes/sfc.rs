@@ -33,7 +33,7 @@ params! {
     /// k_r = (3w - d)/g,  k_q = 3w^2/g,  k_i = w^3/g
     /// ```
     ///
-    /// The defaults follow from w = 1/(6R) for the link of Hollot et al. 2001: N = 60 flows, C = 3750 packets/s, R =
+    /// The defaults follow from w = 1/(6R) for the link of Hollot et al. 2001: N = 60 flows, C = 3,750 packets/s, R =
     /// 246 ms.
     ///
     /// ## What to expect

@@ -34,7 +34,7 @@ params! {
     ///
     /// ## What to expect
     /// Tables 1 and 2 of Li et al. 2014 have 45 Mbit/s and a target of 300 packets. The queue of 500 flows is 300
-    /// packets with a standard deviation of 45. The queue of 1500 flows is 301 packets with a deviation of 49. The
+    /// packets with a standard deviation of 45. The queue of 1,500 flows is 301 packets with a deviation of 49. The
     /// gains are too high for few flows: the queue of 100 flows swings, at 209 packets with a deviation of 77.
     ///
     /// ## Departures

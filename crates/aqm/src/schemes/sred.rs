@@ -38,7 +38,7 @@ params! {
     /// ## What to expect
     /// The queue is held near B/6 or B/3 as long as one of the two levels gives the loss that the load needs: at 300 of
     /// 900 packets with 20 flows on 45 Mbit/s. From 256 flows on p no longer grows with their number; where they need a
-    /// loss above `p_max` the queue grows: to 430 packets with 500 flows, to 888 with 1500.
+    /// loss above `p_max` the queue grows: to 430 packets with 500 flows, to 888 with 1,500.
     ///
     /// ## Readings
     /// A zombie's count and time serve to find misbehaving flows afterwards and are left out. P starts at 0: as for

@@ -139,6 +139,6 @@ fn what_cannot_be_moved_is_refused() {
     assert!(refused("pi", "a", Some((0.5, 2.0)), None).contains("declared one, 0 to 1"));
     assert!(refused("pi", "a", None, Some(Scale::Log)).contains("factors"));
     assert!(refused("fq-codel", "flows", None, None).contains("cannot change"));
-    assert!(refused("dctcp-step", "unmarkable", None, None).contains("no number"));
+    assert!(refused("dctcp-step", "unmarkable", None, None).contains("is not a number"));
     assert!(gauge("qeue").unwrap_err().contains("did you mean \"queue\""));
 }

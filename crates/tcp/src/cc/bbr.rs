@@ -62,7 +62,7 @@ params! {
     /// The simulator has no such segments. Times are exact; Linux rounds the times of min_rtt to a jiffy. min_rtt is in
     /// whole microseconds, as in Linux. A spurious timeout does not begin the search for the full bandwidth again, and
     /// a timeout does not end an interval of the search for a policer. A policer's rates are the same within 4 kbit/s
-    /// of packets of 1500 B too.
+    /// of packets of 1,500 B too.
     pub struct BbrParams {}
 }
 

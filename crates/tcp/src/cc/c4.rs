@@ -65,7 +65,7 @@ params! {
     ///
     /// ## Departures
     /// The rate follows the [delivery-rate draft](bbr.md): it is measured from the delivery before the sending, not
-    /// from the sending, and is no greater. Sensitivity takes a segment for 1448 B, whatever it is. Marks are ignored:
+    /// from the sending, and is no greater. Sensitivity takes a segment for 1,448 B, whatever it is. Marks are ignored:
     /// 5.4 is to be done. Careful resume is not here.
     pub struct C4Params {
         /// Eras of cruising between pushes.

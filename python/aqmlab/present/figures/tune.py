@@ -27,7 +27,7 @@ KEPT, OTHER, STOPPED = "evaluated by all runs", "violates a bound", "stopped ear
 CAPTIONS = {
     "history": "The value of each candidate in order, estimated if it was stopped early; and the best so far.",
     "slices": "The value of each candidate against each parameter; logarithms if its scale is logarithmic.",
-    "front": "The first two objectives of each candidate; on the front no candidate is worse than another in all objectives.",
+    "front": "The first two objectives of each candidate. None on the front is worse than another in both.",
 }
 
 

@@ -1,0 +1,48 @@
+"""Tables of results as text for a paper: `compare --format`."""
+
+import pytest
+
+from aqmlab.notebook import Sheet
+from aqmlab.present.sheets import as_latex, as_markdown
+from conftest import SMALL, Aqmlab
+
+SHEET = Sheet("Delay & loss", ["Scheme", "Loss (%)"], [["PI_2", "1.5 ± 0.2"], ["<b>", "–"]])
+
+
+def test_latex_is_escaped_and_a_table_has_a_label() -> None:
+    text = as_latex([SHEET])
+    assert r"\begin{longtable}{lr}" in text
+    assert r"\caption{Delay \& loss}\label{tab:delay-loss}\\" in text
+    assert r"Scheme & Loss (\%) \\" in text
+    assert r"PI\_2 & 1.5 $\pm$ 0.2 \\" in text
+
+
+def test_markdown_has_a_column_for_each_head() -> None:
+    assert as_markdown([SHEET]).splitlines() == [
+        "**Delay &amp; loss**",
+        "",
+        "| Scheme | Loss (%) |",
+        "| --- | --: |",
+        "| PI_2 | 1.5 ± 0.2 |",
+        "| &lt;b&gt; | – |",
+    ]
+
+
+@pytest.mark.parametrize("of", [[str(SMALL)], ["--study", "rfc7928", "--only", "5.2"]])
+def test_a_comparison_is_a_latex_table(aqmlab: Aqmlab, of: list[str]) -> None:
+    done = aqmlab("compare", *of, "--aqms", "pi,codel", "--format", "latex")
+    assert done.returncode == 0
+    assert done.stdout.startswith("% \\usepackage{booktabs,longtable}\n\\begin{longtable}")
+    assert "& PI & CoDel" in done.stdout or "\nPI & " in done.stdout
+
+
+def test_one_format_at_a_time(aqmlab: Aqmlab) -> None:
+    done = aqmlab("compare", SMALL, "--format", "latex", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "format: latex: --json prints one JSON document" in done.stderr
+
+
+def test_cases_of_a_draft_have_no_format(aqmlab: Aqmlab) -> None:
+    done = aqmlab("compare", "--study", "bbr-draft", "--format", "latex")
+    assert done.returncode == 2
+    assert "format: latex: cannot be used with --study bbr-draft" in done.stderr

@@ -35,7 +35,7 @@ def reproduce(
 
     The output lists the published and the measured numbers, cell by cell, with a verdict. --out writes report.html,
     results.json and the figures. --sensitivity judges each failing sentence again, by every reading that the text
-    allows and under variations of the details that the paper omits; --out then stores the verdicts, to resume.
+    allows and under variations of the details that the paper omits; --out then stores the runs, to resume.
     """
     from aqmlab.study import paper, reproduction
 
@@ -78,7 +78,7 @@ def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool, out: "P
         files.check_folder(out)
     found = []
     for study in [name] if name else paper.studies():
-        file = out / f"{study}.json" if out else None
+        file = out / f"{study}.jsonl" if out else None
         with progress(f"Varying {study}") as told:
             found.append(sensitivity.sensitivity(study, seeds, jobs=jobs, progress=told, file=file))
     if as_json:

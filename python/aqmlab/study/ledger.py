@@ -33,7 +33,7 @@ class Claim:
     scheme of `control`, which the sentence does not mention, passes in the place of `schemes`. `band` and `between`
     (packets) belong to values read from the series (`aqmlab.study.readings`). `worded` are the keys whose number
     replaces a vague word. `shown` formats a value that only a suite defines. `alternatives` are other checks that the
-    text allows (`aqmlab.study.sensitivity`).
+    text allows (`aqmlab.study.sensitivity`). `contradicted` names the part of the paper that says otherwise.
     """
 
     section: str
@@ -68,6 +68,7 @@ class Claim:
     why: str | None = None
     shown: Shown | None = None
     median: bool = False
+    contradicted: str | None = field(default=None, repr=False)
     alternatives: tuple["Alternative", ...] = field(default=(), repr=False)
 
     @property

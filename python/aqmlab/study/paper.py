@@ -182,7 +182,7 @@ class Study:
 
     `words` gives the number that its claims use for each vague word of the paper. `unstated` lists the members of
     UNSTATED that the paper leaves open. `open` lists other parameter values of schemes, by the paper's names, where the
-    paper does not print the constants.
+    paper does not print the constants. For the schemes in `exhausted` these are all values that the text allows.
     """
 
     name: str
@@ -196,6 +196,7 @@ class Study:
     words: Mapping[str, str]
     unstated: Sequence[str]
     open: Mapping[str, Sequence[str]]
+    exhausted: Sequence[str]
     claims: Sequence[Claim]
     notes: Sequence[Note]
     published: Sequence[Published]
@@ -357,6 +358,7 @@ def load_study(name: str) -> Study:
         words=words,
         unstated=data.get("unstated", ()),
         open=data.get("open", {}),
+        exhausted=data.get("exhausted", ()),
         claims=claims,
         notes=notes,
         published=published,

@@ -4,25 +4,23 @@
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from aqmlab import __version__, catalogue
-from aqmlab._core import Scenario
-from aqmlab.files import write
+from aqmlab import catalogue
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.executor import Progress
-from aqmlab.study.claims import Checked, check
+from aqmlab.study.claims import VERDICTS, Checked
 from aqmlab.study.evidence import holds_in_print
+from aqmlab.study.judge import Judge, VariedCheck
+from aqmlab.study.kept import KeptRuns
 from aqmlab.study.ledger import Claim
-from aqmlab.study.measured import measure, scenario_of
-from aqmlab.study.paper import Study, load_study
-from aqmlab.study.variations import VARIATIONS, constants
+from aqmlab.study.paper import UNSTATED, Study, load_study
+from aqmlab.study.variations import PLAIN, VARIATIONS, constants
 
 WHOSE = {
     "ours": "the verdict changes with a detail that the paper leaves open: a band, a vague word, a reading, the runs",
@@ -43,7 +41,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Varied:
-    """A failing sentence with its variations, tried until one that the paper leaves open changed the verdict."""
+    """A failing sentence with its variations, and the verdict under each."""
 
     section: str
     text: str
@@ -52,13 +50,15 @@ class Varied:
     tried: Sequence[Tried] = ()
 
     @property
+    def parts(self) -> list[str]:
+        """The variations by the verdict under them: `"holds: twice the band"`, `"fails: half the band"`."""
+        found = {kind: [each.variation for each in self.tried if each.verdict == kind] for kind in VERDICTS}
+        return [f"{kind}: {', '.join(names)}" for kind, names in found.items() if names]
+
+    @property
     def told(self) -> str:
         """The origin of the failure, and the variations: `"ours (holds: twice the band; fails: half the band)"`."""
-        moved = [each.variation for each in self.tried if each.verdict == "holds"]
-        stays = [each.variation for each in self.tried if each.verdict != "holds"]
-        parts = [f"holds: {', '.join(moved)}"] if moved else []
-        parts += [f"fails: {', '.join(stays)}"] if stays else []
-        return f"{self.whose} ({'; '.join(parts)})" if parts else self.whose
+        return _told(self.whose, self.parts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,62 +106,17 @@ class Sensitivity(Result):
         return json.dumps({"schema": 1, **self.entry()}, indent=1, ensure_ascii=False)
 
 
-@dataclass(frozen=True)
-class Verdicts:
-    """The verdicts of a study by check and variation, stored in a file if one is given."""
-
-    file: Path | None
-    head: Mapping[str, Any]
-    found: dict[str, dict[str, str]]
-
-    @classmethod
-    def of(cls, study: str, seeds: int, file: Path | None) -> "Verdicts":
-        """Return the stored verdicts of this study, with as many seeds, by this version."""
-        head = {"study": study, "seeds": seeds, "version": __version__}
-        data: dict[str, Any] = {}
-        if file is not None:
-            with suppress(FileNotFoundError):
-                data = json.loads(file.read_text(encoding="utf-8"))
-        return cls(file, head, data["verdicts"] if data.get("head") == head else {})
-
-    def put(self, variation: str, verdicts: Mapping[str, str]) -> None:
-        """Store verdicts under a variation by check."""
-        self.found.setdefault(variation, {}).update(verdicts)
-        if self.file is not None:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            write(self.file, json.dumps({"head": self.head, "verdicts": self.found}, indent=1).encode())
-
-
-def _same(scenario: Scenario) -> Scenario:
-    return scenario
+STEPS = (("reading", "band"), ("constant",), UNSTATED)
+"""The kinds of variations, those first that need the fewest runs."""
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Runs the scenarios of sentences and judges them."""
+class Attempt:
+    """A failing sentence judged otherwise: by another check, in scenarios that are changed, or both."""
 
-    paper: Study
-    seeds: int
-    jobs: int | None
-    progress: Progress | None
-    known: Verdicts
-
-    def verdicts(
-        self,
-        claims: Sequence[Claim],
-        variation: str = "",
-        change: Callable[[Scenario], Scenario] = _same,
-    ) -> list[str]:
-        """Return the verdict on each claim in its changed scenarios."""
-        known = self.known.found.get(variation, {})
-        fresh = [claim for claim in claims if _key(claim) not in known]
-        if fresh:
-            needed = self.paper.needed((), (), fresh)
-            runs = measure(
-                needed, list(needed), self.seeds, self.jobs, self.progress, find=lambda name: change(scenario_of(name))
-            )
-            self.known.put(variation, {_key(claim): check(self.paper, claim, runs).verdict for claim in fresh})
-        return [self.known.found[variation][_key(claim)] for claim in claims] if claims else []
+    name: str
+    of: str
+    case: VariedCheck
 
 
 def sensitivity(
@@ -171,36 +126,47 @@ def sensitivity(
     jobs: int | None = None,
     progress: Progress | None = None,
     file: Path | None = None,
+    whole: bool = False,
 ) -> Sensitivity:
     """Judge each failing sentence of a study again, by its alternatives and under variations of the omitted details.
 
-    Verdicts are stored in `file` one by one; those that it already contains are not measured again.
+    Checks that need no other runs come first, then constants, then other runs. Unless `whole`, runs that cannot change
+    the origin of a failure are left out. Runs are stored in `file` one by one; those that it already contains are not
+    done again.
     Raises InputError for an unknown study, before anything runs.
     """
     paper = load_study(study)
-    judge = Judge(paper, seeds, jobs, progress, Verdicts.of(study, seeds, file))
+    judge = Judge(paper, seeds, jobs, progress, KeptRuns.of(file))
     claims = [claim for claim in paper.claims if claim.value]
-    failing = [claim for claim, verdict in zip(claims, judge.verdicts(claims), strict=True) if verdict == "fails"]
-    tried = _alternatives(judge, failing)
-    for variation in sorted((*VARIATIONS, *constants(paper)), key=lambda each: each.scenario is not None):
-        again = {
-            at: other
+    verdicts = judge.verdicts([VariedCheck(replace(claim, control=())) for claim in claims])
+    failing = [claim for claim, verdict in zip(claims, verdicts, strict=True) if verdict == "fails"]
+    tried: list[list[tuple[Attempt, str]]] = [[] for _ in failing]
+    for kinds in STEPS:
+        attempts = [
+            (at, attempt)
             for at, claim in enumerate(failing)
-            if holds_in_print(paper, claim) is not False and _whose(paper, claim, tried[at]) != "ours"
-            if (other := variation.check(claim)) is not None
-        }
-        verdicts = judge.verdicts(
-            [*again.values()], variation.name if variation.scenario else "", variation.scenario or _same
-        )
-        for at, verdict in zip(again, verdicts, strict=True):
-            tried[at].append(Tried(variation.name, variation.of, verdict))
-    return Sensitivity(paper, seeds, [_varied(paper, *each) for each in zip(failing, tried, strict=True)])
+            for attempt in _attempts(judge, claim)
+            if attempt.of in kinds and (whole or _decides(paper, claim, tried[at], attempt))
+        ]
+        verdicts = judge.verdicts([attempt.case for _, attempt in attempts])
+        for (at, attempt), verdict in zip(attempts, verdicts, strict=True):
+            tried[at].append((attempt, verdict))
+    return Sensitivity(
+        paper, seeds, [_varied(paper, claim, found) for claim, found in zip(failing, tried, strict=True)]
+    )
 
 
-def _alternatives(judge: Judge, claims: Sequence[Claim]) -> list[list[Tried]]:
-    """Judge every alternative of each claim."""
-    verdicts = iter(judge.verdicts([other.claim for claim in claims for other in claim.alternatives]))
-    return [[Tried(other.name, "reading", next(verdicts)) for other in claim.alternatives] for claim in claims]
+def _attempts(judge: Judge, claim: Claim) -> Iterator[Attempt]:
+    """Yield all that is tried of a sentence that fails: other readings first, then other runs."""
+    for other in claim.alternatives:
+        yield Attempt(other.name, "reading", VariedCheck(other.claim))
+    narrow = judge.witnesses(claim)
+    for variation in (*PLAIN, *constants(judge.paper), *(each for each in VARIATIONS if each.scenario)):
+        changed = variation.check(claim)
+        if changed is None or (variation.scenario and judge.same(claim, variation.scenario)):
+            continue
+        again = [] if variation in PLAIN else [variation.check(each) or each for each in narrow]
+        yield Attempt(variation.name, variation.of, VariedCheck(changed, variation.scenario, again))
 
 
 def all_json(several: Sequence[Sensitivity]) -> str:
@@ -224,37 +190,54 @@ def stored(study: str) -> Mapping[str, Varied]:
 def whose(found: Checked, known: Mapping[str, Varied]) -> str:
     """Return the origin of a failure and its variations; "unknown" unless this check was varied."""
     varied = known.get(digest(found.claim))
-    if found.printed is False and (varied is None or varied.whose != "ours"):
-        return "the paper's (its own tables contradict the sentence)"
+    other = found.claim.contradicted
+    if (other or found.printed is False) and (varied is None or varied.whose != "ours"):
+        against = f"{other} contradicts" if other else "its own tables contradict"
+        return _told("the paper's", [f"{against} the sentence", *(varied.parts if varied else [])])
     return varied.told if varied else "unknown"
 
 
 def digest(claim: Claim) -> str:
     """Return an identifier of the check alone, without the words of its sentence and its reason."""
     same = replace(claim, section="", text="", why=None, control=())
-    return _key(same)[:12]
+    return sha256(repr(same).encode()).hexdigest()[:12]
 
 
-def _key(claim: Claim) -> str:
-    return sha256(repr(claim).encode()).hexdigest()
+def _told(whose: str, parts: Sequence[str]) -> str:
+    return f"{whose} ({'; '.join(parts)})" if parts else whose
 
 
-def _varied(paper: Study, claim: Claim, tried: Sequence[Tried]) -> Varied:
-    return Varied(claim.section, claim.text, digest(claim), _whose(paper, claim, tried), tried)
+def _varied(paper: Study, claim: Claim, found: Sequence[tuple[Attempt, str]]) -> Varied:
+    moved = {attempt.of for attempt, verdict in found if verdict == "holds" and _is_allowed(paper, claim, attempt)}
+    tried = [Tried(attempt.name, attempt.of, verdict) for attempt, verdict in found]
+    return Varied(claim.section, claim.text, digest(claim), _whose(paper, claim, moved, is_tried=bool(tried)), tried)
 
 
-def _whose(paper: Study, claim: Claim, tried: Sequence[Tried]) -> str:
-    moved = {each.of for each in tried if each.verdict == "holds"}
+def _decides(paper: Study, claim: Claim, found: Sequence[tuple[Attempt, str]], attempt: Attempt) -> bool:
+    """Say whether an attempt needs no other runs, is the first, or can change the origin of the failure."""
+    origins = {_varied(paper, claim, [*found, (attempt, verdict)]).whose for verdict in ("holds", "fails")}
+    return attempt.of in STEPS[0] or not found or len(origins) > 1
+
+
+def _is_allowed(paper: Study, claim: Claim, attempt: Attempt) -> bool:
+    """Say whether the text allows an attempt: what contradicts a sentence in print must not contradict it read so."""
+    if claim.contradicted:
+        return attempt.name in {other.name for other in claim.alternatives}
+    if holds_in_print(paper, claim) is not False:
+        return True
+    return attempt.of in ("band", "reading") and holds_in_print(paper, attempt.case.claim) is not False
+
+
+def _whose(paper: Study, claim: Claim, moved: set[str], *, is_tried: bool) -> str:
     if moved & {"band", "reading", "constant", *paper.unstated}:
         return "ours"
-    if holds_in_print(paper, claim) is False:
+    if claim.contradicted or holds_in_print(paper, claim) is False:
         return "the paper's"
-    return "unknown" if moved or not tried or not _published(paper, claim) else "the paper's"
+    return "unknown" if moved or not is_tried or not _published(paper, claim) else "the paper's"
 
 
 def _published(paper: Study, claim: Claim) -> bool:
-    """Say whether all schemes that a claim compares are as published."""
-    return all(
-        catalogue.find(spec.partition(":")[0]).standing.kind == "published"
-        for spec in paper.compared(replace(claim, control=()))
-    )
+    """Say whether all schemes that a claim compares are as published, or varied in all that the paper leaves open."""
+    varied = {paper.spec(name).partition(":")[0] for name in paper.exhausted}
+    compared = {spec.partition(":")[0] for spec in paper.compared(replace(claim, control=()))}
+    return all(catalogue.find(name).standing.kind == "published" for name in compared - varied)

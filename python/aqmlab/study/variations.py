@@ -157,7 +157,11 @@ VARIATIONS = (
     Variation("packets marked", "marking", lambda claim: claim, _marks(True)),
     Variation("packets dropped", "marking", lambda claim: claim, _marks(False)),
 )
-"""The variations, tried in this order until one that the paper leaves open changes the verdict."""
+"""What is varied of each sentence that fails, beside the constants of schemes."""
+
+
+PLAIN = tuple(each for each in VARIATIONS if each.scenario is None)
+"""The variations of a check alone."""
 
 
 def constants(paper: Study) -> Iterator[Variation]:

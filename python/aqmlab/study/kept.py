@@ -1,4 +1,4 @@
-"""Runs by their condition, and of each only what sentences ask for: none is done twice, and a file keeps them."""
+"""Runs by their condition, with the values that sentences need: none is done twice, and a file keeps them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Asks:
 
     @classmethod
     def of(cls, claims: Iterable[Claim]) -> "Asks":
-        """Return what these claims ask for."""
+        """Return the values that these claims need."""
         measures, readings = set(), set()
         for claim in claims:
             for reading in claim.readings:
@@ -49,7 +49,7 @@ class Asks:
         return cls(frozenset(measures), frozenset(readings))
 
     def __or__(self, other: "Asks") -> "Asks":
-        """Return what either asks for."""
+        """Return the values that either needs."""
         return Asks(self.measures | other.measures, self.readings | other.readings)
 
     @property
@@ -110,7 +110,7 @@ class KeptRuns:
                 self.found[Key(condition, spec, seed)] = Kept(values, events)
 
     def do(self, wanted: Iterable[WantedRun], seeds: int, jobs: int | None, progress: Progress | None) -> None:
-        """Do the runs that are not there yet, and those of which more is asked now. InputError for one refused."""
+        """Do the missing runs, and repeat those with too few values. InputError for a rejected run."""
         tasks: dict[Key, tuple[Task, Asks]] = {}
         for each in wanted:
             for seed in range(1, seeds + 1):
@@ -169,7 +169,7 @@ class KeptSource:
 
 
 def condition(scenario: Scenario) -> str:
-    """Return the digest of what decides a run of a scenario: all its values, without names for people."""
+    """Return the digest of the condition of a run: all values of its scenario, without names for people."""
     values = {key: value for key, value in scenario.resolved().items() if key not in ("name", "title")}
     return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -1,6 +1,6 @@
 """Narrower checks of a claim: a part of its places and schemes that holds wherever the whole does.
 
-Where one of them fails the claim fails, and the other runs are not needed.
+If one of them fails the claim fails, and the other runs are not needed.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from aqmlab.study.ledger import Claim
 
 
 def witnesses(claim: Claim, fails: Callable[[Claim], bool], cost: Callable[[Claim], int], most: int) -> list[Claim]:
-    """Return up to `most` narrower checks that fail, each of other places, those of the smallest cost first."""
+    """Return up to `most` narrower checks that fail, each of other places, the cheapest first."""
     found = []
     for places in _places(claim):
         failing = [narrow for narrow in _among(replace(claim, groups=places, control=())) if fails(narrow)]

@@ -157,7 +157,7 @@ VARIATIONS = (
     Variation("packets marked", "marking", lambda claim: claim, _marks(True)),
     Variation("packets dropped", "marking", lambda claim: claim, _marks(False)),
 )
-"""What is varied of each sentence that fails, beside the constants of schemes."""
+"""The variations of each sentence that fails, in addition to the constants of schemes."""
 
 
 PLAIN = tuple(each for each in VARIATIONS if each.scenario is None)

@@ -163,12 +163,11 @@ def block_with(block: re.Match[str], printed: Mapping[str, str]) -> str:
 
 
 class Recorder:
-    """What tests of examples have printed, by example."""
+    """Selects the tests that run the examples of some pages, and writes what each prints when it is done."""
 
     def __init__(self, pages: Iterable[Path]) -> None:
         self.pages = [*pages]
         self.codes = {each.code for page in pages for each in examples(page.read_text(encoding="utf-8"))}
-        self.printed: dict[str, str] = {}
         self.failed: list[str] = []
 
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
@@ -182,26 +181,30 @@ class Recorder:
         return parameters["command"] in self.codes if "command" in parameters else parameters["page"] in self.pages
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep what an example printed, or that it failed."""
-        found = [value for name, value in report.user_properties if name == PROPERTY]
-        self.printed |= dict(found)  # type: ignore[arg-type]
-        if report.failed and not found:
+        """Write what an example has printed; without any, its test has failed for another reason."""
+        printed = [value for name, value in report.user_properties if name == PROPERTY]
+        if report.when == "call":
+            write(dict(printed))  # type: ignore[arg-type]
+        if report.failed and not printed:
             self.failed.append(report.longreprtext)
+
+
+def write(printed: Mapping[str, str]) -> None:
+    """Write the outputs of these examples into all pages that show them."""
+    for page in PAGES:
+        old = page.read_text(encoding="utf-8")
+        if (new := rewritten(old, printed)) != old:
+            page.write_text(new, encoding="utf-8")
+            print(f"\nWrote {page.relative_to(ROOT)}")
 
 
 def main(arguments: list[str]) -> None:
     """Run the examples of the pages, write what they print, and end with the failures."""
     quick = arguments[:1] == ["--quick"]
-    named = [Path(name).resolve() for name in arguments[quick:]]
-    recorder = Recorder(named or PAGES)
+    recorder = Recorder([Path(name).resolve() for name in arguments[quick:]] or PAGES)
     marks = "not nightly" if quick else "not soak"
     options = ["-q", "--tb=no", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-o", "addopts=", "-m", marks]
     pytest.main([*options, str(ROOT / "tests" / "test_docs.py")], plugins=[recorder])
-    for page in PAGES:
-        old = page.read_text(encoding="utf-8")
-        if (new := rewritten(old, recorder.printed)) != old:
-            page.write_text(new, encoding="utf-8")
-            print(f"Wrote {page.relative_to(ROOT)}")
     sys.exit("\n\n".join(recorder.failed) or None)
 
 

@@ -566,7 +566,7 @@ def test_only_equals_of_the_best_are_advised() -> None:
     found = given({"fq-pie": [0.0100, 0.0100], "cake": [0.0101, 0.0101], "droptail": [1.0, 1.0]})
     assert (found.first, found.ties, found.advised) == ("fq-pie", ["cake"], "cake")
     assert list(best(found, "eth0", linux)) == ["cake"]
-    assert "It is statistically tied with the best, FQ-PIE: its score is 99" in sentences(found)[0]
+    assert "It is statistically tied with the best, FQ-PIE (CAKE's score: 99" in sentences(found)[0]
     assert "Also tied" not in sentences(found)[0]
     told = document(found, linux, "eth0")
     assert told["advised"] == "cake"

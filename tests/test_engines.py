@@ -143,4 +143,4 @@ def test_the_demo_shows_what_linux_measures(aqmlab: Command, monkeypatch: pytest
     stored = Path(__file__).parent.parent / "docs" / "call-on-linux.txt"
     shown = stored.read_text(encoding="utf-8").partition("\n\n")[2]
     done = aqmlab("compare", "home/call", "--aqms", "droptail,codel,fq-codel", "--engine", "linux")
-    assert shown in done.stdout
+    assert shown in done.stdout, "python docs/demo.py"

@@ -1,5 +1,7 @@
 """Tables of results as text for a paper: `compare --format`."""
 
+import re
+
 import pytest
 
 from aqmlab.notebook import Sheet
@@ -28,12 +30,25 @@ def test_markdown_has_a_column_for_each_head() -> None:
     ]
 
 
-@pytest.mark.parametrize("of", [[str(SMALL)], ["--study", "rfc7928", "--only", "5.2"]])
-def test_a_comparison_is_a_latex_table(aqmlab: Aqmlab, of: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("of", "caption", "row"),
+    [
+        ([str(SMALL)], r"\caption{small: Link bottleneck}\label{tab:small-link-bottleneck}", "\nPI & "),
+        (["--study", "rfc7928", "--only", "5.2"], r"\caption{Best schemes.", "\nExperiment & PI & CoDel"),
+    ],
+)
+def test_a_comparison_is_a_latex_table(aqmlab: Aqmlab, of: list[str], caption: str, row: str) -> None:
     done = aqmlab("compare", *of, "--aqms", "pi,codel", "--format", "latex")
     assert done.returncode == 0
     assert done.stdout.startswith("% \\usepackage{booktabs,longtable}\n\\begin{longtable}")
-    assert "& PI & CoDel" in done.stdout or "\nPI & " in done.stdout
+    assert caption in done.stdout
+    assert row in done.stdout
+
+
+def test_the_tables_of_several_scenarios_have_labels_of_their_own(aqmlab: Aqmlab) -> None:
+    done = aqmlab("compare", "home/call", "home/game", "--aqms", "codel", "--set", "duration=16s", "--format", "latex")
+    labels = re.findall(r"\\label{(.*?)}", done.stdout)
+    assert len(labels) == len(set(labels)) == 6
 
 
 def test_one_format_at_a_time(aqmlab: Aqmlab) -> None:

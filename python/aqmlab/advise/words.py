@@ -29,7 +29,7 @@ def _first(advice: Advice) -> str:
     else:
         what = (
             f"{title(advice.advised)} is recommended {where}. It is statistically tied with the best, "
-            f"{title(advice.first)}: its score is {percent(advice.score(advice.advised))} of the best. "
+            f"{title(advice.first)} ({title(advice.advised)}'s score: {percent(advice.score(advice.advised))}). "
             f"Ties are decided by {WHY}."
         )
     equals = [each for each in advice.ties if each not in (advice.first, advice.advised)]

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -268,7 +268,12 @@ def _in_scenarios(
     if wanted.as_json:
         print(document(alone or found))
     elif wanted.kind is not TableFormat.table:
-        print_sheets((sheet for each in alone or found for sheet in each.sheets()), wanted.kind)
+        sheets = (
+            replace(sheet, title=f"{each.scenario.name}: {sheet.title}")
+            for each in alone or found
+            for sheet in each.sheets()
+        )
+        print_sheets(sheets, wanted.kind)
     elif alone:
         tables.comparisons(alone, explain=wanted.explain)
     else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from aqmlab.present.tables import escaped, in_markdown, slug
+from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
 from aqmlab.study.card import Card, MeasuredPoint, shown
 from aqmlab.study.card_points import CardPoint, load_rfc
 
@@ -57,26 +57,11 @@ def _markdown_rows(card: Card, heads: Sequence[str]) -> Iterator[str]:
 def as_latex(card: Card) -> str:
     """Return the card in LaTeX, one table over pages, for the packages booktabs and longtable."""
     count = len(card.columns)
-    heads = " & ".join(["RFC 9743", *(escaped(column.title) for column in card.columns)])
-    caption = escaped(
-        " ".join([f"{card.title}.", *(f"{each[0].upper()}{each[1:]}." for each in card.remarks), *told(card)])
-    )
-    return "\n".join(
-        [
-            r"% \usepackage{booktabs,longtable}",
-            rf"\begin{{longtable}}{{p{{0.45\linewidth}}{'r' * count}}}",
-            rf"\caption{{{caption}}}\label{{tab:card-{slug(card.law.partition(':')[0])}}}\\",
-            r"\toprule",
-            rf"{heads} \\",
-            r"\midrule",
-            r"\endhead",
-            r"\bottomrule",
-            r"\endlastfoot",
-            *_latex_rows(card, count),
-            r"\end{longtable}",
-            "",
-        ]
-    )
+    columns = rf"p{{0.45\linewidth}}{'r' * count}"
+    caption = " ".join([f"{card.title}.", *(f"{each[0].upper()}{each[1:]}." for each in card.remarks), *told(card)])
+    heads = ["RFC 9743", *(column.title for column in card.columns)]
+    name = f"card-{card.law.partition(':')[0]}"
+    return "\n".join([PACKAGES, *longtable(columns, caption, name, heads, _latex_rows(card, count))])
 
 
 def _latex_rows(card: Card, count: int) -> Iterator[str]:

@@ -3,31 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from aqmlab.notebook import Sheet
-from aqmlab.present.tables import escaped, in_markdown, slug
+from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
 
 
 def as_latex(sheets: Iterable[Sheet]) -> str:
     """Return a LaTeX table for each sheet, for the packages booktabs and longtable."""
-    return "\n".join([r"% \usepackage{booktabs,longtable}", *map(_latex, sheets)])
+    return "\n".join([PACKAGES, *(line for sheet in sheets for line in _latex(sheet))])
 
 
-def _latex(sheet: Sheet) -> str:
+def _latex(sheet: Sheet) -> list[str]:
     columns = "l" * sheet.names + "r" * (len(sheet.heads) - sheet.names)
-    return "\n".join(
-        [
-            rf"\begin{{longtable}}{{{columns}}}",
-            rf"\caption{{{escaped(sheet.title)}}}\label{{tab:{slug(sheet.title)}}}\\",
-            r"\toprule",
-            " & ".join(map(escaped, sheet.heads)) + r" \\",
-            r"\midrule",
-            r"\endhead",
-            r"\bottomrule",
-            r"\endlastfoot",
-            *(" & ".join(map(escaped, row)) + r" \\" for row in sheet.rows),
-            r"\end{longtable}",
-            "",
-        ]
-    )
+    rows = (" & ".join(map(escaped, row)) + r" \\" for row in sheet.rows)
+    return longtable(columns, sheet.title, sheet.title, sheet.heads, rows)
 
 
 def as_markdown(sheets: Iterable[Sheet]) -> str:

@@ -1,7 +1,7 @@
 """The tables of a sweep: scenarios × schemes × measures as text for LaTeX, Markdown and programs."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -228,6 +228,27 @@ def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     test = " (95 % interval of the paired difference excludes 0)" if compared and len(found.seeds) > 1 else ""
     marks = footnote(map(label, found.schemes))
     return [f"{several[0].upper()}{several[1:]}{bold}{first}{test}.", *([marks] if marks else [])]
+
+
+PACKAGES = r"% \usepackage{booktabs,longtable}"
+"""The packages that `longtable` needs, as a comment."""
+
+
+def longtable(columns: str, caption: str, name: str, heads: Sequence[str], rows: Iterable[str]) -> list[str]:
+    """Return the lines of a LaTeX table over pages, whose rows are written already; its label is `tab:` and `name`."""
+    return [
+        rf"\begin{{longtable}}{{{columns}}}",
+        rf"\caption{{{escaped(caption)}}}\label{{tab:{slug(name)}}}\\",
+        r"\toprule",
+        rf"{' & '.join(map(escaped, heads))} \\",
+        r"\midrule",
+        r"\endhead",
+        r"\bottomrule",
+        r"\endlastfoot",
+        *rows,
+        r"\end{longtable}",
+        "",
+    ]
 
 
 def slug(text: str) -> str:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from aqmlab import __version__
+from aqmlab import _core
 from aqmlab._core import Scenario
 from aqmlab.files import write
 from aqmlab.problems import InputError
@@ -91,7 +91,7 @@ class KeptRuns:
 
     @classmethod
     def of(cls, file: Path | None) -> "KeptRuns":
-        """Return the runs that a file has; none if another version of aqmlab wrote it."""
+        """Return the runs of a file; none if another engine did them."""
         runs = cls(file)
         if file is not None:
             with suppress(FileNotFoundError):
@@ -175,7 +175,7 @@ def condition(scenario: Scenario) -> str:
 
 
 def _head() -> str:
-    return json.dumps({"schema": 1, "version": __version__})
+    return json.dumps({"schema": 1, "version": _core.version(), "source": _core.source()})
 
 
 def _line(run: tuple[Key, Kept]) -> str:

@@ -12,15 +12,15 @@ import pytest
 import aqmlab
 from aqmlab.runs.executor import do_all
 from aqmlab.runs.task import Task
-from aqmlab.study import kept
+from aqmlab.study import run_cache
 from aqmlab.study import sensitivity as module
 from aqmlab.study.claims import Checked
 from aqmlab.study.judge import VariedCheck
-from aqmlab.study.kept import KeptRuns, condition
 from aqmlab.study.ledger import Alternative, Claim, _with_alternatives
 from aqmlab.study.measured import measure, original, place_of, scenario_of
 from aqmlab.study.paper import load_study
 from aqmlab.study.readings import SeriesReading
+from aqmlab.study.run_cache import RunCache, condition
 from aqmlab.study.sensitivity import Attempt, Sensitivity, digest, stored, whose
 from aqmlab.study.variations import VARIATIONS, _banded, _flows, _longer, _marks, constants
 
@@ -137,7 +137,7 @@ def test_a_session_that_was_killed_does_no_run_again(
         done.extend(tasks)
         do_all(tasks, *more)
 
-    monkeypatch.setattr("aqmlab.study.kept.do_all", do)
+    monkeypatch.setattr("aqmlab.study.run_cache.do_all", do)
     assert vary(folder).varied == found.varied
     assert len(done) == 3
     assert vary(folder).varied == found.varied
@@ -148,16 +148,16 @@ def test_a_session_that_was_killed_does_no_run_again(
 def test_runs_of_another_version_are_done_again(tmp_path: Path) -> None:
     file = tmp_path / KEPT
     file.write_text('{"schema": 1, "version": "0.0.1"}\n["1234", "red", 1, {}, 7]\n')
-    assert KeptRuns.of(file).found == {}
-    assert file.read_text() == "".join(f"{line}\n" for line in [kept._head()])
+    assert RunCache.of(file).found == {}
+    assert file.read_text() == "".join(f"{line}\n" for line in [run_cache._head()])
 
 
 def test_equal_readings_have_one_name() -> None:
     """A set keeps one of them, and a band is 5 in a ledger and 5.0 if it follows from a target."""
     whole, real = SeriesReading("share", 0, 9, 5, (1, 2)), SeriesReading("share", 0.0, 9.0, 5.0, (1.0, 2.0))
     assert whole == real
-    assert kept._name("up", whole) == kept._name("up", real) == "up: share from 0.0 to 9.0, 5.0, (1.0, 2.0)"
-    assert kept._name("up", replace(whole, band=None, between=None)) == "up: share from 0.0 to 9.0, None, None"
+    assert run_cache._name("up", whole) == run_cache._name("up", real) == "up: share from 0.0 to 9.0, 5.0, (1.0, 2.0)"
+    assert run_cache._name("up", replace(whole, band=None, between=None)) == "up: share from 0.0 to 9.0, None, None"
 
 
 def test_one_condition_has_one_digest_whatever_it_is_called() -> None:

@@ -7,11 +7,11 @@ from aqmlab._core import Scenario
 from aqmlab.runs.executor import Progress
 from aqmlab.study.claims import check
 from aqmlab.study.evidence import centres, decide, gather
-from aqmlab.study.kept import Asks, KeptRuns, KeptSource, WantedRun, condition
 from aqmlab.study.ledger import Claim
 from aqmlab.study.measured import original, scenario_of
 from aqmlab.study.narrow import witnesses
 from aqmlab.study.paper import Study
+from aqmlab.study.run_cache import CachedSource, RunCache, WantedRun, WantedValues, condition
 from aqmlab.study.variations import PLAIN
 
 Change = Callable[[Scenario], Scenario]
@@ -37,18 +37,18 @@ class Judge:
     seeds: int
     jobs: int | None
     progress: Progress | None
-    runs: KeptRuns
-    _asks: dict[str, Asks] = field(default_factory=dict)
+    runs: RunCache
+    _wanted_values: dict[str, WantedValues] = field(default_factory=dict)
     _scenarios: dict[tuple[Change | None, str], tuple[Scenario, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Ask of each place for everything that any sentence, read in any way, asks of it."""
+        """Collect the values of each place that any reading of any sentence needs."""
         by_place: dict[str, list[Claim]] = {}
         for claim in self.paper.claims:
             for each in (claim, *(other.claim for other in claim.alternatives)):
                 for name in map(original, each.scenarios):
                     by_place.setdefault(name, []).extend(readings(each))
-        self._asks.update({name: Asks.of(claims) for name, claims in by_place.items()})
+        self._wanted_values.update({name: WantedValues.of(claims) for name, claims in by_place.items()})
 
     def verdicts(self, cases: Sequence[VariedCheck]) -> list[str]:
         """Return the verdict of each case."""
@@ -95,11 +95,11 @@ class Judge:
 
     def _wanted(self, case: VariedCheck) -> Iterator[WantedRun]:
         for name, specs in self.paper.needed((), (), [case.claim]).items():
-            asks = self._asks[original(name)]
-            yield from (WantedRun(*self._at(name, case.change), spec, asks) for spec in specs)
+            wanted_values = self._wanted_values[original(name)]
+            yield from (WantedRun(*self._at(name, case.change), spec, wanted_values) for spec in specs)
 
-    def _source(self, claim: Claim, change: Change | None) -> KeptSource:
-        return KeptSource(self.runs, {name: self._at(name, change)[1] for name in claim.scenarios}, self.seeds)
+    def _source(self, claim: Claim, change: Change | None) -> CachedSource:
+        return CachedSource(self.runs, {name: self._at(name, change)[1] for name in claim.scenarios}, self.seeds)
 
     def _at(self, name: str, change: Change | None) -> tuple[Scenario, str]:
         """Return the scenario of a place, changed, and its condition."""

@@ -17,9 +17,9 @@ from aqmlab.runs.executor import Progress
 from aqmlab.study.claims import VERDICTS, Checked
 from aqmlab.study.evidence import holds_in_print
 from aqmlab.study.judge import Judge, VariedCheck
-from aqmlab.study.kept import KeptRuns
 from aqmlab.study.ledger import Claim
 from aqmlab.study.paper import UNSTATED, Study, load_study
+from aqmlab.study.run_cache import RunCache
 from aqmlab.study.variations import PLAIN, VARIATIONS, constants
 
 WHOSE = {
@@ -28,6 +28,10 @@ WHOSE = {
     "unknown": "not varied, changed only by what the paper states, or a scheme is fitted or reconstructed",
 }
 """The origins of a failure, and their meaning."""
+
+
+NAMED = 3
+"""The number of variations under which a sentence still fails that are named."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,9 @@ class Varied:
 
     @property
     def parts(self) -> list[str]:
-        """The variations by the verdict under them: `"holds: twice the band"`, `"fails: half the band"`."""
+        """The variations by the verdict under them: `"holds: twice the band"`, `"fails: 19 variations"`."""
         found = {kind: [each.variation for each in self.tried if each.verdict == kind] for kind in VERDICTS}
-        return [f"{kind}: {', '.join(names)}" for kind, names in found.items() if names]
+        return [f"{kind}: {_some(names, kind)}" for kind, names in found.items() if names]
 
     @property
     def told(self) -> str:
@@ -136,7 +140,7 @@ def sensitivity(
     Raises InputError for an unknown study, before anything runs.
     """
     paper = load_study(study)
-    judge = Judge(paper, seeds, jobs, progress, KeptRuns.of(file))
+    judge = Judge(paper, seeds, jobs, progress, RunCache.of(file))
     claims = [claim for claim in paper.claims if claim.value]
     verdicts = judge.verdicts([VariedCheck(replace(claim, control=())) for claim in claims])
     failing = [claim for claim, verdict in zip(claims, verdicts, strict=True) if verdict == "fails"]
@@ -201,6 +205,11 @@ def digest(claim: Claim) -> str:
     """Return an identifier of the check alone, without the words of its sentence and its reason."""
     same = replace(claim, section="", text="", why=None, control=())
     return sha256(repr(same).encode()).hexdigest()[:12]
+
+
+def _some(names: Sequence[str], kind: str) -> str:
+    """Return the names of variations; the number of those that leave a sentence failing, if they are many."""
+    return f"{len(names)} variations" if kind == "fails" and len(names) > NAMED else ", ".join(names)
 
 
 def _told(whose: str, parts: Sequence[str]) -> str:

@@ -30,14 +30,14 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asks:
+class WantedValues:
     """The values that sentences ask of a run: measures by their full names, and readings of the series of links."""
 
     measures: frozenset[str] = frozenset()
     readings: frozenset[tuple[str, SeriesReading]] = frozenset()
 
     @classmethod
-    def of(cls, claims: Iterable[Claim]) -> "Asks":
+    def of(cls, claims: Iterable[Claim]) -> "WantedValues":
         """Return the values that these claims need."""
         measures, readings = set(), set()
         for claim in claims:
@@ -48,13 +48,13 @@ class Asks:
                     measures |= {metrics.at(path, claim.link) for path in (claim.value, claim.per) if path}
         return cls(frozenset(measures), frozenset(readings))
 
-    def __or__(self, other: "Asks") -> "Asks":
+    def __or__(self, other: "WantedValues") -> "WantedValues":
         """Return the values that either needs."""
-        return Asks(self.measures | other.measures, self.readings | other.readings)
+        return WantedValues(self.measures | other.measures, self.readings | other.readings)
 
     @property
     def names(self) -> set[str]:
-        """The names of the values in `Kept.values`."""
+        """The names of the values in `CachedRun.values`."""
         return {*self.measures, *(_name(*each) for each in self.readings)}
 
     def answered(self, task: Task, run: RunResult) -> dict[str, float | None]:
@@ -66,31 +66,31 @@ class Asks:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The values of a run that were asked for, by their names, and the events it took."""
+class CachedRun:
+    """The needed values of a run by their names, and the events it took."""
 
     values: Mapping[str, float | None]
     events: int
 
 
 class WantedRun(NamedTuple):
-    """A scenario, with the digest of its condition, to run under a scheme, and what is asked of it."""
+    """A scenario, with the digest of its condition, to run under a scheme, and the values that are needed."""
 
     scenario: Scenario
     condition: str
     spec: str
-    asks: Asks
+    values: WantedValues
 
 
 @dataclass(frozen=True)
-class KeptRuns:
+class RunCache:
     """Runs by key; a file keeps them, line by line as they end."""
 
     file: Path | None = None
-    found: dict[Key, Kept] = field(default_factory=dict)
+    found: dict[Key, CachedRun] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, file: Path | None) -> "KeptRuns":
+    def of(cls, file: Path | None) -> "RunCache":
         """Return the runs of a file; none if another engine did them."""
         runs = cls(file)
         if file is not None:
@@ -107,17 +107,17 @@ class KeptRuns:
         for line in lines:
             with suppress(ValueError):
                 condition, spec, seed, values, events = json.loads(line)
-                self.found[Key(condition, spec, seed)] = Kept(values, events)
+                self.found[Key(condition, spec, seed)] = CachedRun(values, events)
 
-    def do(self, wanted: Iterable[WantedRun], seeds: int, jobs: int | None, progress: Progress | None) -> None:
+    def do(self, runs: Iterable[WantedRun], seeds: int, jobs: int | None, progress: Progress | None) -> None:
         """Do the missing runs, and repeat those with too few values. InputError for a rejected run."""
-        tasks: dict[Key, tuple[Task, Asks]] = {}
-        for each in wanted:
+        tasks: dict[Key, tuple[Task, WantedValues]] = {}
+        for each in runs:
             for seed in range(1, seeds + 1):
                 key = Key(each.condition, each.spec, seed)
-                if key not in self.found or not each.asks.names <= self.found[key].values.keys():
-                    asks = each.asks | tasks[key][1] if key in tasks else each.asks
-                    tasks[key] = Task(each.scenario, each.spec, seed, series=bool(asks.readings)), asks
+                if key not in self.found or not each.values.names <= self.found[key].values.keys():
+                    values = each.values | tasks[key][1] if key in tasks else each.values
+                    tasks[key] = Task(each.scenario, each.spec, seed, series=bool(values.readings)), values
         keys, asked = [*tasks], [*tasks.values()]
 
         def take(ended: Sequence[tuple[int, Outcome]]) -> None:
@@ -131,19 +131,19 @@ class KeptRuns:
             with workers.workers(None, jobs) as pool:
                 do_all([task for task, _ in asked], pool, take, progress)
 
-    def _keep(self, key: Key, task: Task, asks: Asks, run: RunResult) -> None:
+    def _keep(self, key: Key, task: Task, wanted: WantedValues, run: RunResult) -> None:
         before = self.found[key].values if key in self.found else {}
-        self.found[key] = kept = Kept({**before, **asks.answered(task, run)}, run.engine.events or 0)
+        self.found[key] = kept = CachedRun({**before, **wanted.answered(task, run)}, run.engine.events or 0)
         if self.file is not None:
             with self.file.open("a", encoding="utf-8") as file:
                 file.write(_line((key, kept)) + "\n")
 
 
 @dataclass(frozen=True)
-class KeptSource:
+class CachedSource:
     """The source of a claim's values: the runs of the seeds 1 to `seeds` under the conditions of its places."""
 
-    runs: KeptRuns
+    runs: RunCache
     conditions: Mapping[str, str]
     seeds: int
 
@@ -178,7 +178,7 @@ def _head() -> str:
     return json.dumps({"schema": 1, "version": _core.version(), "source": _core.source()})
 
 
-def _line(run: tuple[Key, Kept]) -> str:
+def _line(run: tuple[Key, CachedRun]) -> str:
     key, kept = run
     return json.dumps([*key, kept.values, kept.events])
 

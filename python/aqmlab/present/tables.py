@@ -207,12 +207,10 @@ def _cell(entry: Entry) -> str:
     """An entry of a LaTeX table, the best mean in bold."""
     means = " / ".join(entry.means)
     width = "" if entry.half_width is None else rf" \pm {entry.half_width}"
-    if entry.best:
-        text = rf"\textbf{{{means}}}{width and f'${width}$'}"
-    elif "–" in means:
+    if "–" in means:
         text = escaped(means)
     else:
-        text = f"${means}{width}$"
+        text = rf"$\mathbf{{{means}}}{width}$" if entry.best else f"${means}{width}$"
     if entry.differs:
         text += rf"$^{DIFFERS}$"
     return f"{text} ({entry.some})" if entry.some else text

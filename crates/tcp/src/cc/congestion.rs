@@ -24,6 +24,22 @@ impl AnyLaw {
             false => Self::Other(Box::new(LawHost::new(Box::new(law), needs))),
         }
     }
+
+    fn get(&self) -> &dyn CongestionControl {
+        match self {
+            Self::Reno(reno) => reno,
+            Self::Plain(law) => &**law,
+            Self::Other(host) => &*host.law,
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut dyn CongestionControl {
+        match self {
+            Self::Reno(reno) => reno,
+            Self::Plain(law) => &mut **law,
+            Self::Other(host) => &mut *host.law,
+        }
+    }
 }
 
 /// Window and threshold of one sender, and the law by which they change.
@@ -41,7 +57,7 @@ impl Congestion {
 
     /// A number of this sender's own, before the first segment.
     pub fn seed(&mut self, seed: u64) {
-        self.law().seed(seed);
+        self.law.get_mut().seed(seed);
     }
 
     /// An ACK of new data may open the window.
@@ -60,6 +76,12 @@ impl Congestion {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
+    /// The host of a law that is told of each segment delivered or lost.
+    #[inline]
+    pub fn sampled(&mut self) -> Option<&mut LawHost> {
+        self.host().filter(|law| law.has_samples())
+    }
+
     /// The form in which the receiver tells it of marks.
     pub fn feedback(&self) -> EcnFeedback {
         if let AnyLaw::Other(law) = &self.law { law.feedback() } else { EcnFeedback::Classic }
@@ -71,8 +93,8 @@ impl Congestion {
     }
 
     /// A loss in a window of data that a mark has reduced reduces it again.
-    pub fn reduces_again(&mut self) -> bool {
-        self.law().reduces_again()
+    pub fn reduces_again(&self) -> bool {
+        self.law.get().reduces_again()
     }
 
     /// The law has a pace of its own.
@@ -97,20 +119,12 @@ impl Congestion {
 
     /// The law's phase, of a law that has phases of its own.
     pub fn phase(&self) -> Option<&'static str> {
-        match &self.law {
-            AnyLaw::Reno(_) => None,
-            AnyLaw::Plain(law) => law.phase(),
-            AnyLaw::Other(host) => host.law.phase(),
-        }
+        self.law.get().phase()
     }
 
     /// The law's variables, of a law that shows some.
     pub fn variables(&self) -> Vec<(&'static str, f64)> {
-        match &self.law {
-            AnyLaw::Reno(_) => Vec::new(),
-            AnyLaw::Plain(law) => law.variables(),
-            AnyLaw::Other(host) => host.law.variables(),
-        }
+        self.law.get().variables()
     }
 
     /// The rate at which the law paces, of a law that does.
@@ -120,33 +134,21 @@ impl Congestion {
 
     /// The law's breakdown, if it has one.
     pub fn failure(&self) -> Option<&LawFailure> {
-        match &self.law {
-            AnyLaw::Reno(_) => None,
-            AnyLaw::Plain(law) => law.failure(),
-            AnyLaw::Other(host) => host.law.failure(),
-        }
-    }
-
-    fn law(&mut self) -> &mut dyn CongestionControl {
-        match &mut self.law {
-            AnyLaw::Reno(reno) => reno,
-            AnyLaw::Plain(law) => &mut **law,
-            AnyLaw::Other(host) => &mut *host.law,
-        }
+        self.law.get().failure()
     }
 
     /// The largest flight that the present ssthresh can have come from, were it set at a timeout.
-    pub fn reduced_from(&mut self) -> u32 {
-        (self.window.ssthresh / self.law().kept(CongestionEvent::Timeout)) as u32
+    pub fn reduced_from(&self) -> u32 {
+        (self.window.ssthresh / self.law.get().kept(CongestionEvent::Timeout)) as u32
     }
 
     /// ssthresh becomes the share kept of what `halve` says; returns that share, which ssthresh may not be below 2 for.
     pub fn reduce_ssthresh(&mut self, event: CongestionEvent, halve: ReductionBase, window: f64, flight: u32) -> f64 {
         let before = self.window;
-        let own = self.law().threshold(event, &before);
-        let kept = own.unwrap_or_else(|| self.law().kept(event) * halve.reduced(window, flight));
+        let own = self.law.get().threshold(event, &before);
+        let kept = own.unwrap_or_else(|| self.law.get().kept(event) * halve.reduced(window, flight));
         self.window.ssthresh = own.unwrap_or_else(|| halve.threshold(kept)).max(2.0);
-        self.law().on_congestion(event, &before);
+        self.law.get_mut().on_congestion(event, &before);
         kept
     }
 
@@ -158,16 +160,12 @@ impl Congestion {
 
     /// Window after fast recovery.
     pub fn leave_recovery(&mut self) {
-        match &mut self.law {
-            AnyLaw::Reno(reno) => reno.on_recovered(&mut self.window),
-            AnyLaw::Plain(law) => law.on_recovered(&mut self.window),
-            AnyLaw::Other(host) => host.law.on_recovered(&mut self.window),
-        }
+        self.law.get_mut().on_recovered(&mut self.window);
     }
 
     /// Recovery ends because nothing was lost.
     pub fn undo(&mut self) {
-        self.law().on_undo();
+        self.law.get_mut().on_undo();
     }
 
     /// Window after the echo of a congestion mark.
@@ -187,16 +185,12 @@ impl Congestion {
     /// One segment again, after a timeout whose window of data has been answered.
     pub fn collapse(&mut self) {
         self.window.cwnd = 1.0;
-        self.law().on_timeout();
+        self.law.get_mut().on_timeout();
     }
 
     /// A pause ends in which there was nothing to send.
     pub fn resume(&mut self, now: Time) {
-        match &mut self.law {
-            AnyLaw::Reno(_) => {}
-            AnyLaw::Plain(law) => law.on_resume(&mut self.window, now),
-            AnyLaw::Other(host) => host.law.on_resume(&mut self.window, now),
-        }
+        self.law.get_mut().on_resume(&mut self.window, now);
     }
 
     /// A segment is sent while others are outstanding, but none is in the network.

@@ -2,7 +2,7 @@
 
 use crate::cc::Window;
 use crate::params::TcpParams;
-use crate::sender::Sender;
+use crate::sender::Tcb;
 
 /// The use of the window since it was last reduced.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct WindowUse {
     cwnd: f64,
 }
 
-impl Sender {
+impl Tcb {
     /// An ACK that found `flight` segments outstanding has let the window grow from `before`: takes back what the draft does not
     /// allow. What the window was before stays, as in the draft's example; its section 3 would cut that, too.
     #[inline]

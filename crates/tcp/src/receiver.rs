@@ -287,8 +287,10 @@ impl Receiver {
             let next = self.gap(seq);
             self.received.clear(seq..next);
             self.next = next;
-            let mut left = self.recent.into_iter().filter(|start| *start > next);
-            self.recent = std::array::from_fn(|_| left.next().unwrap_or_default());
+            if self.variant.has_sack() {
+                let mut left = self.recent.into_iter().filter(|start| *start > next);
+                self.recent = std::array::from_fn(|_| left.next().unwrap_or_default());
+            }
         } else if self.variant.has_sack() {
             self.remember(seq);
         }

@@ -1,12 +1,14 @@
 //! The sending endpoint: the application, the network and the timer come to it, and its loss recovery answers.
 
 mod ecn;
+mod extras;
 mod growth;
 mod host_queue;
 mod ns2;
 mod tcb;
 mod validation;
 
+pub(crate) use extras::Extras;
 pub(crate) use tcb::{RecoveryState, Tcb};
 
 use crate::ack::{Ack, Advertised};
@@ -65,7 +67,7 @@ impl Sender {
         let tcb = &mut self.tcb;
         let first = tcb.end.max(u32::from(params.syn));
         if tcb.snd_nxt >= tcb.end && first > 1 && f64::from(in_flight) < tcb.cc.window.cwnd {
-            tcb.cc.host().into_iter().for_each(|law| law.note_app_limited(in_flight));
+            tcb.cc.adapter().into_iter().for_each(|law| law.note_app_limited(in_flight));
         }
         tcb.end = first.saturating_add(segments.unwrap_or(u32::MAX));
         match &mut self.recovery {
@@ -91,7 +93,7 @@ impl Sender {
     /// window says [`IdleWindow`], if the law does not own it.
     pub fn resume(&mut self, pause: Span, now: Time, params: &TcpParams) {
         let tcb = &mut self.tcb;
-        if !tcb.cc.owns_window() {
+        if !tcb.extras.has(Extras::OWN_WINDOW) {
             match (params.after_idle, &mut self.recovery) {
                 (IdleWindow::Keep, _) => {}
                 (IdleWindow::NewCwv, _) => tcb.validate_window(now, params),
@@ -124,9 +126,9 @@ impl Sender {
         if let LossRecovery::Rack(rack) = &mut self.recovery {
             return rack.on_ack(tcb, &ack, now, params, net);
         }
-        if tcb.needs_feedback() {
+        if tcb.extras.has(Extras::FEEDBACK) {
             let (una, sent) = (tcb.snd_una, tcb.snd_max);
-            tcb.cc.host().into_iter().for_each(|law| law.take(&ack, una, sent));
+            tcb.cc.adapter().into_iter().for_each(|law| law.take(&ack, una, sent));
             ack.ece = tcb.on_feedback(&ack, None, now);
         }
         let ack = &ack;
@@ -164,12 +166,14 @@ impl Sender {
 
     /// The queue of its host tells when a segment has left it: keeps it short, if `small_queues` says so.
     pub fn watch_host_queue(&mut self, params: &TcpParams) {
-        self.tcb.host_queue.is_limited = params.small_queues;
+        self.tcb.extras.set(Extras::HOST_QUEUE, params.small_queues);
     }
 
-    /// A segment has left the queue of its host, sent or dropped: the next may come.
+    /// A segment has left the queue of its host, sent or dropped: the next may come (`tcp_wfree`, `tcp_tsq_write` in Linux).
     pub fn on_left_host(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        if self.tcb.leave_host() {
+        let queue = &mut self.tcb.host_queue;
+        queue.waiting = queue.waiting.saturating_sub(1);
+        if std::mem::take(&mut queue.is_throttled) {
             self.send_more(now, params, net);
         }
     }
@@ -178,7 +182,7 @@ impl Sender {
     #[cold]
     fn send_more(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let tcb = &mut self.tcb;
-        if let Some(law) = tcb.cc.host() {
+        if let Some(law) = tcb.cc.adapter() {
             law.due = Time::NEVER; // until the window allows more than the pace
         }
         match &mut self.recovery {
@@ -192,7 +196,7 @@ impl Sender {
     #[inline]
     pub fn deadline(&self) -> Time {
         match &self.tcb.cc.law {
-            AnyLaw::Other(law) => self.tcb.deadline.min(law.due),
+            AnyLaw::Other(law) if self.tcb.extras.has(Extras::PACING) => self.tcb.deadline.min(law.due),
             _ => self.tcb.deadline,
         }
     }
@@ -204,14 +208,14 @@ impl Sender {
 
     /// The breakdown of its law, if it has one.
     pub fn law_failure(&self) -> Option<&LawFailure> {
-        self.tcb.cc.failure()
+        self.tcb.cc.law.control().failure()
     }
 
     /// The phase that it is in: of its law, if that has phases of its own, or one of [`SENDER_PHASES`](crate::cc::SENDER_PHASES).
     pub fn phase(&self) -> &'static str {
         let [slow_start, avoidance, fast_recovery, rto_recovery] = SENDER_PHASES;
         let window = self.tcb.cc.window;
-        self.tcb.cc.phase().unwrap_or(match self.tcb.state {
+        self.tcb.cc.law.control().phase().unwrap_or(match self.tcb.state {
             RecoveryState::FastRecovery => fast_recovery,
             RecoveryState::RtoRecovery if self.tcb.snd_una < self.tcb.recover => rto_recovery,
             _ if window.cwnd < window.ssthresh => slow_start,
@@ -221,7 +225,7 @@ impl Sender {
 
     /// The variables of its law ([`CongestionControl::variables`](crate::cc::CongestionControl::variables)).
     pub fn law_variables(&self) -> Vec<(&'static str, f64)> {
-        self.tcb.cc.variables()
+        self.tcb.cc.law.control().variables()
     }
 
     /// The pace of its law, segments/s, of a law that has one.
@@ -256,7 +260,7 @@ impl Sender {
 
     /// An ACK says what room the receiver has; [`on_ack`](Self::on_ack) follows. One that another has overtaken says nothing.
     pub fn take_window(&mut self, advertised: Advertised) {
-        if let Some(law) = self.tcb.cc.host()
+        if let Some(law) = self.tcb.cc.adapter()
             && law.advertised.is_none_or(|last| advertised.sent_at >= last.sent_at)
         {
             law.advertised = Some(advertised);

@@ -31,7 +31,7 @@ use crate::ack::Ack;
 use crate::cc::CongestionEvent;
 use crate::linux;
 use crate::params::{BurstLimit, Estimator, ReductionBase, TcpParams};
-use crate::sender::{RecoveryState, SegmentSink, Tcb};
+use crate::sender::{Extras, RecoveryState, SegmentSink, Tcb};
 use aqmlab_core::{Span, Time};
 use detection::{AckOutcome, Detection};
 use outstanding::OutstandingSegments;
@@ -73,14 +73,14 @@ impl RackRecovery {
     #[inline(never)] // Reno's way stays short
     pub fn on_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if ack.next < tcb.snd_una {
-            if tcb.needs_feedback() {
+            if tcb.extras.has(Extras::FEEDBACK) {
                 tcb.on_feedback(ack, None, now);
             }
             return;
         }
         let mut outcome = self.take(tcb, ack, now, params);
         let measured = outcome.rtt.filter(|_| params.estimator == Estimator::Linux).map(|(_, last)| last);
-        let is_echo = if tcb.needs_feedback() { tcb.on_feedback(ack, measured, now) } else { ack.ece };
+        let is_echo = if tcb.extras.has(Extras::FEEDBACK) { tcb.on_feedback(ack, measured, now) } else { ack.ece };
         let handshake_done = tcb.snd_una == 0 && params.syn && ack.next > 0;
         tcb.snd_una = ack.next;
         tcb.snd_nxt = tcb.snd_nxt.max(ack.next);
@@ -101,9 +101,13 @@ impl RackRecovery {
             self.on_echo(tcb);
         }
         self.set_timer(tcb, reordering, &outcome, now, params);
-        tcb.validate_window(now, params);
+        if tcb.extras.has(Extras::WINDOW_USE) {
+            tcb.validate_window(now, params);
+        }
         if !handshake_done {
-            self.report_order(tcb);
+            if tcb.extras.has(Extras::ORDER) {
+                self.report_order(tcb);
+            }
             self.set_window(tcb, &outcome, now, params);
         }
         self.send(tcb, now, params, net);
@@ -146,13 +150,8 @@ impl RackRecovery {
     /// Tells a law that asks for it whether all is in order: `TCP_CA_Open` of Linux (`tcp_try_keep_open`).
     fn report_order(&self, tcb: &mut Tcb) {
         let (is_open, sent, board) = (tcb.state == RecoveryState::Open, tcb.snd_max, &self.board);
-        if let Some(law) = tcb.cc.host()
-            && law.needs_order()
-        {
-            let is_settled =
-                board.sacked() == 0 && !board.has_lost() && board.resent() == 0 && !board.was_first_resent();
-            law.law.on_order(is_open && is_settled, sent);
-        }
+        let is_settled = board.sacked() == 0 && !board.has_lost() && board.resent() == 0 && !board.was_first_resent();
+        tcb.cc.adapter().into_iter().for_each(|law| law.law.on_order(is_open && is_settled, sent));
     }
 
     /// RFC 8985, section 6.2, steps 4 and 5. Recovery begins if anything is lost, found so now or left from one that has
@@ -189,7 +188,7 @@ impl RackRecovery {
         if outcome.lost > 0 && tcb.state == RecoveryState::RtoRecovery {
             self.reduce(tcb, CongestionEvent::Loss, RecoveryState::FastRecovery);
         }
-        if tcb.state != before && !tcb.cc.owns_window() {
+        if tcb.state != before && !tcb.extras.has(Extras::OWN_WINDOW) {
             self.set_window(tcb, &outcome, now, params);
         }
         self.send(tcb, now, params, net);
@@ -276,7 +275,7 @@ impl RackRecovery {
             self.schedule_probe(tcb, false, now, params);
         }
         self.write(tcb, new, limit);
-        if !tcb.cc.owns_window() {
+        if !tcb.extras.has(Extras::OWN_WINDOW) {
             self.validate_window(tcb, has_sent, waits, now, params);
         }
     }
@@ -284,7 +283,7 @@ impl RackRecovery {
     /// The application may write. The send buffer grows when the window has room after a segment that is sent, or at the end
     /// (`tcp_check_space`): `new` ones were sent.
     fn write(&mut self, tcb: &Tcb, new: u32, limit: u32) {
-        let windows = if tcb.cc.owns_window() { 3 } else { 2 }; // `bbr_sndbuf_expand`
+        let windows = if tcb.extras.has(Extras::OWN_WINDOW) { 3 } else { 2 }; // `bbr_sndbuf_expand`
         if new > 1 || self.board.in_flight() < limit {
             self.writes.expand(windows, limit);
         }

@@ -7,40 +7,20 @@ use crate::sender::Tcb;
 /// The segments that wait there, in a sender whose queue is kept short.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostQueue {
-    waiting: u16,
-    pub is_limited: bool,
+    pub waiting: u16,
     /// The window and the pace allow a segment that the queue does not (`TSQ_THROTTLED`).
-    is_throttled: bool,
+    pub is_throttled: bool,
 }
 
 /// A flow's queue takes this part of a second at its rate (`sk_pacing_shift` of 10).
 const PART: f64 = 1024.0;
 
 impl Tcb {
-    /// A segment has left the queue of its host, sent or dropped. True if the next waits for that (`tcp_wfree`, `tcp_tsq_write`).
-    pub fn leave_host(&mut self) -> bool {
-        let queue = &mut self.host_queue;
-        queue.waiting = queue.waiting.saturating_sub(1);
-        std::mem::take(&mut queue.is_throttled)
-    }
-
-    /// A segment goes to the queue of its host.
-    #[inline]
-    pub(crate) fn enter_host(&mut self) {
-        self.host_queue.waiting += u16::from(self.host_queue.is_limited);
-    }
-
-    /// The queue of its host has room for a segment.
-    #[inline]
-    pub(super) fn host_has_room(&mut self, at_once: impl FnOnce(&Self) -> u32) -> bool {
-        !self.host_queue.is_limited || self.has_room_in_host_queue(at_once(self))
-    }
-
-    /// Two segments, or bursts, or what the rate sends in about a millisecond (`tcp_small_queue_check`). One goes in any case
-    /// where no more than one is outstanding.
+    /// The queue of its host has room for a segment. It may hold two bursts of `at_once` segments, or what the rate sends in about
+    /// a millisecond (`tcp_small_queue_check`). One goes in any case where no more than one is outstanding.
     #[cold]
     #[inline(never)]
-    fn has_room_in_host_queue(&mut self, at_once: u32) -> bool {
+    pub(super) fn host_has_room(&mut self, at_once: u32) -> bool {
         let rate = self.cc.pacing_rate().unwrap_or_else(|| self.window_rate());
         let limit = (rate / PART).max(2.0 * f64::from(at_once)) as u32;
         let has_room = u32::from(self.host_queue.waiting) < limit || self.flight() <= 1;

@@ -1,11 +1,12 @@
 //! The part of a sender that every kind of recovery shares: window, sending, round-trip times, and what the law is told.
 
+use super::extras::Extras;
 use super::growth::WindowUse;
 use super::host_queue::HostQueue;
 use super::validation::Validation;
 use super::{Segment, SegmentSink};
 use crate::ack::Ack;
-use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice};
+use crate::cc::{AnyLaw, Congestion, Facts, LawChoice};
 use crate::ecn::EcnFeedback;
 use crate::params::{BurstLimit, EcnResponse, Estimator, TcpParams};
 use crate::rtt::RttEstimator;
@@ -53,6 +54,7 @@ pub(crate) struct Tcb {
     pub cwr_due: bool,
     /// ns-2: the last echo came at a window of one segment or less.
     pub echo_at_one: bool,
+    pub extras: Extras,
     /// The SYN has timed out, or was marked.
     pub syn_lost: bool,
     /// The SYN has been given up.
@@ -70,9 +72,10 @@ impl Tcb {
     pub fn new(params: &TcpParams, control: &LawChoice, ecn: bool, clock_phase: Span) -> Self {
         let cwnd = if params.syn { 1.0 } else { params.initial_window.0 };
         let mut cc = Congestion::new(cwnd, params.window.0.floor(), control.law());
-        cc.seed(clock_phase.0);
-        cc.host().into_iter().for_each(|law| law.has_offload = params.bursts == BurstLimit::Gso);
-        let validation = if cc.owns_window() { None } else { Validation::new(params.after_idle) };
+        cc.law.control_mut().seed(clock_phase.0);
+        cc.adapter().into_iter().for_each(|law| law.has_offload = params.bursts == BurstLimit::Gso);
+        let extras = Extras::new(&cc, params);
+        let validation = if extras.has(Extras::OWN_WINDOW) { None } else { Validation::new(params.after_idle) };
         Self {
             cc,
             rtt: RttEstimator::new(params, clock_phase),
@@ -89,6 +92,7 @@ impl Tcb {
             ecn,
             cwr_due: false,
             echo_at_one: false,
+            extras,
             syn_lost: false,
             has_failed: false,
             retransmits: 0,
@@ -109,13 +113,13 @@ impl Tcb {
     /// Segments from the first not acknowledged on that the receiver has room for.
     #[inline]
     pub fn room(&self, params: &TcpParams) -> f64 {
-        match &self.cc.law {
-            AnyLaw::Other(law) => match law.advertised {
-                Some(window) => f64::from(window.edge.saturating_sub(self.snd_una)),
-                None => params.window.0,
-            },
-            _ => params.window.0,
+        if self.extras.has(Extras::ADVERTISED)
+            && let AnyLaw::Other(law) = &self.cc.law
+            && let Some(window) = law.advertised
+        {
+            return f64::from(window.edge.saturating_sub(self.snd_una));
         }
+        params.window.0
     }
 
     /// Segments sent and not acknowledged.
@@ -169,7 +173,10 @@ impl Tcb {
             self.echo_at_one = self.ecn && params.ecn_response == EcnResponse::Ns2;
         }
         self.restart_timer(now, params);
-        self.validate_window(now, params);
+        let minds_use = self.extras.has(Extras::WINDOW_USE);
+        if minds_use {
+            self.validate_window(now, params);
+        }
         if handshake_done {
             self.begin(params);
         } else if in_recovery && !params.open_on_exit {
@@ -177,10 +184,12 @@ impl Tcb {
         } else if !is_echo || self.is_answered(ack.next, params) {
             let (acked, flight, srtt) = (ack.next - prior_una - known, self.snd_max - prior_una, self.rtt.smoothed());
             let (is_app_limited, before) = (self.snd_nxt >= self.end, self.cc.window);
-            if self.is_growth_valid(|| f64::from(flight) >= before.cwnd.floor()).unwrap_or(true) {
+            if !minds_use || self.is_growth_valid(|| f64::from(flight) >= before.cwnd.floor()).unwrap_or(true) {
                 let delay = ack.delay;
                 self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay, srtt, now, ..Facts::default() });
-                self.limit_growth(before, flight, params);
+                if minds_use {
+                    self.limit_growth(before, flight, params);
+                }
             }
         }
     }
@@ -189,11 +198,11 @@ impl Tcb {
     pub fn establish(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if params.handshake_ack {
             net.send_handshake_ack();
-            self.enter_host();
+            self.host_queue.waiting += u16::from(self.extras.has(Extras::HOST_QUEUE));
         }
         self.begin(params);
         let (window, rtt) = (self.cc.window, self.rtt.smoothed());
-        self.cc.host().into_iter().for_each(|law| law.on_established(&window, rtt, now));
+        self.cc.adapter().into_iter().for_each(|law| law.on_established(&window, rtt, now));
     }
 
     /// The handshake is done. Linux takes back what a lost SYN has done to ssthresh (`tcp_init_metrics`).
@@ -222,12 +231,6 @@ impl Tcb {
         self.rtt.on_ack(ack.next, self.echo_at_one && ack.ece, now, params);
     }
 
-    /// The law must be told of ACKs.
-    #[inline]
-    pub fn needs_feedback(&mut self) -> bool {
-        self.cc.host().is_some_and(|law| law.needs_feedback())
-    }
-
     /// Tells a law that asks for it of an ACK, and of the round trip that loss recovery has measured with it. True if it tells of a
     /// new mark that the sender must answer.
     #[inline(never)] // Reno's way stays short
@@ -249,10 +252,9 @@ impl Tcb {
             now,
             ..Facts::default()
         };
-        let context = AckContext { facts, hole: una, resent: self.retransmits };
         let ssthresh = self.cc.window.ssthresh;
-        let is_echo = self.cc.on_feedback(ack, context);
-        if is_echo && self.cc.host().is_some_and(|law| law.answers_marks()) {
+        let is_echo = self.cc.on_feedback(ack, facts, una, self.retransmits);
+        if is_echo && self.cc.adapter().is_some_and(|law| law.needs.answers_marks) {
             self.ecn_reductions += u32::from(self.cc.window.ssthresh != ssthresh);
             return false;
         }
@@ -262,17 +264,22 @@ impl Tcb {
     /// True if the host, and the pace of the law, if it has one, allow a segment now. `at_once`: segments that leave the host at once.
     #[inline]
     pub fn may_send(&mut self, now: Time, at_once: impl FnOnce(&Self) -> u32) -> bool {
-        self.host_has_room(at_once) && self.cc.host().is_none_or(|law| law.may_send(now))
+        if !self.extras.has(Extras::PACING | Extras::HOST_QUEUE) {
+            return true;
+        }
+        let has_room = !self.extras.has(Extras::HOST_QUEUE) || self.host_has_room(at_once(self));
+        has_room && self.cc.adapter().is_none_or(|law| law.may_send(now))
     }
 
-    /// Tells a law other than Reno's of a segment sent; `in_flight` are in the network, with it.
+    /// A segment goes to the queue of its host, and the law is told; `in_flight` are in the network, with it.
     fn report_sent(&mut self, seq: u32, is_first: bool, is_new: bool, in_flight: u32, now: Time) {
+        self.host_queue.waiting += u16::from(self.extras.has(Extras::HOST_QUEUE));
         let sent_before = self.snd_max - u32::from(is_new);
         if in_flight == 1 && !is_first {
             self.cc.restart(now);
         }
-        if let Some(law) = self.cc.host() {
-            if law.needs_order() && in_flight == 1 {
+        if let Some(law) = self.cc.adapter() {
+            if law.needs.order && in_flight == 1 {
                 law.law.on_transmit_start(sent_before);
             }
             law.on_sent(seq, self.snd_una, is_first, in_flight, now);
@@ -293,7 +300,7 @@ impl Tcb {
     #[cold]
     fn is_ect_on_syn(&self, is_first: bool, params: &TcpParams) -> bool {
         let feedback = self.cc.feedback();
-        let needs_ecn = feedback != EcnFeedback::Classic && !self.cc.owns_window();
+        let needs_ecn = feedback != EcnFeedback::Classic && !self.extras.has(Extras::OWN_WINDOW);
         needs_ecn && params.estimator == Estimator::Linux || params.ect_on_syn && is_first
     }
 
@@ -322,7 +329,6 @@ impl Tcb {
             self.retransmits += 1;
             self.rtt.on_retransmit(seq);
         }
-        self.enter_host();
         let is_syn = seq == 0 && params.syn;
         let is_ect = match is_syn {
             true => self.ecn && self.is_ect_on_syn(is_new, params),
@@ -330,7 +336,7 @@ impl Tcb {
         };
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
         let is_push = ends_write || seq + 1 == self.end;
-        if matches!(self.cc.law, AnyLaw::Other(_)) {
+        if self.extras.has(Extras::LAW | Extras::HOST_QUEUE) {
             self.report_sent(seq, nothing_outstanding, is_new, in_network(self), now);
         }
         net.send(&Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr, is_push });

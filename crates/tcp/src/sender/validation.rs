@@ -75,16 +75,10 @@ impl Validation {
 impl Tcb {
     /// An ACK has been taken, or a pause ends: notes what that says of the window, and adjusts one that has not been validated for
     /// five minutes.
-    #[inline]
-    pub(crate) fn validate_window(&mut self, now: Time, params: &TcpParams) {
-        if let Some(validation) = self.validation.take() {
-            self.validate(validation, now, params);
-        }
-    }
-
     #[cold]
     #[inline(never)]
-    fn validate(&mut self, mut validation: Box<Validation>, now: Time, params: &TcpParams) {
+    pub(crate) fn validate_window(&mut self, now: Time, params: &TcpParams) {
+        let Some(mut validation) = self.validation.take() else { return };
         let is_recovering = self.state != RecoveryState::Open && self.snd_una < self.recover;
         if self.state == RecoveryState::FastRecovery || is_recovering || self.snd_una <= u32::from(params.syn) {
             validation.restart(self.snd_una);

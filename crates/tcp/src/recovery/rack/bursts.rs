@@ -3,7 +3,7 @@
 
 use super::RackRecovery;
 use crate::params::{BurstLimit, TcpParams};
-use crate::sender::{RecoveryState, Tcb};
+use crate::sender::{Extras, RecoveryState, Tcb};
 use aqmlab_core::{Span, Time};
 
 /// A burst takes so long at the sender's rate, s (`sk_pacing_shift` of 10).
@@ -23,7 +23,7 @@ impl RackRecovery {
     /// (`tcp_tso_should_defer`).
     #[inline(never)] // the way without bursts stays short
     pub(super) fn burst(&self, tcb: &Tcb, limit: u32, now: Time) -> u32 {
-        if tcb.cc.paces() {
+        if tcb.extras.has(Extras::PACING) {
             return u32::MAX;
         }
         let burst = self.burst_size(tcb);

@@ -2,7 +2,7 @@
 
 use super::outstanding::OutstandingSegments;
 use crate::ack::Ack;
-use crate::cc::LawHost;
+use crate::cc::LawAdapter;
 use crate::params::TcpParams;
 use aqmlab_core::{Span, Time};
 
@@ -100,7 +100,7 @@ impl Detection {
         prior_una: u32,
         recover: u32,
         now: Time,
-        mut law: Option<&mut LawHost>,
+        mut law: Option<&mut LawAdapter>,
     ) -> AckOutcome {
         let mut outcome = AckOutcome {
             prior_una,
@@ -204,7 +204,7 @@ impl Detection {
         board: &mut OutstandingSegments,
         reo_wnd: Span,
         now: Time,
-        law: Option<&mut LawHost>,
+        law: Option<&mut LawAdapter>,
     ) -> (u32, Option<Time>) {
         let patience = self.rtt + reo_wnd;
         let waiting = board.mark_lost((self.xmit_ts, self.end_seq), |sent| sent + patience <= now);
@@ -218,7 +218,7 @@ impl Detection {
         board: &mut OutstandingSegments,
         threshold: u32,
         now: Time,
-        law: Option<&mut LawHost>,
+        law: Option<&mut LawAdapter>,
     ) -> u32 {
         board.mark_lost_by_count(threshold);
         tell(law, board.found(), now);
@@ -232,14 +232,14 @@ impl Detection {
 
     /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago, or without
     /// detection by time all.
-    pub fn on_timeout(&self, board: &mut OutstandingSegments, by_time: bool, now: Time, law: Option<&mut LawHost>) {
+    pub fn on_timeout(&self, board: &mut OutstandingSegments, by_time: bool, now: Time, law: Option<&mut LawAdapter>) {
         board.mark_lost_at_timeout(|sent| !by_time || sent + self.rtt <= now);
         tell(law, board.found(), now);
     }
 }
 
 /// Tells the law of segments found lost.
-fn tell(law: Option<&mut LawHost>, lost: &[u32], now: Time) {
+fn tell(law: Option<&mut LawAdapter>, lost: &[u32], now: Time) {
     if let Some(law) = law {
         lost.iter().for_each(|&seq| law.on_lost(seq, now));
     }

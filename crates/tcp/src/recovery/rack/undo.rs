@@ -143,7 +143,7 @@ impl RackRecovery {
 
     /// The window is what it was (`tcp_undo_cwnd_reduction`).
     fn restore(&mut self, tcb: &mut Tcb) {
-        tcb.cc.undo();
+        tcb.cc.law.control_mut().on_undo();
         if let Some(prior) = self.undo.prior {
             let window = &mut tcb.cc.window;
             tcb.cwr_due &= prior.ssthresh <= window.ssthresh;

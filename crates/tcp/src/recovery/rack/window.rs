@@ -4,15 +4,15 @@ use super::RackRecovery;
 use super::detection::AckOutcome;
 use super::prr::Prr;
 use super::undo::Undo;
-use crate::cc::{CongestionEvent, Facts, Recovery, RecoveryReport};
+use crate::cc::{CongestionEvent, Facts, Recovery};
 use crate::params::{Estimator, ReductionBase, TcpParams};
-use crate::sender::{RecoveryState, Tcb};
+use crate::sender::{Extras, RecoveryState, Tcb};
 use aqmlab_core::Time;
 
 impl RackRecovery {
     /// RFC 3168: once per window of data, and not while a loss is being answered. A law that owns the window answers marks itself.
     pub(super) fn on_echo(&mut self, tcb: &mut Tcb) {
-        if tcb.state == RecoveryState::Open && !tcb.cc.owns_window() {
+        if tcb.state == RecoveryState::Open && !tcb.extras.has(Extras::OWN_WINDOW) {
             self.reduce(tcb, CongestionEvent::Echo, RecoveryState::Cwr);
             tcb.ecn_reductions += 1;
         }
@@ -28,7 +28,7 @@ impl RackRecovery {
             let recover_fs = tcb.reduce_unvalidated(window.cwnd).unwrap_or(window.cwnd as u32);
             self.prr = Prr::new(recover_fs);
             tcb.cwr_due = tcb.ecn;
-        } else if tcb.cc.reduces_again() {
+        } else if tcb.cc.law.control().reduces_again() {
             tcb.cc.reduce_ssthresh(event, ReductionBase::Window, window.cwnd, 0);
         }
         self.undo = match state {
@@ -42,7 +42,7 @@ impl RackRecovery {
 
     /// After an ACK, and when segments are found lost.
     pub(super) fn set_window(&mut self, tcb: &mut Tcb, outcome: &AckOutcome, now: Time, params: &TcpParams) {
-        if tcb.cc.owns_window() {
+        if tcb.extras.has(Extras::OWN_WINDOW) {
             self.let_law_set_window(tcb, outcome);
         } else if matches!(tcb.state, RecoveryState::FastRecovery | RecoveryState::Cwr) {
             self.reduce_window(tcb, outcome, params);
@@ -53,14 +53,16 @@ impl RackRecovery {
 
     /// A law that owns the window sets it, in recovery too.
     fn let_law_set_window(&self, tcb: &mut Tcb, outcome: &AckOutcome) {
-        let &AckOutcome { delivered, lost, was_in_flight, .. } = outcome;
         let recovery = match tcb.state {
             RecoveryState::Open | RecoveryState::Cwr => Recovery::None,
             RecoveryState::FastRecovery => Recovery::Fast,
             RecoveryState::RtoRecovery => Recovery::Timeout,
         };
-        let (in_flight, srtt) = (self.board.in_flight(), tcb.rtt.smoothed());
-        tcb.cc.set_window(RecoveryReport { delivered, lost, recovery, was_in_flight, in_flight, srtt });
+        let srtt = tcb.rtt.smoothed();
+        tcb.cc.set_window(self.board.in_flight(), |facts| {
+            (facts.acked, facts.lost, facts.recovery) = (outcome.delivered, outcome.lost, recovery);
+            (facts.flight, facts.srtt) = (outcome.was_in_flight, srtt);
+        });
     }
 
     /// RFC 9937, section 6: cwnd = inflight + SndCnt. Without PRR it is the threshold, and the first segment is sent in any case.
@@ -92,7 +94,9 @@ impl RackRecovery {
             self.grow_by(tcb, left as u32, outcome, now);
         }
         self.grow_by(tcb, outcome.delivered - if is_last { left as u32 } else { 0 }, outcome, now);
-        tcb.limit_growth(window, outcome.was_in_flight, params);
+        if tcb.extras.has(Extras::WINDOW_USE) {
+            tcb.limit_growth(window, outcome.was_in_flight, params);
+        }
     }
 
     fn grow_by(&self, tcb: &mut Tcb, acked: u32, outcome: &AckOutcome, now: Time) {

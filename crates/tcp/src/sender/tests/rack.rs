@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::ack::Sack;
-use crate::cc::{CongestionControl, Facts, LawHost, Needs, Window};
+use crate::cc::{CongestionControl, Facts, LawAdapter, Needs, Window};
 
 fn open() -> Bench {
     open_without("")
@@ -332,7 +332,8 @@ impl CongestionControl for Prediction {
 fn the_header_of_an_ack_is_predicted_if_nothing_in_it_is_new_but_what_it_acknowledges() {
     let mut bench = open();
     let needs = Needs { every_ack: true, ..Needs::NONE };
-    bench.sender.tcb.cc.law = AnyLaw::Other(Box::new(LawHost::new(Box::new(Prediction(false)), needs)));
+    bench.sender.tcb.cc.law = AnyLaw::Other(Box::new(LawAdapter::new(Box::new(Prediction(false)), needs)));
+    bench.sender.tcb.extras = Extras::new(&bench.sender.tcb.cc, &bench.params);
     let ack = |next| Ack { next, ..Ack::default() };
     for (ack, expected) in [
         (ack(2), 1.0),
@@ -368,7 +369,8 @@ impl CongestionControl for Restarts {
 fn a_law_is_told_of_a_segment_sent_after_a_timeout_while_none_is_in_the_network() {
     let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
     let needs = Needs { rate_samples: true, owns_window: true, ..Needs::NONE };
-    bench.sender.tcb.cc.law = AnyLaw::Other(Box::new(LawHost::new(Box::new(Restarts(0)), needs)));
+    bench.sender.tcb.cc.law = AnyLaw::Other(Box::new(LawAdapter::new(Box::new(Restarts(0)), needs)));
+    bench.sender.tcb.extras = Extras::new(&bench.sender.tcb.cc, &bench.params);
     bench.open();
     bench.now = ms(100);
     bench.ack(0);

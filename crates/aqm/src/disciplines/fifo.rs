@@ -72,7 +72,9 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     #[inline(always)]
     fn pop(&mut self) -> Option<QueuedPacket<P>> {
         let head = self.waiting.pop_front()?;
-        self.forget(head.packet.size());
+        self.shelf.view.packets -= 1;
+        self.shelf.view.bytes -= u64::from(head.packet.size());
+        self.flows.leaves(0);
         Some(head)
     }
 
@@ -134,21 +136,15 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         fate
     }
 
-    /// The packet at the head, of this size, no longer counts as waiting.
-    #[inline(always)]
-    fn forget(&mut self, size: u32) {
-        self.shelf.view.packets -= 1;
-        self.shelf.view.bytes -= u64::from(size);
-        self.flows.leaves(0);
-    }
-
     /// Judges the packet at the head, which then no longer counts as waiting: true if it leaves, perhaps marked, false if
     /// it is dropped; `None` if there is none. It is judged where it lies: what has just been moved is slow to come.
     #[inline(always)]
     fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
-        self.forget(self.waiting.front()?.packet.size());
-        let Self { waiting, scheme, shelf, .. } = self;
-        let QueuedPacket { packet, since } = &mut waiting[0];
+        let Self { waiting, scheme, shelf, flows, .. } = self;
+        let QueuedPacket { packet, since } = waiting.front_mut()?;
+        shelf.view.packets -= 1;
+        shelf.view.bytes -= u64::from(packet.size());
+        flows.leaves(0);
         let verdict = scheme.judge_departure(|| view(packet, *since, shelf.ecn), &shelf.view, cx);
         Some(shelf.leaves(Fate::of(verdict, can_mark(packet, shelf.ecn)), packet, *since))
     }

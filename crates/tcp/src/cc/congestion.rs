@@ -72,7 +72,7 @@ impl Congestion {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
-    /// The adapter of a law that is told of each segment delivered or lost.
+    /// The adapter of a law that takes samples of the delivery rate.
     #[inline]
     pub fn sampled(&mut self) -> Option<&mut LawAdapter> {
         self.adapter().filter(|law| law.needs.rate_samples)
@@ -92,11 +92,11 @@ impl Congestion {
         }
     }
 
-    /// Loss recovery has seen an ACK: the law that owns the window sets it. `in_flight` are in the network after it; `tell` adds
-    /// what loss recovery has found.
-    pub fn set_window(&mut self, in_flight: u32, tell: impl FnOnce(&mut Facts)) {
+    /// Loss recovery has seen an ACK: the law that owns the window sets it. `in_flight` are in the network after it; `report`
+    /// adds the findings of loss recovery.
+    pub fn set_window(&mut self, in_flight: u32, report: impl FnOnce(&mut Facts)) {
         if let AnyLaw::Other(law) = &mut self.law {
-            tell(&mut law.last_facts);
+            report(&mut law.last_facts);
             law.set_window(&mut self.window, in_flight);
         }
     }

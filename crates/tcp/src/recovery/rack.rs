@@ -1,6 +1,6 @@
 //! RACK-TLP (RFC 8985): a segment is lost when one that was sent later has arrived, time decides about the rest, and a probe
 //! asks when nothing comes. Without detection by time, a segment is lost when enough beyond it have arrived (RFC 6675). In a
-//! reduction the window follows what arrives: PRR (RFC 9937, formerly RFC 6937).
+//! reduction the window follows the arrivals: PRR (RFC 9937, formerly RFC 6937).
 //!
 //! ```text
 //!   outstanding  the segments outstanding: when each was sent last, what has become of it (RFC 8985, section 5)
@@ -113,7 +113,7 @@ impl RackRecovery {
         self.send(tcb, now, params, net);
     }
 
-    /// RFC 8985, section 6.2, steps 1 to 3: what an ACK that is not old says.
+    /// RFC 8985, section 6.2, steps 1 to 3: takes in an ACK that is not old.
     fn take(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, params: &TcpParams) -> AckOutcome {
         if ack.rwnd > 0 {
             self.rwnd_edge = self.rwnd_edge.max(ack.next.saturating_add(ack.rwnd));

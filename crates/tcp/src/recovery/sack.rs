@@ -157,7 +157,7 @@ impl SackRecovery {
         f64::from(self.board.pipe(tcb.snd_una, tcb.snd_max, params.dup_ack_threshold) + 1) <= tcb.cc.window.cwnd
     }
 
-    /// The retransmission timer is over. What was resent before counts no more, and section 5.1 holds until all that was sent is
+    /// The retransmission timer is over. Earlier retransmissions count no more, and section 5.1 holds until all that was sent is
     /// acknowledged.
     pub fn on_timer(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if tcb.on_retransmission_timer(now, params) {

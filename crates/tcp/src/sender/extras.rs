@@ -1,22 +1,22 @@
-//! What few senders have, gathered in one word: the ACK of an ordinary sender asks for several of them at once.
+//! Parts that few senders have, gathered in one word: the ACK of an ordinary sender asks for several of them at once.
 
 use crate::cc::{AnyLaw, Congestion};
 use crate::params::{IdleWindow, TcpParams};
 
-/// Parts of a sender beyond window, timer and loss recovery; found out when it is made.
+/// Parts of a sender beyond window, timer and loss recovery; known when it is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extras(u8);
 
 impl Extras {
-    /// The sender keeps something for its law.
+    /// The law has an adapter.
     pub const LAW: u8 = 1;
-    /// The law must be told of ACKs.
+    /// The law takes feedback of ACKs.
     pub const FEEDBACK: u8 = 1 << 1;
     /// The law sets a pace.
     pub const PACING: u8 = 1 << 2;
     /// The law alone sets the window.
     pub const OWN_WINDOW: u8 = 1 << 3;
-    /// The law is told whether all is in order.
+    /// The law asks whether all is in order.
     pub const ORDER: u8 = 1 << 4;
     /// The receiver advertises its window (RFC 9840).
     pub const ADVERTISED: u8 = 1 << 5;

@@ -1,4 +1,5 @@
-//! The part of a sender that every kind of recovery shares: window, sending, round-trip times, and what the law is told.
+//! The transmission control block (TCB, RFC 9293), which every kind of recovery shares: window, sending, round-trip times, and
+//! reports to the law.
 
 use super::extras::Extras;
 use super::growth::WindowUse;
@@ -25,7 +26,7 @@ pub(crate) enum RecoveryState {
     RtoRecovery,
 }
 
-/// What recovery finds in a sender and changes in it. What an ACK that tells of no loss needs comes first.
+/// The state of a sender that every kind of recovery reads and changes. The fields that an ACK without loss needs come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Tcb {
@@ -133,7 +134,7 @@ impl Tcb {
         self.end > 0 && self.snd_una >= self.end
     }
 
-    /// Sends what the window allows, at most `burst` segments, whatever the receiver names.
+    /// Sends what the window allows, at most `burst` segments. It asks for no block of SACK.
     #[inline(always)] // for each ACK
     pub fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink, burst: u32) {
         let stop = self.allowed(params, burst);
@@ -271,7 +272,7 @@ impl Tcb {
         has_room && self.cc.adapter().is_none_or(|law| law.may_send(now))
     }
 
-    /// A segment goes to the queue of its host, and the law is told; `in_flight` are in the network, with it.
+    /// Counts a segment sent in the queue of its host and reports it to the law; `in_flight` are in the network, with it.
     fn report_sent(&mut self, seq: u32, is_first: bool, is_new: bool, in_flight: u32, now: Time) {
         self.host_queue.waiting += u16::from(self.extras.has(Extras::HOST_QUEUE));
         let sent_before = self.snd_max - u32::from(is_new);

@@ -59,7 +59,7 @@ impl ReorderingWindow {
     }
 }
 
-/// The outcome of an ACK: what it tells of, and the segments found lost at it.
+/// The outcome of an ACK, with the segments found lost at it.
 #[derive(Default)]
 pub(super) struct AckOutcome {
     /// The first segment not acknowledged before it.

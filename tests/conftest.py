@@ -2,6 +2,7 @@
 
 import io
 import os
+import pkgutil
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+
+import aqmlab as lab
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "aqmlab"
 SMALL = Path(__file__).parent / "small.toml"
@@ -67,7 +70,12 @@ def small() -> str:
 
 
 FORKS = get_context("forkserver")
-FORKS.set_forkserver_preload(["aqmlab.cli", "matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.special"])
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(lab.__path__, "aqmlab.")
+    if not module.name.endswith(("__main__", "gym.sb3", "cluster"))
+]
+FORKS.set_forkserver_preload([*MODULES, "matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.special"])
 """Each command has a process of its own, forked from one that has imported what takes long."""
 
 

@@ -2,7 +2,6 @@
 
 import io
 import os
-import pkgutil
 import shutil
 import signal
 import subprocess
@@ -70,10 +69,11 @@ def small() -> str:
 
 
 FORKS = get_context("forkserver")
+PACKAGE = Path(lab.__file__).parent
 MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(lab.__path__, "aqmlab.")
-    if not module.name.endswith(("__main__", "gym.sb3", "cluster"))
+    ".".join(("aqmlab", *path.relative_to(PACKAGE).with_suffix("").parts))
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.stem not in ("__init__", "__main__", "sb3", "cluster")
 ]
 FORKS.set_forkserver_preload([*MODULES, "matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.special"])
 """Each command has a process of its own, forked from one that has imported what takes long."""

@@ -129,7 +129,8 @@ def of_commit(commit: str, profile: str) -> Path:
             subprocess.run([*build, "--features", "pyo3/extension-module"], cwd=folder, env=environment, check=True)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
-    return target / profile / "lib_core.so"
+    [built] = (target / profile).glob("lib*.so")
+    return built
 
 
 def counts(extension: Path, loop: str = LOOP) -> dict[str, int]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.problems import InputError
     from aqmlab.runs.columns import StoreError
+    from aqmlab.runs.controllers import compare_ccs
     from aqmlab.runs.shards import merge
     from aqmlab.runs.simulate import compare, run
     from aqmlab.runs.simulation import Simulation
@@ -66,6 +67,7 @@ __all__ = [
     "card",
     "check_aqm",
     "compare",
+    "compare_ccs",
     "compare_suite",
     "gain_ranges",
     "load",
@@ -109,6 +111,7 @@ _HOME = {
     "card": "study.card",
     "check_aqm": "own",
     "compare": "runs.simulate",
+    "compare_ccs": "runs.controllers",
     "compare_suite": "study.suite_result",
     "gain_ranges": "analysis",
     "load": "scenario",

@@ -14,7 +14,8 @@ def as_latex(sheets: Iterable[Sheet]) -> str:
 def _latex(sheet: Sheet) -> list[str]:
     columns = "l" * sheet.names + "r" * (len(sheet.heads) - sheet.names)
     rows = (" & ".join(map(escaped, row)) + r" \\" for row in sheet.rows)
-    return longtable(columns, sheet.title, sheet.title, sheet.heads, rows)
+    caption = f"{sheet.title}. {sheet.about}" if sheet.about else sheet.title
+    return longtable(columns, caption, sheet.title, sheet.heads, rows)
 
 
 def as_markdown(sheets: Iterable[Sheet]) -> str:
@@ -28,7 +29,7 @@ def _markdown(sheet: Sheet) -> Iterator[str]:
     yield f"| {' | '.join(map(in_markdown, sheet.heads))} |"
     yield f"|{' --- |' * sheet.names}{' --: |' * numbers}"
     yield from (f"| {' | '.join(map(in_markdown, row))} |" for row in sheet.rows)
-    yield ""
+    yield from ("", *([in_markdown(sheet.about), ""] if sheet.about else []))
 
 
 TABLES: Mapping[str, Callable[[Iterable[Sheet]], str]] = {"latex": as_latex, "markdown": as_markdown}

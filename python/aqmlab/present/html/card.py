@@ -8,6 +8,7 @@ from aqmlab.present.html import page
 from aqmlab.present.html.comparison import version
 from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.executor import Progress
 from aqmlab.study.card import Card, CardRow, MeasuredPoint, text
 from aqmlab.study.card_points import load_rfc
@@ -23,7 +24,7 @@ def subject(law: str) -> str:
     return f"card of {law}"
 
 
-def files(card: Card, command: str, told_progress: Progress | None = None) -> Files:
+def files(card: Card, command: str, told_progress: Progress | None = None, size: Size = PAGE) -> Files:
     """Return report.html and the figures; `told_progress` gets the number of drawn figures."""
     drawn = pictures(card)
     drawings: Drawings = {name: drawing for name, (_, drawing) in drawn.items()}
@@ -36,7 +37,7 @@ def files(card: Card, command: str, told_progress: Progress | None = None) -> Fi
     facts = {"Command": command, "Version": version(), "Runs": f"{card.runs:,}, {seeds}"}
     rfc = load_rfc()
     part = Part("card", card.title, rfc.source, [first, *sections])
-    return page.report(subject(card.law), card.title, [part], drawings, facts, told_progress)
+    return page.report(subject(card.law), card.title, [part], drawings, facts, told_progress, size)
 
 
 def _has(measured: MeasuredPoint, cells: str) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from aqmlab.study.card import card
     from aqmlab.study.paper import studies
     from aqmlab.study.reproduction import reproduce
+    from aqmlab.study.response import response
     from aqmlab.study.sensitivity import sensitivity
     from aqmlab.study.suite_result import compare_suite
 
@@ -76,6 +77,7 @@ __all__ = [
     "load_series",
     "merge",
     "reproduce",
+    "response",
     "run",
     "scenarios",
     "schemes",
@@ -120,6 +122,7 @@ _HOME = {
     "load_series": "runs.store",
     "merge": "runs.shards",
     "reproduce": "study.reproduction",
+    "response": "study.response",
     "run": "runs.simulate",
     "scenarios": "scenario",
     "schemes": "catalogue",

@@ -8,7 +8,12 @@ from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
 
 def as_latex(sheets: Iterable[Sheet]) -> str:
     """Return a LaTeX table for each sheet, for the packages booktabs and longtable."""
-    return "\n".join([PACKAGES, *(line for sheet in sheets for line in _latex(sheet))])
+    return "\n".join([PACKAGES, *in_latex(sheets)])
+
+
+def in_latex(sheets: Iterable[Sheet]) -> Iterator[str]:
+    """Yield the lines of a LaTeX table for each sheet."""
+    return (line for sheet in sheets for line in _latex(sheet))
 
 
 def _latex(sheet: Sheet) -> list[str]:

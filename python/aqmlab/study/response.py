@@ -1,0 +1,499 @@
+"""The response of a congestion controller: rate over loss or marks, RTT fairness, convergence, queue over flows.
+
+docs/response.md describes the scenarios. `validation/response.py` holds the windows to the controllers' own rules.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log, sqrt
+from typing import Any, NamedTuple
+
+from aqmlab import catalogue, laws, own
+from aqmlab._core import Scenario
+from aqmlab.names import unknown
+from aqmlab.notebook import Result, Sheet
+from aqmlab.problems import InputError
+from aqmlab.runs import check_seeds
+from aqmlab.runs.executor import Progress, run_many
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.simulation import Simulation
+from aqmlab.runs.statistics import Summary, summarise
+from aqmlab.runs.task import Failure, Task
+
+SEGMENT = 1000
+"""Bytes of data in a segment."""
+
+RATE, RTT = 50e6, 0.1
+"""Of the path with losses or marks: bit/s, s."""
+
+LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+MARKS = (1e-2, 3e-2, 0.1, 0.2, 0.3)
+"""The probabilities of a loss, and of a mark for controllers that respond to each mark."""
+
+MOST_SEGMENTS = 2_000_000
+"""Segments of a run, at most."""
+
+PILOT = 200
+"""Round trips of the run that estimates the rate, and so how long the others take; the fewest of any run."""
+
+SHARED_RATE, SHARED_RTT = 20e6, 0.04
+"""Of the link that flows share: bit/s, s."""
+
+RATIOS = (1, 2, 4)
+"""Round-trip times of the second flow, as multiples of the first one's."""
+
+FLOWS = (1, 2, 4, 8, 16)
+"""Numbers of flows whose queue is measured."""
+
+JOINS, LASTS, LOOK = 20.0, 80.0, 1.0
+"""When the second flow starts, how long both run after that, and over how long their rates are means: s."""
+
+FAIR = 0.95
+"""Jain's index from which on two flows have converged."""
+
+HELD = 3
+"""Looks in a row in which the index must be that high."""
+
+
+class EvenMarks(own.Aqm):
+    """Marks each packet with the same probability."""
+
+    share = own.Param("1 %", ("0", "1"), doc="Probability.")
+
+    def reset(self, _queue: Any) -> None:
+        """Keep the probability."""
+        self.p = self.share
+
+
+class Equation(NamedTuple):
+    """A published equation: its source, and the mean window in segments for p, RTT in s, and the link's product."""
+
+    source: str
+    window: Callable[[float, float, float], float | None]
+
+
+def reno(p: float) -> float:
+    """Independent losses, an ACK for each segment (Ott, Kemperman & Mathis 1996); equal distances give sqrt(1.5/p)."""
+    return 1.3098 / sqrt(p)
+
+
+def cubic(p: float, rtt: float) -> float:
+    """RFC 9438, eq. 5, or Reno's function if that is larger (4.3): for equal distances between losses."""
+    return max(1.0538 * float((rtt / p) ** 0.75), sqrt(1.5 / p))
+
+
+def scalable(p: float) -> float:
+    """A reduction of p/2 every W + 1/p segments, and (1 - p)/W for each segment in between; see docs/tcp/dctcp.md."""
+    return ((1 - p) + sqrt((1 - p) ** 2 + 2 * (1 - p))) / p
+
+
+RENO = Equation("1.31/sqrt(p), Ott, Kemperman & Mathis 1996", lambda p, _rtt, _full: reno(p))
+CUBIC = Equation("RFC 9438, eq. 5", lambda p, rtt, _full: cubic(p, rtt))
+SCALABLE = Equation("scalable: docs/tcp/dctcp.md", lambda p, _rtt, _full: scalable(p))
+
+EQUATIONS: Mapping[str, Equation] = {
+    "reno": RENO,
+    "cubic": CUBIC,
+    "dctcp": SCALABLE,
+    "prague": SCALABLE,
+    "bbr": Equation(
+        "(1 - p) of the link up to 20 %, Cardwell et al. 2017",
+        lambda p, _rtt, full: (1 - p) * full if p <= 0.2 else None,
+    ),
+    "bbr3": Equation(
+        "(1 - p) of the link below the loss threshold of 2 %, Cardwell et al. 2017",
+        lambda p, _rtt, full: (1 - p) * full if p < 0.02 else None,
+    ),
+}
+"""By controller, with its default parameters."""
+
+QUEUES: Mapping[str, tuple[str, Callable[[int], float]]] = {
+    "copa": ("1/delta packets per flow, Arun & Balakrishnan 2018, section 3", lambda flows: 2.0 * flows)
+}
+"""By controller: the source of the mean queue in packets, and the queue of a number of flows."""
+
+
+@dataclass(frozen=True)
+class ResponsePoint:
+    """The mean window at a probability: measured (segments, by seed), and by the equation if there is one."""
+
+    p: float
+    window: Summary | None
+    equation: float | None
+
+    @property
+    def rate(self) -> Summary | None:
+        """Goodput, bit/s."""
+        return self.window and self.window.scaled(8 * SEGMENT / RTT)
+
+
+@dataclass(frozen=True)
+class RttPoint:
+    """Two flows, the second with `ratio` times the round-trip time: goodputs in bit/s, and their quotient."""
+
+    ratio: int
+    first: Summary | None
+    second: Summary | None
+    quotient: Summary | None
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """A second flow joins: the seconds until both have equal rates, over the seeds in which they do, of `seeds`.
+
+    `rates` are times, and the goodput of both flows in bit/s, of seed 1.
+    """
+
+    time: Summary | None
+    seeds: int
+    rates: Sequence[tuple[float, float, float]]
+
+
+@dataclass(frozen=True)
+class QueuePoint:
+    """The queue of a number of flows: packets, delay in s, utilisation, ratio of drops or marks; and an equation's."""
+
+    flows: int
+    queue: Summary | None
+    delay: Summary | None
+    utilisation: Summary | None
+    signals: Summary | None
+    equation: float | None
+
+
+def deviation(measured: Summary | None, equation: float | None) -> float | None:
+    """Return the relative deviation of a measured mean from an equation; None without one of them."""
+    return None if measured is None or not equation else measured.mean / equation - 1
+
+
+@dataclass(frozen=True, repr=False)
+class Response(Result):
+    """The response of a controller under one scheme; points are in the order of their probability or number."""
+
+    law: str
+    aqm: str
+    seeds: int
+    is_marked: bool
+    points: Sequence[ResponsePoint]
+    fairness: Sequence[RttPoint]
+    convergence: Convergence
+    queues: Sequence[QueuePoint]
+    runs: int
+    failures: Sequence[Failure]
+
+    @property
+    def equation(self) -> str:
+        """The source of the response function's equation; empty if there is none."""
+        return EQUATIONS[self.law].source if self.law in EQUATIONS else ""
+
+    @property
+    def queue_equation(self) -> str:
+        """The source of the queue's equation; empty if there is none."""
+        return QUEUES[self.law][0] if self.law in QUEUES else ""
+
+    @property
+    def signal(self) -> str:
+        """The signal of congestion: loss or mark."""
+        return "mark" if self.is_marked else "loss"
+
+    @property
+    def slopes(self) -> list[float | None]:
+        """The slope of the response function before each point: d log(window) / d log(p); None for the first."""
+        pairs = [
+            log(right.window.mean / left.window.mean) / log(right.p / left.p)
+            if left.window and right.window and left.window.mean and right.window.mean
+            else None
+            for left, right in pairwise(self.points)
+        ]
+        return [None, *pairs]
+
+    @property
+    def headline(self) -> str:
+        """The controller, the scheme and the seeds."""
+        return f"Response of {self.law}, {self.aqm}, seeds 1 to {self.seeds}"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return its four tables."""
+        from aqmlab.study.response_words import sheets
+
+        return sheets(self)
+
+    def json(self) -> str:
+        """Return it as a JSON document."""
+        return json.dumps(self.document(), indent=1)
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON: windows in segments, rates in bit/s, times in s, queues in packets."""
+        return {
+            "schema": 1,
+            "response": self.law,
+            "aqm": self.aqm,
+            "seeds": self.seeds,
+            "signal": self.signal,
+            "equation": self.equation or None,
+            "function": [
+                {
+                    "p": point.p,
+                    "window": _entry(point.window),
+                    "rate": _entry(point.rate),
+                    "slope": slope,
+                    "equation": point.equation,
+                    "deviation": deviation(point.window, point.equation),
+                }
+                for point, slope in zip(self.points, self.slopes, strict=True)
+            ],
+            "rtt_fairness": [
+                {
+                    "ratio": point.ratio,
+                    "first": _entry(point.first),
+                    "second": _entry(point.second),
+                    "quotient": _entry(point.quotient),
+                }
+                for point in self.fairness
+            ],
+            "convergence": {"time": _entry(self.convergence.time), "seeds": self.convergence.seeds},
+            "queue_equation": self.queue_equation or None,
+            "queue": [
+                {
+                    "flows": point.flows,
+                    "queue": _entry(point.queue),
+                    "delay": _entry(point.delay),
+                    "utilisation": _entry(point.utilisation),
+                    "signals": _entry(point.signals),
+                    "equation": point.equation,
+                    "deviation": deviation(point.queue, point.equation),
+                }
+                for point in self.queues
+            ],
+            "failures": [str(failure) for failure in self.failures],
+        }
+
+
+def _entry(summary: Summary | None) -> dict[str, Any]:
+    if summary is None:
+        return {"n": 0, "mean": None, "interval": None}
+    return {"n": summary.n, "mean": summary.mean, "interval": summary.interval}
+
+
+class _Runner:
+    """Does the runs of one controller, and counts them."""
+
+    def __init__(self, law: str, seeds: int, jobs: int | None) -> None:
+        self.law, self.seeds, self.jobs = law, seeds, jobs
+        self.failures: list[Failure] = []
+        self.count = 0
+
+    def run(self, tasks: Sequence[Task], progress: Progress | None = None) -> list[RunResult | None]:
+        """Do runs; None for one that failed."""
+        outcomes = run_many(tasks, self.jobs, progress)
+        self.count += len(tasks)
+        self.failures += [each for each in outcomes if isinstance(each, Failure)]
+        return [each if isinstance(each, RunResult) else None for each in outcomes]
+
+    def seeded(self, scenarios: Sequence[tuple[Scenario, str]], progress: Progress | None) -> list[list[RunResult]]:
+        """Run each scenario under its scheme with every seed; without the runs that failed."""
+        seeds = range(1, self.seeds + 1)
+        done = iter(self.run([Task(each, aqm, seed) for each, aqm in scenarios for seed in seeds], progress))
+        return [[run for run in [next(done) for _ in seeds] if run] for _ in scenarios]
+
+
+def response(
+    law: laws.Law,
+    *,
+    aqm: own.Scheme | None = None,
+    seeds: int = 5,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Response:
+    """Measure how a congestion controller responds to loss or marks, to other round-trip times and to its own flows.
+
+    `law` is a name ("cubic"), a file or a class (see `laws.law_spec`). `aqm` is the scheme of the shared link: by
+    default DropTail, or DualPI2 for a controller that responds to each mark. Values are means over `seeds` seeds, 1
+    to N. `jobs` runs execute at the same time, by default one per core. `failures` contains failed runs. Raises
+    InputError for bad input, before anything runs.
+    """
+    check_seeds(seeds)
+    spec = laws.law_spec(law)
+    known = {each.name: each for each in catalogue.laws()}
+    name = catalogue.halves(spec)[0]
+    if name not in known:
+        raise unknown("law", "no congestion controller is called", name, known)
+    is_marked = "an ECN echo per packet" in known[name].asks
+    scheme = own.spec(aqm) if aqm is not None else "dualpi2" if is_marked else "droptail"
+    shared_link(spec, is_marked, [(1, 1.0)]).check_scheme(scheme)
+    runner = _Runner(spec, seeds, jobs)
+    told = [progress and _part(progress, i / 4) for i in range(4)]
+    points = _function(runner, is_marked, told[0])
+    fairness = _fairness(runner, is_marked, scheme, told[1])
+    queues = _queues(runner, is_marked, scheme, told[2])
+    convergence = _convergence(runner, is_marked, scheme, told[3])
+    return Response(
+        spec, scheme, seeds, is_marked, points, fairness, convergence, queues, runner.count, runner.failures
+    )
+
+
+def _part(progress: Progress, before: float) -> Progress:
+    """Progress of one of four parts."""
+    return lambda done, total: progress(before + done / total / 4, 1)
+
+
+def lossy_path(law: str, is_marked: bool, p: float, rounds: float) -> Scenario:
+    """Return the scenario of one flow on a path without other flows that loses packets, or on which each is marked."""
+    link = {"name": "path", "rate": f"{RATE} bit/s", "buffer": "1 bdp", **({} if is_marked else {"loss": p})}
+    seconds, share = rounds * RTT, 0.6 if is_marked else 0.2
+    duration = {"duration": f"{seconds:.3f} s", "warmup": f"{seconds * share:.3f} s"}
+    flow = {"name": "one", "rtt": f"{RTT} s", "packet": f"{SEGMENT} B", "ecn": is_marked}
+    return _scenario({**duration, "links": [link], "flows": [flow]}, law)
+
+
+def shared_link(
+    law: str, is_marked: bool, groups: Sequence[tuple[int, float]], buffer: str = "1 bdp", seconds: float = 120
+) -> Scenario:
+    """Return the scenario of groups of flows that share a link: their counts, and their multiples of the RTT."""
+    link = {"name": "path", "rate": f"{SHARED_RATE} bit/s", "buffer": buffer}
+    flows = [
+        {"name": f"flows-{i}", "count": count, "rtt": f"{SHARED_RTT * ratio} s", "ecn": is_marked, "start_spread": 1}
+        for i, (count, ratio) in enumerate(groups)
+    ]
+    duration = {"duration": f"{seconds} s", "warmup": f"{seconds / 3} s"}
+    return _scenario({**duration, "links": [link], "flows": flows}, law)
+
+
+def _scenario(values: Mapping[str, Any], law: str) -> Scenario:
+    """Return a scenario with TCP as RFCs have it (an ACK per segment, SACK), or as Linux has it for its controllers."""
+    rfc = {"profile": "rfc", "variant": "sack"}
+    for i, tcp in enumerate((rfc, {"profile": "linux"})):
+        flows = [{**flow, "tcp": {**tcp, "congestion_control": law}} for flow in values["flows"]]
+        try:
+            return Scenario.of({"schema": 1, **values, "flows": flows}, f"response/{law}")
+        except InputError:
+            if i:
+                raise
+    raise AssertionError
+
+
+def full_window(scenario: Scenario) -> float:
+    """Return the segments that the link of a lossy path delivers in a round-trip time."""
+    group = scenario.group("one")
+    return RATE * RTT / 8 / (group.payload + group.header)
+
+
+def _function(runner: _Runner, is_marked: bool, progress: Progress | None) -> list[ResponsePoint]:
+    """Measure the response function; a short run at each point finds how long the others must be."""
+    law, ps = runner.law, MARKS if is_marked else LOSSES
+
+    def of(p: float, rounds: float) -> tuple[Scenario, str]:
+        return lossy_path(law, is_marked, p, rounds), f"even-marks:share={p}" if is_marked else "droptail"
+
+    pilots = runner.run([Task(*of(p, PILOT), 1) for p in ps])
+    rounds = [_rounds(p, is_marked, _window(run) if run else 1.0) for p, run in zip(ps, pilots, strict=True)]
+    runs = runner.seeded([of(p, n) for p, n in zip(ps, rounds, strict=True)], progress)
+    full = full_window(of(ps[0], PILOT)[0])
+    equation = EQUATIONS.get(law)
+    return [
+        ResponsePoint(p, _summary(map(_window, found)), equation and equation.window(p, RTT, full))
+        for p, found in zip(ps, runs, strict=True)
+    ]
+
+
+def _rounds(p: float, is_marked: bool, window: float) -> float:
+    """Return the round trips for 2,000 losses, or several times the 6/p^2 segments that alpha takes to settle."""
+    wanted = 20 / p**2 + 2000 / p if is_marked else 2000 / p
+    return max(PILOT, min(wanted, MOST_SEGMENTS) / max(window, 1.0))
+
+
+def _window(run: RunResult) -> float:
+    """Return the segments that arrive per round-trip time."""
+    return run.flows["one"].goodput / 8 / SEGMENT * RTT
+
+
+def _summary(values: "Iterator[float | None] | map[float]") -> Summary | None:
+    known = [value for value in values if value is not None]
+    return summarise(known) if known else None
+
+
+def _fairness(runner: _Runner, is_marked: bool, aqm: str, progress: Progress | None) -> list[RttPoint]:
+    grid = [(shared_link(runner.law, is_marked, [(1, 1.0), (1, float(ratio))]), aqm) for ratio in RATIOS]
+    found = []
+    for ratio, runs in zip(RATIOS, runner.seeded(grid, progress), strict=True):
+        first, second = ([run.flows[f"flows-{i}"].goodput for run in runs] for i in (0, 1))
+        quotients = (a / b if b else None for a, b in zip(first, second, strict=True))
+        found.append(RttPoint(ratio, _summary(iter(first)), _summary(iter(second)), _summary(quotients)))
+    return found
+
+
+def _queues(runner: _Runner, is_marked: bool, aqm: str, progress: Progress | None) -> list[QueuePoint]:
+    grid = [(shared_link(runner.law, is_marked, [(count, 1.0)], "4 bdp", 60), aqm) for count in FLOWS]
+    equation = QUEUES.get(runner.law)
+    found = []
+    for count, runs in zip(FLOWS, runner.seeded(grid, progress), strict=True):
+        links = [run.links["path"] for run in runs]
+        found.append(
+            QueuePoint(
+                count,
+                _summary(link.queue_mean for link in links),
+                _summary(link.queue_delay_mean for link in links),
+                _summary(link.utilisation for link in links),
+                _summary(link.mark_ratio if is_marked else link.drop_ratio for link in links),
+                equation and equation[1](count),
+            )
+        )
+    return found
+
+
+def _convergence(runner: _Runner, is_marked: bool, aqm: str, progress: Progress | None) -> Convergence:
+    """Measure how long a second flow takes to its share of the link."""
+    scenario = joining(runner.law, is_marked)
+    times: list[float | None] = []
+    rates: list[tuple[float, float, float]] = []
+    for seed in range(1, runner.seeds + 1):
+        try:
+            found = _rates(scenario, aqm, seed)
+        except Exception as error:  # a user's controller may break down
+            runner.failures.append(Failure.of(Task(scenario, aqm, seed), error))
+            found = []
+        runner.count += 1
+        times.append(converged(found))
+        rates = rates or found
+        if progress:
+            progress(seed, runner.seeds)
+    return Convergence(_summary(iter(times)), runner.seeds, rates)
+
+
+def joining(law: str, is_marked: bool) -> Scenario:
+    """Return the scenario of two flows, of which the second starts when the first has the link."""
+    values = {
+        "duration": f"{JOINS + LASTS} s",
+        "links": [{"name": "path", "rate": f"{SHARED_RATE} bit/s", "buffer": "1 bdp"}],
+    }
+    flow = {"rtt": f"{SHARED_RTT} s", "ecn": is_marked, "start_spread": 1}
+    flows = [{**flow, "name": "first"}, {**flow, "name": "second", "start": f"{JOINS} s"}]
+    return _scenario({**values, "flows": flows}, law)
+
+
+def _rates(scenario: Scenario, aqm: str, seed: int) -> list[tuple[float, float, float]]:
+    """Return the goodput of both flows of a run, second by second."""
+    run = Simulation(scenario, aqm, seed)
+    found = []
+    while run.now < run.end:
+        run.step_until(min(run.now + LOOK, run.end))
+        flows = run.probe().flows
+        found.append((run.now, flows["first"]["goodput"], flows["second"]["goodput"]))
+    return found
+
+
+def converged(rates: Sequence[tuple[float, float, float]]) -> float | None:
+    """Return the seconds from the start of the second flow to the first of `HELD` looks with a Jain index of `FAIR`."""
+    fair = [(time, _jain(first, second) >= FAIR) for time, first, second in rates if time > JOINS]
+    for i in range(len(fair) - HELD + 1):
+        if all(is_fair for _, is_fair in fair[i : i + HELD]):
+            return fair[i][0] - JOINS
+    return None
+
+
+def _jain(first: float, second: float) -> float:
+    """Return Jain's index of two rates; 0 if nothing arrives."""
+    squares = 2 * (first**2 + second**2)
+    return (first + second) ** 2 / squares if squares else 0.0

@@ -55,7 +55,7 @@ def card(
     """
     check_format(kind, as_json=as_json)
     from aqmlab import laws
-    from aqmlab.present.card_words import TABLES
+    from aqmlab.present.card_words import TABLES, attachments
     from aqmlab.study import card as cards
 
     spec = laws.law_spec(law)
@@ -67,7 +67,7 @@ def card(
     with progress(f"Measuring {spec}") as heard:
         found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=heard)
     if out:
-        leave(out, page.records(found) | {"card.md": TABLES["markdown"](found), "card.tex": TABLES["latex"](found)})
+        leave(out, {**page.records(found), **attachments(found)})
         part = ["--only", only] if only is not None else []
         part += ["--engine", engine] if engine != "sim" else []
         part += ["--size", size.value] if size else []

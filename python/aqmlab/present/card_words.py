@@ -44,7 +44,7 @@ def as_markdown(card: Card) -> str:
     heads = ["RFC 9743", *(column.title for column in card.columns)]
     below = [f"- {in_markdown(each)}" for each in [*card.remarks, *told(card)]]
     more = sheets.as_markdown(card.response.sheets()) if card.response else ""
-    return "\n".join([f"# {in_markdown(card.title)}", "", *_markdown_rows(card, heads), "", *below, "", more])
+    return "\n".join([*_markdown_rows(card, heads), "", *below, "", *([more] if more else [])])
 
 
 def _markdown_rows(card: Card, heads: Sequence[str]) -> Iterator[str]:
@@ -75,6 +75,11 @@ def _latex_rows(card: Card, count: int) -> Iterator[str]:
             yield " & ".join(map(escaped, [name, *cells])) + r" \\"
         for remark in remarks(each):
             yield rf"\multicolumn{{{1 + count}}}{{p{{\linewidth}}}}{{\emph{{{escaped(remark)}}}}} \\"
+
+
+def attachments(card: Card) -> dict[str, bytes | str]:
+    """Return the card as documents for a draft: card.md and card.tex."""
+    return {"card.md": f"# {in_markdown(card.title)}\n\n{as_markdown(card)}", "card.tex": as_latex(card)}
 
 
 TABLES: Mapping[str, Callable[[Card], str]] = {"markdown": as_markdown, "latex": as_latex}

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from aqmlab.present.figures.sweep import FIGURES, Wanted, caption, figure
+from aqmlab.present.figures import words
+from aqmlab.present.figures.sweep import DELAY, FIGURES, Wanted, caption, figure
 from aqmlab.present.figures_tex import in_latex
 from aqmlab.present.plots.data import Drawing
 from aqmlab.present.plots.files import encode_all
@@ -29,6 +30,7 @@ def all_figures(
         with suppress(InputError):  # the sweep has no data for it
             drawings[stem] = figure(found, asked)
             what = FIGURES[asked.figure].partition(" (needs")[0].partition(", or --against")[0]
+            what = what.replace("a measure", words.measure(DELAY))
             of = ", ".join(part for part in (asked.scenario, asked.against and f"against {asked.against}") if part)
             captions[stem] = f"{what[0].upper()}{what[1:]}{f'; {of}' if of else ''}. {caption(found, asked)}"
     return {**encode_all(drawings, told, size), "figures.tex": in_latex(captions, size)}

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean, median
 from typing import Any
 
@@ -66,16 +67,21 @@ def _known() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CardCell:
-    """A number of a cell: by column, the mean over the seeds, or None; a change is relative to `alone`.
-
-    `by_seed` and `alone_by_seed` contain the values of each seed, None where a run has none.
-    """
+    """A number of a cell by column and seed, None where a run has none; a change is relative to `by_seed_alone`."""
 
     path: CardPath
-    values: Mapping[CardColumn, float | None]
-    alone: Mapping[CardColumn, float | None]
     by_seed: Mapping[CardColumn, Sequence[float | None]]
-    alone_by_seed: Mapping[CardColumn, Sequence[float | None]]
+    by_seed_alone: Mapping[CardColumn, Sequence[float | None]]
+
+    @cached_property
+    def values(self) -> Mapping[CardColumn, float | None]:
+        """By column, the mean over the seeds, or None."""
+        return {column: _mean(found) for column, found in self.by_seed.items()}
+
+    @cached_property
+    def alone(self) -> Mapping[CardColumn, float | None]:
+        """The same of the victim alone."""
+        return {column: _mean(found) for column, found in self.by_seed_alone.items()}
 
     def change(self, column: CardColumn) -> float | None:
         """Return the change of the victim in a column."""
@@ -86,7 +92,7 @@ class CardCell:
         values = list(self.by_seed[column])
         if not is_harm:
             return values
-        return [change(value, alone) for value, alone in zip(values, self.alone_by_seed[column], strict=False)]
+        return [change(value, alone) for value, alone in zip(values, self.by_seed_alone[column], strict=False)]
 
 
 def change(value: float | None, alone: float | None) -> float | None:
@@ -484,8 +490,7 @@ def _cell(cells: CardCells, measure: str, place: _Place, outcomes: Outcomes, *, 
 
     values = {column: of(want, column.law) for column, want in place.columns.items()}
     alone = {column: of(want, cells.victim) for column, want in place.alone.items()} if is_harm else {}
-    means, of_alone = ({column: _mean(found) for column, found in each.items()} for each in (values, alone))
-    return CardCell(place.path, means, of_alone, values, alone)
+    return CardCell(place.path, values, alone)
 
 
 def _by_seed(want: _Want, outcomes: Outcomes, value: Callable[[RunResult], float | None]) -> list[float | None]:

@@ -9,8 +9,10 @@ import pytest
 import aqmlab as lab
 from aqmlab.present.figures.response import figures
 from aqmlab.runs.statistics import Summary
+from aqmlab.study import equations
 from aqmlab.study import response as responses
-from aqmlab.study.response import Convergence, QueuePoint, Response, ResponsePoint, converged, deviation
+from aqmlab.study.response import converged
+from aqmlab.study.response_result import Convergence, QueuePoint, Response, ResponsePoint, deviation
 from conftest import Aqmlab
 
 STORED = json.loads((Path(__file__).parent.parent / "validation" / "response.json").read_text(encoding="utf-8"))
@@ -28,12 +30,12 @@ def by_hand(law: str = "reno") -> Response:
 
 
 def test_equations_are_those_of_their_sources() -> None:
-    assert responses.reno(0.01) == pytest.approx(13.098)
-    assert responses.cubic(1e-4, 0.1) == pytest.approx(1.0538 * 1000**0.75), "RFC 9438, eq. 5"
-    assert responses.cubic(0.03, 0.001) == pytest.approx(sqrt(50)), "4.3: as large as Reno's"
+    assert equations.reno(0.01) == pytest.approx(13.098)
+    assert equations.cubic(1e-4, 0.1) == pytest.approx(1.0538 * 1000**0.75), "RFC 9438, eq. 5"
+    assert equations.cubic(0.03, 0.001) == pytest.approx(sqrt(50)), "4.3: as large as Reno's"
     # x/p with x^2/2 = (1 - p)(x + 1); at p = 0.5: x^2 - x - 1 = 0, so x = (1 + sqrt(5))/2.
-    assert responses.scalable(0.5) == pytest.approx(1 + sqrt(5))
-    bbr3 = responses.EQUATIONS["bbr3"].window
+    assert equations.scalable(0.5) == pytest.approx(1 + sqrt(5))
+    bbr3 = equations.EQUATIONS["bbr3"].window
     assert (bbr3(0.01, 0.1, 600), bbr3(0.05, 0.1, 600)) == (594, None)
 
 

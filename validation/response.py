@@ -23,12 +23,13 @@ from aqmlab import _core
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Task
-from aqmlab.study import response as responses
+from aqmlab.study import equations
+from aqmlab.study.response import EvenMarks
+from aqmlab.study.response_result import SEGMENT
 
 STORED = Path(__file__).parent / "response.json"
 PAGE = Path(__file__).parent.parent / "docs" / "validation-response.md"
 TOLERANCE = 0.1
-SEGMENT = responses.SEGMENT
 LONG = 40_000_000
 """Segments of a row, at most."""
 SHORT = 500_000
@@ -88,7 +89,7 @@ tcp = {{ congestion_control = "{self.law}", variant = "sack", profile = "rfc" }}
     @property
     def scheme(self) -> str:
         """The scheme of the link."""
-        return f"even-marks:share={self.p}" if self.is_marked else "droptail"
+        return f"{EvenMarks.name}:share={self.p}" if self.is_marked else "droptail"
 
 
 def counted(setting: Setting) -> float:
@@ -145,10 +146,10 @@ def under_marks(setting: Setting, rounds: int = 20_000) -> float:
 
 
 LAWS: Mapping[str, Callable[[float, float], float]] = {
-    "reno": lambda p, _rtt: responses.reno(p),
-    "cubic": responses.cubic,
-    "dctcp": lambda p, _rtt: responses.scalable(p),
-    "prague": lambda p, _rtt: responses.scalable(p),
+    "reno": lambda p, _rtt: equations.reno(p),
+    "cubic": equations.cubic,
+    "dctcp": lambda p, _rtt: equations.scalable(p),
+    "prague": lambda p, _rtt: equations.scalable(p),
 }
 
 

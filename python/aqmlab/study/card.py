@@ -24,7 +24,8 @@ from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import Summary, summarise
 from aqmlab.runs.task import LINUX, SIM, Failure, Task
 from aqmlab.study.card_points import CardCells, CardPath, CardPoint, load_rfc, scenario
-from aqmlab.study.response import Response, response
+from aqmlab.study.response import response
+from aqmlab.study.response_result import Response
 
 STANDARDS = ("reno", "cubic")
 """The IETF's controllers, which every card also measures."""

@@ -3,17 +3,12 @@
 docs/response.md describes the scenarios. `validation/response.py` holds the windows to the controllers' own rules.
 """
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from math import log, sqrt
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from aqmlab import catalogue, laws, own
 from aqmlab._core import Scenario
 from aqmlab.names import unknown
-from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
 from aqmlab.runs import check_seeds
 from aqmlab.runs.executor import Progress, run_many
@@ -21,12 +16,22 @@ from aqmlab.runs.results import RunResult
 from aqmlab.runs.simulation import Simulation
 from aqmlab.runs.statistics import Summary, summarise
 from aqmlab.runs.task import Failure, Task
-
-SEGMENT = 1000
-"""Bytes of data in a segment."""
-
-RATE, RTT = 50e6, 0.1
-"""Of the path with losses or marks: bit/s, s."""
+from aqmlab.study.equations import EQUATIONS, QUEUES
+from aqmlab.study.response_result import (
+    FAIR,
+    HELD,
+    JOINS,
+    LASTS,
+    LOOK,
+    RATE,
+    RTT,
+    SEGMENT,
+    Convergence,
+    QueuePoint,
+    Response,
+    ResponsePoint,
+    RttPoint,
+)
 
 LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 MARKS = (1e-2, 3e-2, 0.1, 0.2, 0.3)
@@ -47,15 +52,6 @@ RATIOS = (1, 2, 4)
 FLOWS = (1, 2, 4, 8, 16)
 """Numbers of flows whose queue is measured."""
 
-JOINS, LASTS, LOOK = 20.0, 80.0, 1.0
-"""When the second flow starts, how long both run after that, and over how long their rates are means: s."""
-
-FAIR = 0.95
-"""Jain's index from which on two flows have converged."""
-
-HELD = 3
-"""Looks in a row in which the index must be that high."""
-
 
 class EvenMarks(own.Aqm):
     """Marks each packet with the same probability."""
@@ -65,216 +61,6 @@ class EvenMarks(own.Aqm):
     def reset(self, _queue: Any) -> None:
         """Keep the probability."""
         self.p = self.share
-
-
-class Equation(NamedTuple):
-    """A published equation: its source, and the mean window in segments for p, RTT in s, and the link's product."""
-
-    source: str
-    window: Callable[[float, float, float], float | None]
-
-
-def reno(p: float) -> float:
-    """Independent losses, an ACK for each segment (Ott, Kemperman & Mathis 1996); equal distances give sqrt(1.5/p)."""
-    return 1.3098 / sqrt(p)
-
-
-def cubic(p: float, rtt: float) -> float:
-    """RFC 9438, eq. 5, or Reno's function if that is larger (4.3): for equal distances between losses."""
-    return max(1.0538 * float((rtt / p) ** 0.75), sqrt(1.5 / p))
-
-
-def scalable(p: float) -> float:
-    """A reduction of p/2 every W + 1/p segments, and (1 - p)/W for each segment in between; see docs/tcp/dctcp.md."""
-    return ((1 - p) + sqrt((1 - p) ** 2 + 2 * (1 - p))) / p
-
-
-RENO = Equation("1.31/sqrt(p), Ott, Kemperman & Mathis 1996", lambda p, _rtt, _full: reno(p))
-CUBIC = Equation("RFC 9438, eq. 5", lambda p, rtt, _full: cubic(p, rtt))
-SCALABLE = Equation("scalable: docs/tcp/dctcp.md", lambda p, _rtt, _full: scalable(p))
-
-EQUATIONS: Mapping[str, Equation] = {
-    "reno": RENO,
-    "cubic": CUBIC,
-    "dctcp": SCALABLE,
-    "prague": SCALABLE,
-    "bbr": Equation(
-        "(1 - p) of the link up to 20 %, Cardwell et al. 2017",
-        lambda p, _rtt, full: (1 - p) * full if p <= 0.2 else None,
-    ),
-    "bbr3": Equation(
-        "(1 - p) of the link below the loss threshold of 2 %, Cardwell et al. 2017",
-        lambda p, _rtt, full: (1 - p) * full if p < 0.02 else None,
-    ),
-}
-"""By controller, with its default parameters."""
-
-QUEUES: Mapping[str, tuple[str, Callable[[int], float]]] = {
-    "copa": ("1/delta packets per flow, Arun & Balakrishnan 2018, section 3", lambda flows: 2.0 * flows)
-}
-"""By controller: the source of the mean queue in packets, and the queue of a number of flows."""
-
-
-@dataclass(frozen=True)
-class ResponsePoint:
-    """The mean window at a probability: measured (segments, by seed), and by the equation if there is one."""
-
-    p: float
-    window: Summary | None
-    equation: float | None
-
-    @property
-    def rate(self) -> Summary | None:
-        """Goodput, bit/s."""
-        return self.window and self.window.scaled(8 * SEGMENT / RTT)
-
-
-@dataclass(frozen=True)
-class RttPoint:
-    """Two flows, the second with `ratio` times the round-trip time: goodputs in bit/s, and their quotient."""
-
-    ratio: int
-    first: Summary | None
-    second: Summary | None
-    quotient: Summary | None
-
-
-@dataclass(frozen=True)
-class Convergence:
-    """A second flow joins: the seconds until both have equal rates, over the seeds in which they do, of `seeds`.
-
-    `rates` are times, and the goodput of both flows in bit/s, of seed 1.
-    """
-
-    time: Summary | None
-    seeds: int
-    rates: Sequence[tuple[float, float, float]]
-
-
-@dataclass(frozen=True)
-class QueuePoint:
-    """The queue of a number of flows: packets, delay in s, utilisation, ratio of drops or marks; and an equation's."""
-
-    flows: int
-    queue: Summary | None
-    delay: Summary | None
-    utilisation: Summary | None
-    signals: Summary | None
-    equation: float | None
-
-
-def deviation(measured: Summary | None, equation: float | None) -> float | None:
-    """Return the relative deviation of a measured mean from an equation; None without one of them."""
-    return None if measured is None or not equation else measured.mean / equation - 1
-
-
-@dataclass(frozen=True, repr=False)
-class Response(Result):
-    """The response of a controller under one scheme; points are in the order of their probability or number."""
-
-    law: str
-    aqm: str
-    seeds: int
-    is_marked: bool
-    points: Sequence[ResponsePoint]
-    fairness: Sequence[RttPoint]
-    convergence: Convergence
-    queues: Sequence[QueuePoint]
-    runs: int
-    failures: Sequence[Failure]
-
-    @property
-    def equation(self) -> str:
-        """The source of the response function's equation; empty if there is none."""
-        return EQUATIONS[self.law].source if self.law in EQUATIONS else ""
-
-    @property
-    def queue_equation(self) -> str:
-        """The source of the queue's equation; empty if there is none."""
-        return QUEUES[self.law][0] if self.law in QUEUES else ""
-
-    @property
-    def signal(self) -> str:
-        """The signal of congestion: loss or mark."""
-        return "mark" if self.is_marked else "loss"
-
-    @property
-    def slopes(self) -> list[float | None]:
-        """The slope of the response function before each point: d log(window) / d log(p); None for the first."""
-        pairs = [
-            log(right.window.mean / left.window.mean) / log(right.p / left.p)
-            if left.window and right.window and left.window.mean and right.window.mean
-            else None
-            for left, right in pairwise(self.points)
-        ]
-        return [None, *pairs]
-
-    @property
-    def headline(self) -> str:
-        """The controller, the scheme and the seeds."""
-        return f"Response of {self.law}, {self.aqm}, seeds 1 to {self.seeds}"
-
-    def sheets(self) -> Iterator[Sheet]:
-        """Return its four tables."""
-        from aqmlab.study.response_words import sheets
-
-        return sheets(self)
-
-    def json(self) -> str:
-        """Return it as a JSON document."""
-        return json.dumps(self.document(), indent=1)
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON: windows in segments, rates in bit/s, times in s, queues in packets."""
-        return {
-            "schema": 1,
-            "response": self.law,
-            "aqm": self.aqm,
-            "seeds": self.seeds,
-            "signal": self.signal,
-            "equation": self.equation or None,
-            "function": [
-                {
-                    "p": point.p,
-                    "window": _entry(point.window),
-                    "rate": _entry(point.rate),
-                    "slope": slope,
-                    "equation": point.equation,
-                    "deviation": deviation(point.window, point.equation),
-                }
-                for point, slope in zip(self.points, self.slopes, strict=True)
-            ],
-            "rtt_fairness": [
-                {
-                    "ratio": point.ratio,
-                    "first": _entry(point.first),
-                    "second": _entry(point.second),
-                    "quotient": _entry(point.quotient),
-                }
-                for point in self.fairness
-            ],
-            "convergence": {"time": _entry(self.convergence.time), "seeds": self.convergence.seeds},
-            "queue_equation": self.queue_equation or None,
-            "queue": [
-                {
-                    "flows": point.flows,
-                    "queue": _entry(point.queue),
-                    "delay": _entry(point.delay),
-                    "utilisation": _entry(point.utilisation),
-                    "signals": _entry(point.signals),
-                    "equation": point.equation,
-                    "deviation": deviation(point.queue, point.equation),
-                }
-                for point in self.queues
-            ],
-            "failures": [str(failure) for failure in self.failures],
-        }
-
-
-def _entry(summary: Summary | None) -> dict[str, Any]:
-    if summary is None:
-        return {"n": 0, "mean": None, "interval": None}
-    return {"n": summary.n, "mean": summary.mean, "interval": summary.interval}
 
 
 class _Runner:
@@ -385,7 +171,7 @@ def _function(runner: _Runner, is_marked: bool, progress: Progress | None) -> li
     law, ps = runner.law, MARKS if is_marked else LOSSES
 
     def of(p: float, rounds: float) -> tuple[Scenario, str]:
-        return lossy_path(law, is_marked, p, rounds), f"even-marks:share={p}" if is_marked else "droptail"
+        return lossy_path(law, is_marked, p, rounds), f"{EvenMarks.name}:share={p}" if is_marked else "droptail"
 
     pilots = runner.run([Task(*of(p, PILOT), 1) for p in ps])
     rounds = [_rounds(p, is_marked, _window(run) if run else 1.0) for p, run in zip(ps, pilots, strict=True)]
@@ -409,7 +195,7 @@ def _window(run: RunResult) -> float:
     return run.flows["one"].goodput / 8 / SEGMENT * RTT
 
 
-def _summary(values: "Iterator[float | None] | map[float]") -> Summary | None:
+def _summary(values: Iterable[float | None]) -> Summary | None:
     known = [value for value in values if value is not None]
     return summarise(known) if known else None
 
@@ -420,7 +206,7 @@ def _fairness(runner: _Runner, is_marked: bool, aqm: str, progress: Progress | N
     for ratio, runs in zip(RATIOS, runner.seeded(grid, progress), strict=True):
         first, second = ([run.flows[f"flows-{i}"].goodput for run in runs] for i in (0, 1))
         quotients = (a / b if b else None for a, b in zip(first, second, strict=True))
-        found.append(RttPoint(ratio, _summary(iter(first)), _summary(iter(second)), _summary(quotients)))
+        found.append(RttPoint(ratio, _summary(first), _summary(second), _summary(quotients)))
     return found
 
 
@@ -459,7 +245,7 @@ def _convergence(runner: _Runner, is_marked: bool, aqm: str, progress: Progress 
         rates = rates or found
         if progress:
             progress(seed, runner.seeds)
-    return Convergence(_summary(iter(times)), runner.seeds, rates)
+    return Convergence(_summary(times), runner.seeds, rates)
 
 
 def joining(law: str, is_marked: bool) -> Scenario:

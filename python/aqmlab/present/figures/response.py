@@ -5,7 +5,9 @@ import numpy as np
 from aqmlab.present.labels import label
 from aqmlab.present.plots.data import Curve, Drawing, Frame, LineChart, LinePanel, OverTime, Panel
 from aqmlab.runs.statistics import Summary
-from aqmlab.study.response import CUBIC, EQUATIONS, RENO, RTT, SCALABLE, Equation, Response, full_window, lossy_path
+from aqmlab.study.equations import CUBIC, EQUATIONS, RENO, SCALABLE, Equation
+from aqmlab.study.response import full_window, lossy_path
+from aqmlab.study.response_result import RTT, Response
 
 Drawn = dict[str, tuple[str, Drawing]]
 """Captions and drawings by the stem of their files."""

@@ -11,7 +11,7 @@ from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.executor import Progress
-from aqmlab.study.response import Response
+from aqmlab.study.response_result import Response
 
 
 def records(response: Response) -> Files:

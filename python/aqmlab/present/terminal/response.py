@@ -2,7 +2,7 @@
 
 from aqmlab.present.labels import label
 from aqmlab.present.terminal import console as consoles
-from aqmlab.study.response import Response
+from aqmlab.study.response_result import Response
 
 
 def response(found: Response) -> None:

@@ -37,8 +37,8 @@ LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 MARKS = (1e-2, 3e-2, 0.1, 0.2, 0.3)
 """The probabilities of a loss, and of a mark for controllers that respond to each mark."""
 
-MOST_SEGMENTS = 2_000_000
-"""Segments of a run, at most."""
+LEAST_SEGMENTS, MOST_SEGMENTS = 200_000, 2_000_000
+"""Segments of a run."""
 
 PILOT = 200
 """Round trips of the run that estimates the rate, and so how long the others take; the fewest of any run."""
@@ -187,7 +187,7 @@ def _function(runner: _Runner, is_marked: bool, progress: Progress | None) -> li
 def _rounds(p: float, is_marked: bool, window: float) -> float:
     """Return the round trips for 2,000 losses, or several times the 6/p^2 segments that alpha takes to settle."""
     wanted = 20 / p**2 + 2000 / p if is_marked else 2000 / p
-    return max(PILOT, min(wanted, MOST_SEGMENTS) / max(window, 1.0))
+    return max(PILOT, min(max(wanted, LEAST_SEGMENTS), MOST_SEGMENTS) / max(window, 1.0))
 
 
 def _window(run: RunResult) -> float:

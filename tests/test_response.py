@@ -1,10 +1,14 @@
 """The response of a congestion controller: its equations, its numbers by hand, its reference, the command."""
 
 import json
+import sys
 from math import sqrt
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "validation"))
+import response as reference
 
 import aqmlab as lab
 from aqmlab.present.figures.response import figures
@@ -15,7 +19,10 @@ from aqmlab.study.response import converged
 from aqmlab.study.response_result import Convergence, QueuePoint, Response, ResponsePoint, deviation
 from conftest import Aqmlab
 
-STORED = json.loads((Path(__file__).parent.parent / "validation" / "response.json").read_text(encoding="utf-8"))
+
+def rounds(law: str, p: float) -> float:
+    """The mean window by the controller's rules, round by round, as the validation has it."""
+    return reference.counted(reference.Setting(law, p, 0.1))
 
 
 def one(mean: float) -> Summary:
@@ -73,8 +80,7 @@ def test_a_response_repeats_and_has_all_its_parts() -> None:
     assert low.window is not None
     assert high.window is not None
     assert low.window.mean > 1.5 * high.window.mean
-    stored = {row["p"]: row["window"] for row in STORED if row["law"] == "reno"}
-    assert high.window.mean == pytest.approx(stored[1e-2], rel=0.05)
+    assert high.window.mean == pytest.approx(rounds("reno", 1e-2), rel=0.05)
     assert -0.7 < (first.slopes[1] or 0) < -0.4
     alike, unlike = first.fairness
     assert alike.quotient is not None
@@ -88,9 +94,8 @@ def test_a_response_repeats_and_has_all_its_parts() -> None:
 def test_a_controller_that_responds_to_marks_is_marked() -> None:
     found = lab.response("dctcp", seeds=1)
     assert (found.is_marked, found.aqm, found.signal) == (True, "dualpi2", "mark")
-    stored = {row["p"]: row["window"] for row in STORED if row["law"] == "dctcp"}
     assert found.points[0].window is not None
-    assert found.points[0].window.mean == pytest.approx(stored[0.1], rel=0.05)
+    assert found.points[0].window.mean == pytest.approx(rounds("dctcp", 0.1), rel=0.05)
     assert all((point.signals.mean if point.signals else 0) > 0 for point in found.queues)
 
 
@@ -138,10 +143,8 @@ def test_bad_input_is_refused(arguments: tuple[str, ...], said: str, aqmlab: Aqm
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("law", ["reno", "cubic", "dctcp", "prague"])
-def test_windows_are_within_5_percent_of_the_reference(law: str) -> None:
-    stored = {row["p"]: row["window"] for row in STORED if row["law"] == law and row["rtt"] != 0.02}
-    found = {point.p: point.window for point in lab.response(law).points if point.p in stored}
-    assert len(found) >= 4
-    for p, window in found.items():
-        assert window is not None
-        assert window.mean == pytest.approx(stored[p], rel=0.05), p
+def test_windows_are_within_5_percent_of_the_rules(law: str) -> None:
+    for point in lab.response(law).points:
+        if point.p != 3e-2 or law in ("dctcp", "prague"):  # the validation ignores timeouts
+            assert point.window is not None
+            assert point.window.mean == pytest.approx(rounds(law, point.p), rel=0.05), point.p

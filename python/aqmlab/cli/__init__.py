@@ -28,6 +28,7 @@ COMMANDS = (
     "run",
     "compare",
     "card",
+    "response",
     "reproduce",
     "sweep",
     "merge",

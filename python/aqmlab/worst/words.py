@@ -1,0 +1,110 @@
+"""The sentence of a finding: the measure under the target and its best peer, and the scenario in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab import catalogue
+from aqmlab.runs.grid import number
+from aqmlab.worst.document import Document, groups
+from aqmlab.worst.plan import Contender, WorstPlan, searched
+from aqmlab.worst.score import Regret
+from aqmlab.worst.spaces import short
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+KEYS = {
+    "loss": "it loses {} of the packets",
+    "reorder": "{} of the packets may leave the order",
+    "jitter": "its delay varies",
+    "aggregation": "it sends in bursts",
+    "policer": "a policer drops above a rate",
+    "ecn_mangling": "the path changes the ECN field",
+}
+
+
+def sentence(plan: WorstPlan, document: Document, regret: Regret) -> str:
+    """Return a finding in one sentence."""
+    ours, theirs = (shown(regret, value) for value in (regret.target, regret.peers[regret.best]))
+    best = next(each for each in plan.peers if each.name == regret.best)
+    phrase = regret.criterion.phrase
+    target = title(plan.target)
+    peer = f"{title(best)} on Linux" if best.engine != plan.target.engine else title(best)
+    if peer == target:
+        peer = f"{peer} ({best.spec if best.spec != plan.target.spec else 'other random numbers'})"
+    return f"{phrase[0].upper()}{phrase[1:]} is {ours} under {target} and {theirs} under {peer} when {setting(plan, document)}."
+
+
+def shown(regret: Regret, value: float) -> str:
+    """Return a value of a regret with its unit."""
+    metric = regret.criterion.metric
+    if metric is None:
+        return f"{100 * value:.0f} %"
+    text = metric.show(value)
+    return f"{text} {metric.unit_shown}".strip()
+
+
+def title(contender: Contender) -> str:
+    """Return the title of a scheme or a controller."""
+    if contender.kind == "scheme":
+        return catalogue.title(contender.spec)
+    name, _, rest = contender.spec.partition(":")
+    found = next((law.title for law in catalogue.laws() if law.name == name), name)
+    return f"{found} ({rest})" if rest else found
+
+
+def setting(plan: WorstPlan, document: Document) -> str:
+    """Return the scenario in words: the flows, the link, and what happens to it."""
+    link = next(each for each in document["links"] if each is not None)
+    own = searched(document) if plan.target.kind == "controller" else []
+    flows = [_flows(each, is_own=each.get("name") in own) for each in groups(document)]
+    is_one = len(flows) == 1 and groups(document)[0].get("count", 1) == 1
+    verb = "uses" if is_one else "share"
+    there = f"{_joined(flows)} {verb} {_rate(link.get('rate'))}"
+    told = [there, *(KEYS[key].format(link[key]) for key in KEYS if link.get(key) is not None)]
+    changes = sorted((each for each in document.get("changes") or [] if each is not None), key=_time)
+    told += [f"the {str(each['path']).rpartition('.')[2]} becomes {each['value']} at {each['at']}" for each in changes]
+    return _joined(told)
+
+
+def _time(change: Mapping[str, Any]) -> float:
+    found = number(change.get("at"))
+    return found[0] if found else 0.0
+
+
+def _flows(group: Mapping[str, Any], *, is_own: bool) -> str:
+    count = group.get("count", 1)
+    kind = group.get("kind", "ftp")
+    amount = (NUMBERS[count] if count < len(NUMBERS) else str(count)) if isinstance(count, int) else str(count)
+    many = "s" if count != 1 else ""
+    rtt = f" with {group['rtt']} of round-trip time" if isinstance(group.get("rtt"), str) and kind == "ftp" else ""
+    if kind == "ftp":
+        law = "" if is_own else f"{_controller(group.get('tcp'))} "
+        return f"{amount} {law}flow{many}{rtt}"
+    if kind in ("udp-cbr", "udp-onoff"):
+        rate = group.get("rate") or group.get("rate_on")
+        return f"{amount} UDP stream{many} of {rate}" + (" with ECN" if group.get("ecn") else "")
+    if kind == "short":
+        return f"short transfers ({group.get('arrivals')})"
+    if kind == "app-limited":
+        return f"{amount} application-limited flow{many} of {group.get('rate')}"
+    return f"{amount} {kind} source{many}"
+
+
+def _controller(tcp: Any) -> str:
+    name = tcp.get("congestion_control") if isinstance(tcp, dict) else tcp
+    known = {law.name: law.title for law in catalogue.laws()}
+    return known.get(str(name).partition(":")[0], "CUBIC") if isinstance(name, str) else "CUBIC"
+
+
+def _rate(rate: Any) -> str:
+    return rate if isinstance(rate, str) else "a link of varying rate"
+
+
+def _joined(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def likely(share: float) -> str:
+    """Return a probability as people read it."""
+    if share >= 0.1:
+        return f"{100 * share:.0f} % of the space"
+    return f"about one in {short(1 / share, '', 1):,.0f} scenarios of the space" if share > 1e-9 else "almost nothing of the space"

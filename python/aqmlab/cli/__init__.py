@@ -36,6 +36,7 @@ COMMANDS = (
     "analyse",
     "advise",
     "tune",
+    "break_",
     "tc",
     "export_policy",
     "live",

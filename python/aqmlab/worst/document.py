@@ -10,7 +10,21 @@ Document = dict[str, Any]
 Path = tuple[str | int, ...]
 """Keys and positions from the top of a document to a value."""
 
-FIRST = ("schema", "title", "duration", "warmup", "name", "kind", "at", "path", "rate", "delay", "buffer", "count", "rtt")
+FIRST = (
+    "schema",
+    "title",
+    "duration",
+    "warmup",
+    "name",
+    "kind",
+    "at",
+    "path",
+    "rate",
+    "delay",
+    "buffer",
+    "count",
+    "rtt",
+)
 """Keys in the order in which people read them; others follow."""
 
 LISTS = ("links", "flows", "changes", "buffers", "stations", "sites", "plans")

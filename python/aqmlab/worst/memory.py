@@ -97,4 +97,6 @@ def _check(folder: Path, before: Any, plan: Mapping[str, Any]) -> None:
     before = before if isinstance(before, dict) else {}
     changed = [key for key, value in json.loads(json.dumps(plan)).items() if before.get(key) != value]
     if changed:
-        raise InputError("out", f"{folder}: the search there differs in {', '.join(changed)}; only its budget may change")
+        raise InputError(
+            "out", f"{folder}: the search there differs in {', '.join(changed)}; only its budget may change"
+        )

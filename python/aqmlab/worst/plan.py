@@ -190,7 +190,9 @@ def _between(target: Contender, between: Sequence[str]) -> tuple[Contender, ...]
 def _without_own(space: Space, kind: Kind) -> Space:
     """Return the space without the values that the contenders set themselves."""
     if kind == "scheme":
-        return spaces.without(space, [each.path for each in space.choices if each.path[0] == "links" and each.path[-1] == "aqm"])
+        return spaces.without(
+            space, [each.path for each in space.choices if each.path[0] == "links" and each.path[-1] == "aqm"]
+        )
     names = [each.get("name") for each in groups(space.document)]
     at: list[Path] = []
     for path, _ in leaves(space.document):

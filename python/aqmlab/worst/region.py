@@ -125,7 +125,11 @@ def likelihood(space: Space, document: Document, extents: Sequence[Extent]) -> f
     Numbers are taken as independent, and parts that the finding does not need as free.
     """
     parts = [share for path, share in space.odds.items() if _is_there(document, path)]
-    chosen = [each.values.count(value) / len(each.values) for each in space.choices if (value := get(document, each.path)) in each.values]
+    chosen = [
+        each.values.count(value) / len(each.values)
+        for each in space.choices
+        if (value := get(document, each.path)) in each.values
+    ]
     return prod([*(each.share for each in extents), *parts, *chosen])
 
 

@@ -11,7 +11,7 @@ from aqmlab import _core, extras
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import workers as places
 from aqmlab.runs.executor import Progress
-from aqmlab.worst.document import Document, size, written
+from aqmlab.worst.document import Document, written
 from aqmlab.worst.memory import remembered
 from aqmlab.worst.plan import WorstPlan
 from aqmlab.worst.region import Extent, likelihood, region
@@ -76,7 +76,7 @@ class Worst(Result):
         """The finding in one sentence."""
         if self.finding is None:
             peers = ", ".join(each.name for each in self.plan.peers)
-            return f"{self.plan.target.name} is nowhere worse than {peers} beyond chance in {self.used:,} runs of this search."
+            return f"{self.plan.target.name} is nowhere worse than {peers} beyond chance in {self.used:,} runs."
         return sentence(self.plan, self.finding.document, self.finding.regret)
 
     @property
@@ -104,12 +104,15 @@ class Worst(Result):
             "budget": str(self.plan.budget),
             "sentence": self.sentence,
             "scenario": found.scenario if found else None,
+            "by": regret.criterion.name if regret else None,
             "measure": regret.criterion.measure if regret else None,
             "target_value": regret.target if regret else None,
             "best_peer": {"name": regret.best, "value": regret.peers[regret.best]} if regret else None,
             "ratio": regret.mean if regret else None,
             "interval": regret.interval if regret else None,
-            "region": {each.name: {"from": each.low, "to": each.high, "share": each.share} for each in found.extents} if found else {},
+            "region": {each.name: {"from": each.low, "to": each.high, "share": each.share} for each in found.extents}
+            if found
+            else {},
             "likelihood": found.likelihood if found else None,
             "found_as": found.found if found else None,
             "others": [_other(each) for each in self.others],
@@ -178,6 +181,3 @@ def _finding(search: Search, confirmed: Sequence[Candidate]) -> Finding | None:
     extents = region(search, document, criterion)
     chance = likelihood(search.plan.space, document, extents)
     return Finding(trial, criterion.name, tuple(extents), chance, worst.trial.case.text)
-
-
-__all__ = ["Finding", "Worst", "find_worst", "size"]

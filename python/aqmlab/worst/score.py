@@ -104,7 +104,7 @@ FLOORS = {"s": 0.005, "ratio": 0.01, "bit/s": 0.05, "packets": 5.0}
 """Floors of other measures by their unit."""
 
 
-def criteria(by: Sequence[str], usual: Sequence[Criterion], link: str = "link") -> tuple[Criterion, ...]:
+def criteria(by: Sequence[str], usual: Sequence[Criterion]) -> tuple[Criterion, ...]:
     """Return the measures asked for by name, such as "delay" or "flows.main.fct_p95"; the usual ones if none is.
 
     InputError for an unknown measure, or for one without a better direction.
@@ -121,7 +121,10 @@ def _other(name: str, known: Mapping[str, Criterion]) -> Criterion:
     except InputError:
         raise unknown("by", "no measure", name, [*known, "link.queue_delay_mean", "total.goodput"]) from None
     if metric.better is None:
-        raise InputError("by", f"{name}: neither more nor less of it is better; expected one of {', '.join(known)} or another measure")
+        raise InputError(
+            "by",
+            f"{name}: neither more nor less of it is better; expected one of {', '.join(known)} or another measure",
+        )
     title = metric.title[0].lower() + metric.title[1:]
     return Criterion(name, measure, 1 if metric.better == "less" else -1, FLOORS.get(metric.unit, 0.05), f"the {title}")
 

@@ -1,8 +1,8 @@
 """The search: random designs, then evolution in several hollows; the worse half of them is given up again and again.
 
-A hollow is a structure of scenarios (what is there, and which choices) and a measure; CMA-ES varies its numbers. Batches
-have the same size for any number of workers, so a search with a budget in runs gives the same result with any number
-of jobs, and an interrupted one that is repeated with its stored runs too.
+A hollow is a structure of scenarios (what is there, and which choices) and a measure; CMA-ES varies its numbers.
+Batches have the same size for any number of workers, so a search with a budget in runs gives the same result with any
+number of jobs, and an interrupted one that is repeated with its stored runs too.
 """
 
 import random
@@ -84,7 +84,7 @@ class Hollow:
 
     def asked(self) -> list[tuple[list[float], Point]]:
         """Return the points of a generation, with their positions."""
-        found = []
+        found: list[tuple[list[float], Point]] = []
         for _ in range(POPULATION):
             positions = [float(each) for each in self.sampler.ask()]
             point = dict(self.best.point) | {each.path: at for each, at in zip(self.ranges, positions, strict=False)}
@@ -161,7 +161,9 @@ class Search:
                 refused += 1
                 if refused == TRIES:
                     first = error.problems[0]
-                    raise InputError("space", f"{self.plan.about}: none of {TRIES} scenarios can run; {first.path}: {first.reason}") from None
+                    raise InputError(
+                        "space", f"{self.plan.about}: none of {TRIES} scenarios can run; {first.path}: {first.reason}"
+                    ) from None
                 continue
             refused = 0
             yield point, case
@@ -181,7 +183,7 @@ class Search:
         for i, criterion in enumerate(self.plan.criteria):
             rated = [(trial.of(criterion.name), point, trial) for point, trial in designs]
             known = [(regret.mean, at, point, trial) for at, (regret, point, trial) in enumerate(rated) if regret]
-            structures = set()
+            structures: set[tuple[str | bool, ...]] = set()
             for mean, _, point, trial in sorted(known, key=lambda each: (-each[0], each[1])):
                 structure = self.plan.space.structure(point)
                 if mean < RATIO or len(structures) == PER_MEASURE:

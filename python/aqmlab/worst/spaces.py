@@ -104,10 +104,12 @@ class Space:
         """Return the ranges that matter at a point."""
         return [each for each in self.ranges if self.is_there(point, each.path)]
 
-    def structure(self, point: Point) -> tuple[Any, ...]:
+    def structure(self, point: Point) -> tuple[str | bool, ...]:
         """Return all of a point but the positions: what is there, and what was chosen."""
         there = tuple(self.is_there(point, path) for path in self.odds)
-        chosen = (each.values[point_index(point, each)] if self.is_there(point, each.path) else None for each in self.choices)
+        chosen = (
+            each.values[point_index(point, each)] if self.is_there(point, each.path) else None for each in self.choices
+        )
         return (*there, *map(str, chosen))
 
     def scenario(self, point: Point) -> Document:
@@ -175,9 +177,14 @@ def read(names: Sequence[str], around: str | None = None) -> Space:
     found = _space(document)
     if not found.ranges and not found.choices and not found.odds:
         where = around or ",".join(names) or "space"
-        raise InputError("space", f'{where}: nothing varies; write a range such as {{ from = "1 Mbit/s", to = "50 Mbit/s" }}')
+        raise InputError(
+            "space", f'{where}: nothing varies; write a range such as {{ from = "1 Mbit/s", to = "50 Mbit/s" }}'
+        )
     if not document.get("links") or not document.get("flows"):
-        raise InputError("space", f"{','.join(names)}: has no links or no flows of its own; combine it with link, as in link,{names[0]}")
+        raise InputError(
+            "space",
+            f"{','.join(names)}: has no links or no flows of its own; combine it with link, as in link,{names[0]}",
+        )
     return found
 
 
@@ -198,7 +205,9 @@ def _merged(base: Any, more: Any) -> Any:
         found = list(base)
         for each in more:
             at = [i for i, known in enumerate(found) if "name" in each and known.get("name") == each["name"]]
-            found = [_merged(known, each) if i in at else known for i, known in enumerate(found)] + ([] if at else [each])
+            found = [_merged(known, each) if i in at else known for i, known in enumerate(found)] + (
+                [] if at else [each]
+            )
         return found
     return more
 
@@ -225,7 +234,9 @@ def _space(document: Document) -> Space:
 
 def _odds(document: Document, path: Path, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise InputError(f"space.{named(document, path)}.odds", f"{value!r}: expected a probability, above 0 and at most 1")
+        raise InputError(
+            f"space.{named(document, path)}.odds", f"{value!r}: expected a probability, above 0 and at most 1"
+        )
     return float(value)
 
 
@@ -233,15 +244,19 @@ def _range(document: Document, path: Path, entry: Mapping[str, Any]) -> Range:
     name = f"space.{named(document, path)}"
     for key in entry.keys() - RANGE:
         raise unknown(name, "unknown key", key, RANGE)
-    ends = [number(entry.get(end)) for end in ("from", "to")]
-    if ends[0] is None or ends[1] is None or ends[0][1] != ends[1][1]:
-        raise InputError(name, f'{entry.get("from")!r} to {entry.get("to")!r}: expected two numbers in one unit, such as "1 ms" and "50 ms"')
-    (low, unit), (high, _) = ends
+    low_end, high_end = (number(entry.get(end)) for end in ("from", "to"))
+    if low_end is None or high_end is None or low_end[1] != high_end[1]:
+        given = f"{entry.get('from')!r} to {entry.get('to')!r}"
+        raise InputError(name, f'{given}: expected two numbers in one unit, such as "1 ms" and "50 ms"')
+    (low, unit), (high, _) = low_end, high_end
     scale = str(entry.get("scale", "linear"))
     if scale not in SCALES:
         raise unknown(f"{name}.scale", "unknown scale", scale, SCALES)
     if not low < high or (scale == "log" and low <= 0):
-        raise InputError(name, f"{entry['from']} to {entry['to']}: is empty; the lower end comes first, and is above 0 on a log scale")
+        raise InputError(
+            name,
+            f"{entry['from']} to {entry['to']}: is empty; the lower end comes first, and is above 0 on a log scale",
+        )
     whole = unit in ("packets", "B") or (not unit and isinstance(entry["from"], int) and isinstance(entry["to"], int))
     of = _path(document, name, str(entry["of"])) if "of" in entry else None
     return Range(path, low, high, unit, scale == "log", whole and of is None, of)

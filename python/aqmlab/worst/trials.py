@@ -110,16 +110,16 @@ class Bench:
     def _task(self, case: Case, i: int, seed: int) -> Task:
         contender = self.plan.contenders[i]
         most = MOST_EVENTS if contender.engine != LINUX else None
-        return Task(
-            case.scenarios[i], contender.aqm, seed + contender.shift, engine=contender.engine, most_events=most
-        )
+        return Task(case.scenarios[i], contender.aqm, seed + contender.shift, engine=contender.engine, most_events=most)
 
     def _values(self, outcome: Outcome, scenario: Scenario) -> Values:
         if not isinstance(outcome, RunResult):
             return {}
         found = measures(json.loads(outcome.text))
         link = scenario.links[0]
-        return {each.name: _number(found.get(at(each.measure, link))) for each in self.plan.criteria if each.name != FAILED}
+        return {
+            each.name: _number(found.get(at(each.measure, link))) for each in self.plan.criteria if each.name != FAILED
+        }
 
     def _trial(self, case: Case, runs: Sequence[Sequence[KnownRun]]) -> Trial:
         for contender, done in zip(self.plan.contenders, runs, strict=True):

@@ -1,5 +1,7 @@
 """The sentence of a finding: the measure under the target and its best peer, and the scenario in words."""
 
+import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +32,8 @@ def sentence(plan: WorstPlan, document: Document, regret: Regret) -> str:
     peer = f"{title(best)} on Linux" if best.engine != plan.target.engine else title(best)
     if peer == target:
         peer = f"{peer} ({best.spec if best.spec != plan.target.spec else 'other random numbers'})"
-    return f"{phrase[0].upper()}{phrase[1:]} is {ours} under {target} and {theirs} under {peer} when {setting(plan, document)}."
+    compared = f"{phrase[0].upper()}{phrase[1:]} is {ours} under {target} and {theirs} under {peer}"
+    return f"{compared} when {setting(plan, document)}."
 
 
 def shown(regret: Regret, value: float) -> str:
@@ -106,5 +109,47 @@ def _joined(parts: list[str]) -> str:
 def likely(share: float) -> str:
     """Return a probability as people read it."""
     if share >= 0.1:
-        return f"{100 * share:.0f} % of the space"
-    return f"about one in {short(1 / share, '', 1):,.0f} scenarios of the space" if share > 1e-9 else "almost nothing of the space"
+        return f"{100 * share:.0f} % of its scenarios"
+    return (
+        f"about one in {float(f'{1 / share:.1g}'):,.0f} scenarios"
+        if share > 1e-9
+        else "less than one in 10^9 scenarios"
+    )
+
+
+def commands(plan: WorstPlan, document: Document, regret: Regret, file: str) -> list[str]:
+    """Return the commands that show a finding, its scenario being in a file."""
+    best = next(each for each in plan.peers if each.name == regret.best)
+    name = shlex.quote(file)
+    if best.engine != plan.target.engine:
+        given = f"--aqms {shlex.quote(plan.target.spec)} " if plan.target.kind == "scheme" else ""
+        return [f"aqmlab compare {name} {given}--engines sim,linux"]
+    if plan.target.kind == "scheme":
+        given = ",".join(dict.fromkeys((plan.target.name, best.spec)))
+        return [f"aqmlab compare {name} --aqms {shlex.quote(given)}"]
+    return [
+        " ".join(
+            [
+                f"aqmlab run {name}",
+                *(f"--set {shlex.quote(f'{path}={spec}')}" for path, spec in each.overrides(document)),
+            ]
+        )
+        for each in (plan.target, best)
+    ]
+
+
+def experiment(plan: WorstPlan, document: Document, regret: Regret, file: str) -> str:
+    """Return an experiment that runs the target and its best peer in the scenario of a file."""
+    best = next(each for each in plan.peers if each.name == regret.best)
+    link = next(each for each in document["links"] if each is not None)
+    is_scheme = plan.target.kind == "scheme"
+    specs = list(dict.fromkeys(each.spec for each in (plan.target, best)))
+    aqms = specs if is_scheme else [str(link.get("aqm", "droptail"))]
+    lines = [
+        f"title = {json.dumps(sentence(plan, document, regret), ensure_ascii=False)}",
+        f"scenarios = [{json.dumps(file)}]",
+    ]
+    lines += [f"aqms = {json.dumps(aqms)}", "seeds = 10"]
+    paths = [] if is_scheme else [path for path, _ in plan.target.overrides(document)]
+    settings = [f"{json.dumps(path)} = {json.dumps(specs)}" for path in paths[:1]]
+    return "\n".join(["schema = 1", *lines, *(["", "[set]", *settings] if settings else [])]) + "\n"

@@ -25,7 +25,7 @@ from aqmlab.kernel.images import images
 from aqmlab.problems import InputError
 from aqmlab.runs.task import LINUX
 from aqmlab.runs.workers import workers
-from aqmlab.worst.memory import Memory
+from aqmlab.worst.memory import RunMemory
 from aqmlab.worst.plan import WorstPlan, plan
 from aqmlab.worst.score import RATIO, Regret
 from aqmlab.worst.trials import Bench, case_of
@@ -91,7 +91,7 @@ def measured(found: Found, engine: str = "sim") -> Regret:
     contenders = [replace(each, engine=engine) for each in asked.contenders]
     asked = replace(asked, target=contenders[0], peers=tuple(contenders[1:]))
     with workers() as pool:
-        bench = Bench(asked, Memory(), pool)
+        bench = Bench(asked, RunMemory(), pool)
         [trial] = bench.trials([case_of(asked, read_toml(found.text, found.name))], SEEDS)
     regret = trial.of(found.measure)
     if regret is None:
@@ -174,6 +174,12 @@ def page(rows: Sequence[Found]) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def publish(rows: Sequence[Found]) -> None:
+    """Write the catalogue and its page."""
+    write(rows)
+    PAGE.write_text(page(rows), encoding="utf-8")
+
+
 def main() -> None:
     """Replay, add a finding, or measure and write the page."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
@@ -186,9 +192,7 @@ def main() -> None:
     if asked.add:
         rows = [row for row in rows if row.name != asked.add[1]] + [completed(add(Path(asked.add[0]), asked.add[1]))]
     if asked.add or asked.page:
-        rows = [row if row.values else completed(row) for row in rows]
-        write(rows)
-        PAGE.write_text(page(rows), encoding="utf-8")
+        publish([row if row.values else completed(row) for row in rows])
         return
     if asked.some:
         count, seed = asked.some

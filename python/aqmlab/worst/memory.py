@@ -30,7 +30,7 @@ class KnownRun:
         return json.dumps({"values": dict(self.values), "wall": self.wall})
 
 
-class Memory:
+class RunMemory:
     """The runs that are done, by key: in memory and, with a `store`, in the folder of the search."""
 
     def __init__(self, store: Store | None = None) -> None:
@@ -75,13 +75,13 @@ def _read(row: StoredRun) -> KnownRun:
 
 
 @contextmanager
-def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) -> Iterator[Memory]:
+def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) -> Iterator[RunMemory]:
     """Give the runs of a search, from its folder if there is one, which is locked meanwhile.
 
     InputError if another one is at work there, or if the folder holds a search and `resume` is false or `plan` another.
     """
     if folder is None:
-        yield Memory()
+        yield RunMemory()
         return
     store = Store(folder, BREAK)
     with store.held(resume=resume):
@@ -89,7 +89,7 @@ def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) ->
             _check(folder, store.read(BREAK), plan)
         else:
             store.write(BREAK, plan)
-        yield Memory(store)
+        yield RunMemory(store)
         store.pack(store.results())
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from aqmlab import catalogue, laws, own
 from aqmlab._core import Scenario
+from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.task import ENGINES, LINUX, SIM
 from aqmlab.tune.plan import Budget
@@ -156,8 +157,6 @@ def _target(text: str) -> tuple[Kind, str]:
         catalogue.find(name)
     except InputError as error:
         known = {*(law.name for law in catalogue.laws()), *(scheme.name for scheme in catalogue.schemes())}
-        from aqmlab.names import unknown
-
         raise unknown("target", "no scheme and no controller", name, known) from error
     return "scheme", text
 

@@ -9,10 +9,10 @@ from aqmlab.problems import InputError
 from aqmlab.runs.grid import number
 from aqmlab.worst.document import Document, Path, get, named, put
 from aqmlab.worst.score import RATIO, Criterion
-from aqmlab.worst.search import Search
+from aqmlab.worst.search import WorstSearch
 from aqmlab.worst.shrink import SHRINKING_SEEDS
 from aqmlab.worst.spaces import Range, Space, scaled
-from aqmlab.worst.trials import Case, case_of
+from aqmlab.worst.trials import CommonCase, case_of
 
 SEEDS = SHRINKING_SEEDS[:3]
 HALVINGS = 3
@@ -46,7 +46,7 @@ class _End:
     is_done: bool = False
 
 
-def region(search: Search, document: Document, criterion: Criterion) -> list[Extent]:
+def region(search: WorstSearch, document: Document, criterion: Criterion) -> list[Extent]:
     """Return the extent of each number of a document that the space varies, as far as the budget goes."""
     ends = [end for each in search.plan.space.ranges for end in _ends(document, each)]
     for step in range(HALVINGS + 1):
@@ -96,8 +96,8 @@ def _moved(document: Document, end: _End, position: float) -> Document:
     return put(document, each.path, text)
 
 
-def _hold(search: Search, documents: Sequence[Document], criterion: Criterion) -> list[bool]:
-    cases: list[Case | None] = []
+def _hold(search: WorstSearch, documents: Sequence[Document], criterion: Criterion) -> list[bool]:
+    cases: list[CommonCase | None] = []
     for document in documents:
         try:
             cases.append(case_of(search.plan, document))

@@ -16,9 +16,9 @@ from aqmlab.worst.memory import remembered
 from aqmlab.worst.plan import WorstPlan
 from aqmlab.worst.region import Extent, likelihood, region
 from aqmlab.worst.score import Regret
-from aqmlab.worst.search import Candidate, News, Search
+from aqmlab.worst.search import News, Suspect, WorstSearch
 from aqmlab.worst.shrink import shrunk
-from aqmlab.worst.trials import Bench, Trial, case_of
+from aqmlab.worst.trials import Bench, CaseTrial, case_of
 from aqmlab.worst.words import sentence
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ FINAL_SEEDS = range(201, 211)
 
 
 @dataclass(frozen=True)
-class Finding:
+class WorstFinding:
     """A scenario in which the target is bad, confirmed under ten fresh seeds, and its region."""
 
-    trial: Trial
+    trial: CaseTrial
     criterion: str
     extents: tuple[Extent, ...]
     likelihood: float
@@ -63,8 +63,8 @@ class Worst(Result):
     """A search that is over; `finding` is None if the target is nowhere worse beyond chance. Times in s."""
 
     plan: WorstPlan
-    finding: Finding | None
-    others: tuple[Candidate, ...]
+    finding: WorstFinding | None
+    others: tuple[Suspect, ...]
     """Further confirmed candidates, not shrunk."""
     used: int
     engine: float
@@ -126,7 +126,7 @@ class Worst(Result):
         return json.dumps(self.document(), indent=1, ensure_ascii=False)
 
 
-def _other(candidate: Candidate) -> dict[str, Any]:
+def _other(candidate: Suspect) -> dict[str, Any]:
     regret = candidate.regret
     return {
         "measure": regret.criterion.measure,
@@ -159,7 +159,7 @@ def find_worst(
     about = {**plan.document(), "version": _core.source()}
     with places.workers(executor, jobs) as pool, remembered(out, about, resume=resume) as memory:
         bench = Bench(plan, memory, pool)
-        search = Search(plan, bench, progress, news)
+        search = WorstSearch(plan, bench, progress, news)
         confirmed = search.confirm(search.evolve(search.hollows(search.designs())))
         finding = _finding(search, confirmed)
         busy = sum(run.wall for run in memory.runs.values())
@@ -167,7 +167,7 @@ def find_worst(
     return Worst(plan, finding, others, bench.used, busy, time.perf_counter() - started, bench.failures)
 
 
-def _finding(search: Search, confirmed: Sequence[Candidate]) -> Finding | None:
+def _finding(search: WorstSearch, confirmed: Sequence[Suspect]) -> WorstFinding | None:
     """Return the worst candidate, shrunk and confirmed again; as it was found if the smaller one does not hold."""
     if not confirmed:
         return None
@@ -180,4 +180,4 @@ def _finding(search: Search, confirmed: Sequence[Candidate]) -> Finding | None:
         trial, document = worst.trial, worst.trial.case.document
     extents = region(search, document, criterion)
     chance = likelihood(search.plan.space, document, extents)
-    return Finding(trial, criterion.name, tuple(extents), chance, worst.trial.case.text)
+    return WorstFinding(trial, criterion.name, tuple(extents), chance, worst.trial.case.text)

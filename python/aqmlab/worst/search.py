@@ -16,7 +16,7 @@ from aqmlab.problems import InputError
 from aqmlab.worst.plan import WorstPlan
 from aqmlab.worst.score import RATIO, Regret
 from aqmlab.worst.spaces import Point, Range
-from aqmlab.worst.trials import Bench, Case, Trial, case_of
+from aqmlab.worst.trials import Bench, CaseTrial, CommonCase, case_of
 
 if TYPE_CHECKING:
     from cmaes import CMA
@@ -48,11 +48,11 @@ News = Callable[[Regret], None]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Suspect:
     """A point of the space with its trial, and the criterion in which it is bad."""
 
     point: Point
-    trial: Trial
+    trial: CaseTrial
     criterion: str
 
     @property
@@ -68,12 +68,12 @@ class Candidate:
 class Hollow:
     """A structure of scenarios in which numbers vary, and its worst candidate so far."""
 
-    best: Candidate
+    best: Suspect
     ranges: Sequence[Range]
     sampler: "CMA"
 
     @classmethod
-    def around(cls, candidate: Candidate, ranges: Sequence[Range], seed: int) -> "Hollow":
+    def around(cls, candidate: Suspect, ranges: Sequence[Range], seed: int) -> "Hollow":
         """Return a hollow around a candidate."""
         import numpy as np
         from cmaes import CMA
@@ -91,7 +91,7 @@ class Hollow:
             found.append((positions, point))
         return found
 
-    def tell(self, found: Sequence[tuple[list[float], Point, Trial | None]]) -> None:
+    def tell(self, found: Sequence[tuple[list[float], Point, CaseTrial | None]]) -> None:
         """Take in a generation; a scenario that was refused, or has no value, is the least bad."""
         import numpy as np
 
@@ -100,12 +100,12 @@ class Hollow:
             regret = trial.of(self.best.criterion) if trial else None
             told.append((np.array(positions), -regret.log if regret else 10.0))
             if trial and regret and regret.mean > self.best.regret.mean:
-                self.best = Candidate(point, trial, self.best.criterion)
+                self.best = Suspect(point, trial, self.best.criterion)
         self.sampler.tell(told)
 
 
 @dataclass
-class Search:
+class WorstSearch:
     """A search under way."""
 
     plan: WorstPlan
@@ -132,7 +132,7 @@ class Search:
         """Return seeds of the search's own thousand."""
         return [self.plan.seed * PER_SEED + number for number in numbers]
 
-    def trials(self, cases: Sequence[Case], seeds: Sequence[int]) -> list[Trial]:
+    def trials(self, cases: Sequence[CommonCase], seeds: Sequence[int]) -> list[CaseTrial]:
         """Run cases, and report the worst."""
         found = self.bench.trials(cases, self.seeds(seeds))
         for trial in found:
@@ -142,14 +142,14 @@ class Search:
                     self.news(trial.worst)
         return found
 
-    def case(self, point: Point) -> Case | None:
+    def case(self, point: Point) -> CommonCase | None:
         """Return the case of a point; None if a contender cannot run it."""
         try:
             return case_of(self.plan, self.plan.space.scenario(point))
         except InputError:
             return None
 
-    def drawn(self) -> Iterator[tuple[Point, Case]]:
+    def drawn(self) -> Iterator[tuple[Point, CommonCase]]:
         """Yield random points without end. InputError if all are refused, with the reason of the last."""
         number, refused = 0, 0
         while True:
@@ -168,16 +168,16 @@ class Search:
             refused = 0
             yield point, case
 
-    def designs(self) -> list[tuple[Point, Trial]]:
+    def designs(self) -> list[tuple[Point, CaseTrial]]:
         """Run random designs for their share of the budget, one batch at least."""
-        drawn, found = self.drawn(), list[tuple[Point, Trial]]()
+        drawn, found = self.drawn(), list[tuple[Point, CaseTrial]]()
         while not found or self.has_time(DESIGNS):
             batch = [next(drawn) for _ in range(BATCH)]
             trials = self.trials([case for _, case in batch], DESIGN_SEEDS)
             found += [(point, trial) for (point, _), trial in zip(batch, trials, strict=True)]
         return found
 
-    def hollows(self, designs: Sequence[tuple[Point, Trial]]) -> list[Hollow]:
+    def hollows(self, designs: Sequence[tuple[Point, CaseTrial]]) -> list[Hollow]:
         """Return the hollows in which evolution begins: for each measure the worst designs of different structures."""
         found = []
         for i, criterion in enumerate(self.plan.criteria):
@@ -193,15 +193,15 @@ class Search:
                 structures.add(structure)
                 seed = self.plan.seed * 100 + 10 * i + len(structures)
                 ranges = self.plan.space.present(point)
-                found.append(Hollow.around(Candidate(point, trial, criterion.name), ranges, seed))
+                found.append(Hollow.around(Suspect(point, trial, criterion.name), ranges, seed))
         return found
 
-    def evolve(self, hollows: Sequence[Hollow]) -> list[Candidate]:
+    def evolve(self, hollows: Sequence[Hollow]) -> list[Suspect]:
         """Evolve hollows for their share of the budget; return the worst candidate of each, the worst first."""
         again = self.trials([each.best.trial.case for each in hollows], EVOLUTION_SEEDS) if hollows else []
         for hollow, trial in zip(hollows, again, strict=True):
             if trial.of(hollow.best.criterion):
-                hollow.best = Candidate(hollow.best.point, trial, hollow.best.criterion)
+                hollow.best = Suspect(hollow.best.point, trial, hollow.best.criterion)
         active, generation = list(hollows), 0
         while active and self.has_time(EVOLUTION):
             self._generation(active)
@@ -220,17 +220,17 @@ class Search:
             rows = zip(asked, found, strict=True)
             hollow.tell([(positions, point, trial) for (of, positions, point), trial in rows if of is hollow])
 
-    def confirm(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def confirm(self, candidates: Sequence[Suspect]) -> list[Suspect]:
         """Return the candidates that hold under ten fresh seeds, the worst first."""
         likely = [each for each in candidates if each.regret.log > log(RATIO)][:CONFIRMED_AT_MOST]
-        held: list[Candidate] = []
+        held: list[Suspect] = []
         for at in range(0, len(likely), CONFIRMED_AT_ONCE):
             batch = likely[at : at + CONFIRMED_AT_ONCE]
             trials = self.trials([each.trial.case for each in batch], CONFIRMING_SEEDS)
             for each, trial in zip(batch, trials, strict=True):
                 regret = trial.of(each.criterion)
                 if regret and regret.holds():
-                    held.append(Candidate(each.point, trial, each.criterion))
+                    held.append(Suspect(each.point, trial, each.criterion))
             if held:
                 break
         return sorted(held, key=lambda each: -each.regret.mean)

@@ -7,9 +7,9 @@ from aqmlab.problems import InputError
 from aqmlab.runs.grid import number
 from aqmlab.worst.document import Document, Path, leaves, put, written
 from aqmlab.worst.score import RATIO, Criterion
-from aqmlab.worst.search import SHRINKING, Search
+from aqmlab.worst.search import SHRINKING, WorstSearch
 from aqmlab.worst.spaces import short
-from aqmlab.worst.trials import Trial, case_of
+from aqmlab.worst.trials import CaseTrial, case_of
 
 SHRINKING_SEEDS = range(11, 16)
 """Seeds that neither the search nor the confirmation use."""
@@ -21,7 +21,7 @@ NEEDED = ("schema", "name", "kind", "path", "links", "flows")
 """Keys that are never left out."""
 
 
-def shrunk(search: Search, trial: Trial, criterion: Criterion) -> Document:
+def shrunk(search: WorstSearch, trial: CaseTrial, criterion: Criterion) -> Document:
     """Return a smaller document of a trial; the trial's own if none is, or the share of the budget is spent."""
     document = trial.case.document
     regret = trial.of(criterion.name)
@@ -40,7 +40,7 @@ def shrunk(search: Search, trial: Trial, criterion: Criterion) -> Document:
     return document
 
 
-def _still_bad(search: Search, document: Document, criterion: Criterion, least: float) -> bool:
+def _still_bad(search: WorstSearch, document: Document, criterion: Criterion, least: float) -> bool:
     try:
         case = case_of(search.plan, document)
     except InputError:

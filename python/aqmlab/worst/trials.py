@@ -15,13 +15,13 @@ from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import LINUX, Task
 from aqmlab.runs.workers import Workers
 from aqmlab.worst.document import Document, written
-from aqmlab.worst.memory import KnownRun, Memory, Values
+from aqmlab.worst.memory import KnownRun, RunMemory, Values
 from aqmlab.worst.plan import MOST_EVENTS, Contender, WorstPlan
 from aqmlab.worst.score import FAILED, Criterion, Regret, regrets
 
 
 @dataclass(frozen=True)
-class Case:
+class CommonCase:
     """A scenario that every contender can run."""
 
     document: Document
@@ -40,10 +40,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Trial:
+class CaseTrial:
     """A case with its regrets by criterion, over the seeds that were run; nothing of a criterion without a value."""
 
-    case: Case
+    case: CommonCase
     regrets: tuple[Regret, ...]
 
     def of(self, name: str) -> Regret | None:
@@ -56,7 +56,7 @@ class Trial:
         return max(self.regrets, key=lambda each: each.mean, default=None)
 
 
-def case_of(plan: WorstPlan, document: Document) -> Case:
+def case_of(plan: WorstPlan, document: Document) -> CommonCase:
     """Return the case of a document; InputError if one of the contenders cannot run it."""
     refused = plan.space.refuse(document)
     if refused:
@@ -71,7 +71,7 @@ def case_of(plan: WorstPlan, document: Document) -> Case:
 
             linux.order_of(scenario, contender.aqm, 1, series=False)
         scenarios.append(scenario)
-    return Case(document, tuple(scenarios))
+    return CommonCase(document, tuple(scenarios))
 
 
 @dataclass
@@ -79,14 +79,14 @@ class Bench:
     """The place where trials are run, with the runs that are known."""
 
     plan: WorstPlan
-    memory: Memory
+    memory: RunMemory
     workers: Workers
     used: int = 0
     """Runs that were asked for, known ones included."""
     failures: dict[str, str] = field(default_factory=dict)
     """Why a contender failed, the first reason of each."""
 
-    def trials(self, cases: Sequence[Case], seeds: Sequence[int]) -> list[Trial]:
+    def trials(self, cases: Sequence[CommonCase], seeds: Sequence[int]) -> list[CaseTrial]:
         """Run cases under seeds, and return their trials."""
         asked = [(case, i, seed) for case in cases for i in range(len(self.plan.contenders)) for seed in seeds]
         keys = [case.key(self.plan.contenders[i], seed) for case, i, seed in asked]
@@ -107,7 +107,7 @@ class Bench:
         runs = iter(self.memory.runs[key] for key in keys)
         return [self._trial(case, [[next(runs) for _ in seeds] for _ in self.plan.contenders]) for case in cases]
 
-    def _task(self, case: Case, i: int, seed: int) -> Task:
+    def _task(self, case: CommonCase, i: int, seed: int) -> Task:
         contender = self.plan.contenders[i]
         most = MOST_EVENTS if contender.engine != LINUX else None
         return Task(case.scenarios[i], contender.aqm, seed + contender.shift, engine=contender.engine, most_events=most)
@@ -121,15 +121,15 @@ class Bench:
             each.name: _number(found.get(at(each.measure, link))) for each in self.plan.criteria if each.name != FAILED
         }
 
-    def _trial(self, case: Case, runs: Sequence[Sequence[KnownRun]]) -> Trial:
+    def _trial(self, case: CommonCase, runs: Sequence[Sequence[KnownRun]]) -> CaseTrial:
         for contender, done in zip(self.plan.contenders, runs, strict=True):
             for run in done:
                 if run.failed:
                     self.failures.setdefault(contender.name, run.failed)
         found = (self._regret(each, case, runs) for each in self.plan.criteria)
-        return Trial(case, tuple(each for each in found if each))
+        return CaseTrial(case, tuple(each for each in found if each))
 
-    def _regret(self, criterion: Criterion, case: Case, runs: Sequence[Sequence[KnownRun]]) -> Regret | None:
+    def _regret(self, criterion: Criterion, case: CommonCase, runs: Sequence[Sequence[KnownRun]]) -> Regret | None:
         scenario = case.scenarios[0]
         if not criterion.applies(scenario):
             return None

@@ -10,7 +10,6 @@ from aqmlab.runs.grid import number
 from aqmlab.worst.document import Document, groups
 from aqmlab.worst.plan import Contender, WorstPlan, searched
 from aqmlab.worst.score import Regret
-from aqmlab.worst.spaces import short
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 KEYS = {

@@ -8,11 +8,11 @@
 A fault of a scheme is drawn under a fixed seed from all numbers, comparisons and assignments of the code of six files,
 outside of tests, comments, texts and declarations of parameters: a number is doubled (0 becomes 1), a comparison is
 reversed, an assignment is left out, and += becomes -=. One that does not compile is replaced by the next of the draw.
-The faults of BBRv3 are those of `tests/bbr3_mutants.py`. Each search has the budget of `RUNS`, which was fixed before
+`tests/bbr3_mutants.py` lists the faults of BBRv3. Each search has the budget of `RUNS`, which was fixed before
 the first one.
 `mutants.jsonl` has a row for each search that is done.
 
-The faulty engine runs in a process of its own. The original is the engine of this process.
+The faulty engine runs in a separate process. The original is the engine of this process.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""The catalogue of worst cases that `aqmlab break` has found: replay them, add one, measure Linux, write the page.
+"""The catalogue of worst cases that `aqmlab break` found: replay them, add one, measure Linux, write the page.
 
     python validation/found.py                 replay all; exit code 1 if one no longer holds
     python validation/found.py --some 20 7     replay twenty of them, drawn under seed 7
     python validation/found.py --add DIR NAME  add the finding in a folder of `aqmlab break --out DIR`
 
-`found/NAME.toml` is the scenario. `found.json` says what it shows: the target, the peer, the measure, their values in
-the simulator and on Linux (means of ten seeds), whose the finding is (the scheme's, the controller's, the model's or
-ours), its cause in one sentence and its source. The page docs/break-evidence.md is written from it.
+`found/NAME.toml` is the scenario. `found.json` contains the target, the peer, the measure, and their values in the
+simulator and on Linux (means of ten seeds). It also says whose the finding is: "scheme", "controller", "model" or
+"simulator". The cause is one sentence; the source is a publication, if there is one. The page docs/break-evidence.md is written from it.
 """
 
 import argparse

@@ -5,7 +5,7 @@ environment.json   version, machine and time of each session
 
 warmup.json        warm-ups found by pilot runs, on request
 plan.parquet       the requested runs, in order
-tune.json          instead of all these: the request of a tune; break.json that of a search for the worst case
+tune.json          instead of all these: the request of a tune; break.json of a search for the worst case
 
 parts/*.parquet    finished runs: a file per batch, one file once all are done
 series/, delays/   time series and distributions of the sojourn time on request, KEY.parquet per run

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Document = dict[str, Any]
-"""A scenario; None takes the place of what was left out, so that positions in lists stay."""
+"""A scenario; None takes the place of a part that was left out, so that positions in lists stay."""
 
 Path = tuple[str | int, ...]
 """Keys and positions from the top of a document to a value."""
@@ -68,7 +68,7 @@ def _put(part: Any, path: Path, value: Any) -> Any:
 
 
 def named(document: Document, path: Path) -> str:
-    """Return a path as `--set` has it: links and flows by their names, "links.link.rate"."""
+    """Return a path in the form of `--set`: links and flows by their names, "links.link.rate"."""
     parts: list[str] = []
     for i, key in enumerate(path):
         name = get(document, (*path[: i + 1], "name")) if isinstance(key, int) else key

@@ -131,7 +131,7 @@ def _other(name: str, known: Mapping[str, Criterion]) -> Criterion:
 
 @dataclass(frozen=True)
 class Regret:
-    """The regret of a target in one measure over several seeds, and the values behind it.
+    """The regret of a target in one measure over several seeds, and the values that give it.
 
     `mean` and the ends of `interval` (95 %) are factors: 3 means three times as bad.
     """

@@ -2,7 +2,7 @@
 
 A hollow is a structure of scenarios (what is there, and which choices) and a measure; CMA-ES varies its numbers.
 Batches have the same size for any number of workers, so a search with a budget in runs gives the same result with any
-number of jobs, and an interrupted one that is repeated with its stored runs too.
+number of jobs. So does an interrupted search that is repeated with its stored runs.
 """
 
 import random
@@ -92,7 +92,7 @@ class Hollow:
         return found
 
     def tell(self, found: Sequence[tuple[list[float], Point, CaseTrial | None]]) -> None:
-        """Take in a generation; a scenario that was refused, or has no value, is the least bad."""
+        """Take in a generation; a scenario that was refused, or has no value, ranks last."""
         import numpy as np
 
         told = []

@@ -6,7 +6,8 @@
 
 `found/NAME.toml` is the scenario. `found.json` contains the target, the peer, the measure, and their values in the
 simulator and on Linux (means of ten seeds). It also says whose the finding is: "scheme", "controller", "model" or
-"simulator". The cause is one sentence; the source is a publication, if there is one. The page docs/break-evidence.md is written from it.
+"simulator". The cause is one sentence; the source is a publication, if there is one. docs/break-evidence.md is written
+from it.
 """
 
 import argparse
@@ -67,8 +68,8 @@ class Found:
     @property
     def plan(self) -> WorstPlan:
         """The target and its peer, in the simulator."""
-        given = {"between": [self.peer]} if self.between else {"against": [self.peer]}
-        return plan(self.target, by=[self.measure], space=["link"], **given)
+        against, between = ([], [self.peer]) if self.between else ([self.peer], [])
+        return plan(self.target, by=[self.measure], space=["link"], against=against, between=between)
 
 
 def read() -> list[Found]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from aqmlab import catalogue
 from aqmlab.runs.grid import number
+from aqmlab.runs.task import LINUX
 from aqmlab.worst.document import Document, groups
 from aqmlab.worst.plan import Contender, WorstPlan, searched
 from aqmlab.worst.score import Regret
@@ -27,10 +28,9 @@ def sentence(plan: WorstPlan, document: Document, regret: Regret) -> str:
     ours, theirs = (shown(regret, value) for value in (regret.target, regret.peers[regret.best]))
     best = next(each for each in plan.peers if each.name == regret.best)
     phrase = regret.criterion.phrase
-    target = title(plan.target)
-    peer = f"{title(best)} on Linux" if best.engine != plan.target.engine else title(best)
+    target, peer = title(plan.target), title(best)
     if peer == target:
-        peer = f"{peer} ({best.spec if best.spec != plan.target.spec else 'other random numbers'})"
+        peer = f"{peer} ({best.spec if best.spec != plan.target.spec else best.name})"
     compared = f"{phrase[0].upper()}{phrase[1:]} is {ours} under {target} and {theirs} under {peer}"
     return f"{compared} when {setting(plan, document)}."
 
@@ -45,12 +45,14 @@ def shown(regret: Regret, value: float) -> str:
 
 
 def title(contender: Contender) -> str:
-    """Return the title of a scheme or a controller."""
-    if contender.kind == "scheme":
-        return catalogue.title(contender.spec)
+    """Return the title of a scheme or a controller, and the engine if it is not the simulator."""
     name, _, rest = contender.spec.partition(":")
-    found = next((law.title for law in catalogue.laws() if law.name == name), name)
-    return f"{found} ({rest})" if rest else found
+    if contender.kind == "scheme":
+        found = catalogue.title(contender.spec)
+    else:
+        law = next((law.title for law in catalogue.laws() if law.name == name), name)
+        found = f"{law} ({rest})" if rest else law
+    return f"{found} on Linux" if contender.engine == LINUX else found
 
 
 def setting(plan: WorstPlan, document: Document) -> str:
@@ -120,7 +122,7 @@ def commands(plan: WorstPlan, document: Document, regret: Regret, file: str) -> 
     """Return the commands that show a finding, its scenario being in a file."""
     best = next(each for each in plan.peers if each.name == regret.best)
     name = shlex.quote(file)
-    if best.engine != plan.target.engine:
+    if best.engine == LINUX:
         given = f"--aqms {shlex.quote(plan.target.spec)} " if plan.target.kind == "scheme" else ""
         return [f"aqmlab compare {name} {given}--engines sim,linux"]
     if plan.target.kind == "scheme":

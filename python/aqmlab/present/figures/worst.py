@@ -23,9 +23,7 @@ def figure(found: Worst) -> OverTime | None:
         [Task(scenarios[each.name], each.aqm, 1 + each.shift, series=True, engine=each.engine) for each in shown]
     )
     runs: Mapping[str, RunResult] = {
-        title(each) if each.engine == shown[0].engine else f"{title(each)} on Linux": run
-        for each, run in zip(shown, outcomes, strict=True)
-        if isinstance(run, RunResult)
+        title(each): run for each, run in zip(shown, outcomes, strict=True) if isinstance(run, RunResult)
     }
     if len(runs) < len(shown):
         return None

@@ -47,11 +47,13 @@ class _End:
 
 
 def region(search: WorstSearch, document: Document, criterion: Criterion) -> list[Extent]:
-    """Return the extent of each number of a document that the space varies, as far as the budget goes."""
+    """Return the extent of each number of a document that the space varies; none if the budget is spent before."""
+    if not search.has_time(1.0):
+        return []
     ends = [end for each in search.plan.space.ranges for end in _ends(document, each)]
     for step in range(HALVINGS + 1):
         asked = [end for end in ends if not end.is_done]
-        if not asked or not search.has_time(1.0):
+        if not asked:
             break
         tried = [end.fails if step == 0 else (end.holds + end.fails) / 2 for end in asked]
         found = _hold(search, [_moved(document, end, at) for end, at in zip(asked, tried, strict=True)], criterion)

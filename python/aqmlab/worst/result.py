@@ -35,7 +35,8 @@ class WorstFinding:
     trial: CaseTrial
     criterion: str
     extents: tuple[Extent, ...]
-    likelihood: float
+    likelihood: float | None
+    """The estimated share of the space; None if the budget was spent before the extents were known."""
     found: str
     """The scenario before it was shrunk."""
 
@@ -179,5 +180,5 @@ def _finding(search: WorstSearch, confirmed: Sequence[Suspect]) -> WorstFinding 
     if regret is None or not regret.holds():
         trial, document = worst.trial, worst.trial.case.document
     extents = region(search, document, criterion)
-    chance = likelihood(search.plan.space, document, extents)
+    chance = likelihood(search.plan.space, document, extents) if extents else None
     return WorstFinding(trial, criterion.name, tuple(extents), chance, worst.trial.case.text)

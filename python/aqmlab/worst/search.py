@@ -21,7 +21,7 @@ from aqmlab.worst.trials import Bench, CaseTrial, CommonCase, case_of
 if TYPE_CHECKING:
     from cmaes import CMA
 
-DESIGNS, EVOLUTION, SHRINKING = 0.35, 0.6, 0.85
+DESIGNS, EVOLUTION, SHRINKING = 0.3, 0.5, 0.85
 """Shares of the budget at which the random designs, the evolution and the shrinking end; the region takes the rest."""
 
 BATCH = 12

@@ -23,7 +23,8 @@ def worst(found: Worst, file: str) -> None:
             rows.add_row(each.name, *ends, f"{100 * each.share:.0f} %")
         if finding.extents:
             out.print(rows)
-        out.print(aside(f"The space contains such a case in {likely(finding.likelihood)}."), soft_wrap=True)
+        if finding.likelihood is not None:
+            out.print(aside(f"The space contains such a case in {likely(finding.likelihood)}."), soft_wrap=True)
         for command in commands(found.plan, finding.document, finding.regret, file):
             out.print(f"See it: {command}", soft_wrap=True)
     cost = f"{found.used:,} runs; {found.wall:.0f} s in total, {found.engine:.0f} s in the simulator."

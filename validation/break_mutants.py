@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +108,10 @@ def changes(line: str) -> Iterator[str]:
         yield line[: found.start()] + wrong + line[found.end() :]
     for found in COMPARISON.finditer(text):
         yield line[: found.start(1)] + REVERSED[found[1]] + line[found.end(1) :]
-    if found := ASSIGNMENT.match(text):
+    if assigned := ASSIGNMENT.match(text):
         yield line[: len(line) - len(line.lstrip())]
-        if found[2] in ("+=", "-="):
-            yield line.replace(f" {found[2]} ", " -= " if found[2] == "+=" else " += ", 1)
+        if assigned[2] in ("+=", "-="):
+            yield line.replace(f" {assigned[2]} ", " -= " if assigned[2] == "+=" else " += ", 1)
 
 
 def drawn() -> list[Fault]:
@@ -187,7 +188,7 @@ class TwoEngines(Executor):
     """Runs the tasks of the faulty engine in a process of their own, and all others here."""
 
     def __init__(self, package: Path, variables: Mapping[str, str]) -> None:
-        environment = os.environ | {"PYTHONPATH": str(package)} | variables
+        environment = os.environ | {"PYTHONPATH": str(package)} | dict(variables)
         self._process = subprocess.Popen(
             [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
@@ -275,15 +276,14 @@ def search(folder: Path, only: Sequence[str]) -> None:
 
 def of_bbr3(folder: Path, known: Mapping[str, Any], only: Sequence[str]) -> None:
     """Search the faults of BBRv3, which one build has."""
-    from bbr3_mutants import MUTANTS, build
-
-    wanted = [(i, each) for i, each in enumerate(MUTANTS, 1) if f"bbr3-{i}" not in known]
+    faults = import_module("bbr3_mutants")
+    wanted = [(i, each) for i, each in enumerate(faults.MUTANTS, 1) if f"bbr3-{i}" not in known]
     wanted = [(i, each) for i, each in wanted if not only or f"bbr3-{i}" in only]
     if not wanted:
         return
     package = folder / "bbr3" / "python"
     if not (folder / "bbr3" / "target" / "release").exists():
-        package = build(folder / "bbr3")
+        package = faults.build(folder / "bbr3")
     for i, mutant in wanted:
         with engines(package, {"AQMLAB_MUTANT": str(i)}) as executor:
             found = find_worst(asked("bbr3"), executor=executor, jobs=1)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pages
 
@@ -74,10 +75,13 @@ class Found:
 
 def read() -> list[Found]:
     """Return the catalogue."""
-    rows = json.loads(LIST.read_text(encoding="utf-8")) if LIST.exists() else []
-    return [
-        Found(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}) for row in rows
-    ]
+    rows: list[dict[str, Any]] = json.loads(LIST.read_text(encoding="utf-8")) if LIST.exists() else []
+    return [Found(**{key: _value(value) for key, value in row.items()}) for row in rows]
+
+
+def _value(value: Any) -> Any:
+    """Return a value of the list: pairs are tuples."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def write(rows: Sequence[Found]) -> None:

@@ -39,7 +39,7 @@ class Criterion:
 
     @property
     def metric(self) -> Metric | None:
-        """How its values are shown; None for failures."""
+        """The form in which its values are shown; None for failures."""
         return None if self.measure == FAILED else find(self.measure)
 
     def applies(self, scenario: Scenario) -> bool:

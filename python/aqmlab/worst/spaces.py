@@ -174,17 +174,13 @@ def read(names: Sequence[str], around: str | None = None) -> Space:
     document: Document = _around(around) if around else {}
     for name in dict.fromkeys(names):
         document = _merged(document, _document(name))
+    given = around or ",".join(names)
+    if not document.get("links") or not document.get("flows"):
+        raise InputError("space", f"{given}: has no links or no flows; combine it with link, as in link,{given}")
     found = _space(document)
     if not found.ranges and not found.choices and not found.odds:
-        where = around or ",".join(names) or "space"
-        raise InputError(
-            "space", f'{where}: nothing varies; write a range such as {{ from = "1 Mbit/s", to = "50 Mbit/s" }}'
-        )
-    if not document.get("links") or not document.get("flows"):
-        raise InputError(
-            "space",
-            f"{','.join(names)}: has no links or no flows of its own; combine it with link, as in link,{names[0]}",
-        )
+        example = 'write a range such as { from = "1 Mbit/s", to = "50 Mbit/s" }'
+        raise InputError("space", f"{given}: nothing varies; {example}")
     return found
 
 

@@ -60,7 +60,7 @@ def setting(plan: WorstPlan, document: Document) -> str:
     link = next(each for each in document["links"] if each is not None)
     own = searched(document) if plan.target.kind == "controller" else []
     flows = [_flows(each, is_own=each.get("name") in own) for each in groups(document)]
-    is_one = len(flows) == 1 and groups(document)[0].get("count", 1) == 1
+    is_one = len(flows) == 1 and (groups(document)[0].get("count") or 1) == 1
     verb = "uses" if is_one else "share"
     there = f"{_joined(flows)} {verb} {_rate(link.get('rate'))}"
     told = [there, *(KEYS[key].format(link[key]) for key in KEYS if link.get(key) is not None)]
@@ -75,8 +75,7 @@ def _time(change: Mapping[str, Any]) -> float:
 
 
 def _flows(group: Mapping[str, Any], *, is_own: bool) -> str:
-    count = group.get("count", 1)
-    kind = group.get("kind", "ftp")
+    count, kind = group.get("count") or 1, group.get("kind") or "ftp"
     amount = (NUMBERS[count] if count < len(NUMBERS) else str(count)) if isinstance(count, int) else str(count)
     many = "s" if count != 1 else ""
     rtt = f" with {group['rtt']} of round-trip time" if isinstance(group.get("rtt"), str) and kind == "ftp" else ""

@@ -386,5 +386,5 @@ def test_the_sentence_names_flows_and_link() -> None:
     told = (
         "one CUBIC flow with 3 ms of round-trip time, two Reno flows with 9 ms of round-trip time and one UDP stream of"
     )
-    after = "it loses 1 % of the packets and the rate becomes 1 Mbit/s at 5 s"
+    after = "the link loses 1 % of the packets and the rate becomes 1 Mbit/s at 5 s"
     assert setting(plan("pie"), document) == f"{told} 1 Mbit/s share 4 Mbit/s, {after}"

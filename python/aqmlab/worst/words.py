@@ -14,10 +14,10 @@ from aqmlab.worst.score import Regret
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 KEYS = {
-    "loss": "it loses {} of the packets",
+    "loss": "the link loses {} of the packets",
     "reorder": "{} of the packets may leave the order",
-    "jitter": "its delay varies",
-    "aggregation": "it sends in bursts",
+    "jitter": "the delay of the link varies",
+    "aggregation": "the link sends in bursts",
     "policer": "a policer drops above a rate",
     "ecn_mangling": "the path changes the ECN field",
 }

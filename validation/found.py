@@ -138,7 +138,7 @@ def add(folder: Path, name: str) -> Found:
     (FOLDER / f"{name}.toml").write_text(document["scenario"], encoding="utf-8")
     count, unit = document["budget"].split()
     budget = f"--runs {count}" if unit == "runs" else f"--time {count}{unit}"
-    options = f"--space {document['space']} {budget} --seed {document['seed']}"
+    options = f"--by {document['by']} --space {document['space']} {budget} --seed {document['seed']}"
     command = f"aqmlab break {document['target']} --against {document['best_peer']['name']} {options}"
     return Found(
         name, document["target"], document["best_peer"]["name"], document["by"], document["kind"], command=command
@@ -157,25 +157,27 @@ if it supports it. `make soak` replays all findings, and `make nightly` twenty o
 """
 
 
+def cells(row: Found) -> Iterator[list[str]]:
+    """Yield the rows of a finding's table."""
+    asked = row.plan
+    target, peer = asked.target.name, asked.peers[0].name
+    for title, values in (("simulator", row.values), ("Linux 7.3", row.linux)):
+        if values:
+            regret = Regret(asked.criteria[0], values[0], {peer: values[1]}, peer, 1.0, None, len(SEEDS))
+            if title == "simulator":
+                yield ["case", sentence(asked, read_toml(row.text, row.name), regret)]
+            yield [title, f"{shown(regret, values[0])} under {target}, {shown(regret, values[1])} under {peer}"]
+    told = {"Linux 7.3": row.refused, "part": row.whose, "cause": row.cause, "source": row.source}
+    yield from ([title, text] for title, text in told.items() if text)
+    yield ["command", f"`{row.command}`"]
+
+
 def page(rows: Sequence[Found]) -> str:
     """Return the page."""
-    parts = [HEAD + f"{len(rows)} findings; {sum(row.linux is not None for row in rows)} of them run on Linux too.", ""]
+    on_linux = sum(row.linux is not None for row in rows)
+    parts = [f"{HEAD}Findings: {len(rows)}. Linux runs {on_linux} of them.", ""]
     for row in rows:
-        asked = row.plan
-        criterion = asked.criteria[0]
-        document = read_toml(row.text, row.name)
-        values = row.values or (0.0, 0.0)
-        regret = Regret(criterion, values[0], {asked.peers[0].name: values[1]}, asked.peers[0].name, 1.0, None, 10)
-        parts += [f"## {row.name}", "", sentence(asked, document, regret), ""]
-        cells = [["simulator", *(shown(regret, value) for value in values)]]
-        if row.linux:
-            cells.append(["Linux 7.3", *(shown(regret, value) for value in row.linux)])
-        parts += [*pages.table(["engine", row.target, asked.peers[0].name], cells), ""]
-        if row.refused:
-            parts += [f"Linux cannot run it: {row.refused}", ""]
-        told = " ".join(part for part in (row.cause, f"Source: {row.source}." if row.source else "") if part)
-        parts += [told, ""] if told else []
-        parts += ["```toml", row.text.rstrip(), "```", ""]
+        parts += [f"## {row.name}", "", *pages.table(["", ""], cells(row)), "", "```toml", row.text.rstrip(), "```", ""]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -370,7 +370,10 @@ def test_a_failing_scheme_is_the_worst(tmp_path: Path, space: str) -> None:
 
 
 def test_the_space_of_a_plan_is_part_of_it(space: str) -> None:
-    assert asked(space).document()["space"] != asked(space, space=["link"]).document()["space"]
+    assert (
+        asked(space).document()["space"]
+        != plan(SLOW, against=["codel"], by=["delay"], space=["link"], budget=RUNS).document()["space"]
+    )
 
 
 def test_the_sentence_names_flows_and_link() -> None:

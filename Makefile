@@ -11,7 +11,7 @@ PAGE ?= page
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak fuzz lint lint-rust lint-studio studio bench instructions validate docs outputs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak hunt fuzz lint lint-rust lint-studio studio bench instructions validate docs outputs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -93,6 +93,7 @@ nightly: build site wheel engine-wasm  ## Run the property tests over thousands 
 	cargo test --locked --quiet --tests -- --ignored
 	$(MAKE) fuzz CASES=100000
 	$(BIN)/python validation/frozen.py
+	$(BIN)/python validation/found.py --some 20 $(shell date -u +%j)
 	$(BIN)/python docs/suites.py --check
 	$(BIN)/python -m pytest -q -n auto -m "nightly and not soak"
 
@@ -100,7 +101,12 @@ soak: build  ## Run what is too long for a night: property tests, readers, fault
 	AQMLAB_CASES=50000 cargo test --locked --quiet -p aqmlab-sim --test main properties::
 	$(MAKE) fuzz CASES=5000000
 	$(BIN)/python validation/frozen.py --whole
+	$(BIN)/python validation/found.py
 	$(BIN)/python -m pytest -q -n auto -m soak
+
+SEED ?= $(shell date -u +%Y%m%d)
+hunt: build  ## Search for ten minutes for a scenario in which simulator and Linux disagree (SEED, default: the date; needs a kernel)
+	$(BIN)/python validation/hunt.py $(SEED)
 
 CASES ?= 200000
 fuzz: build $(TOOLS)  ## Feed the readers of scenarios, packets, captures, logs, links and files with CASES texts each

@@ -37,6 +37,7 @@ COMMANDS = (
     "analyse",
     "advise",
     "tune",
+    "break_",
     "tc",
     "export_policy",
     "live",

@@ -1,0 +1,1 @@
+"""The twin of a measured access link: readers, estimators, and a search over simulated runs."""

@@ -276,3 +276,30 @@ def test_lines_of_the_law_repeat() -> None:
     rates_of = [link.rate for n in range(50) for link in fit_blind.drawn(5, n).links.values()]
     assert 1e6 <= min(rates_of) <= max(rates_of) <= 1e9
     assert {link.kind for n in range(50) for link in fit_blind.drawn(5, n).links.values()} == {*KINDS}
+
+
+def at_once(files: list[Path], change: dict[str, Any]) -> list[Path]:
+    """The same files with a changed document of iperf3."""
+    document = json.loads(files[0].read_text())
+    path = files[0].with_name("changed.json")
+    path.write_text(json.dumps(document | change))
+    return [path, files[1]]
+
+
+def test_loads_that_a_fit_cannot_use_are_rejected(files: list[Path]) -> None:
+    from aqmlab.fit import fit
+    from aqmlab.runs.task import RunError
+
+    document = json.loads(files[0].read_text())
+    up = json.loads(json.dumps(document).replace('"reverse": 1', '"reverse": 0'))
+    for interval in [*up["intervals"], *up["server_output_json"]["intervals"]]:
+        for stream in interval["streams"]:
+            stream["sender"] = not stream["sender"]
+    path = files[0].with_name("up.json")
+    path.write_text(json.dumps(up | {"start": up["start"] | {"cookie": "other"}}))
+    with pytest.raises(RunError, match="both directions are loaded at the same time"):
+        fit([*files, path])
+    with pytest.raises(InputError, match='congestion controller "bbr9"'):
+        fit(at_once(files, json.loads(json.dumps(document).replace("cubic", "bbr9"))))
+    with pytest.raises(RunError, match="no transfer"):
+        fit(at_once(files, json.loads(json.dumps(document).replace('"TCP"', '"UDP"'))))

@@ -18,7 +18,7 @@ class Load:
 
     `every` is the interval of the probes in s and `size` their IP packet in bytes; `l4s` says that there are also
     probes with ECT(1). `report` is the interval of the transfers' counts, s, and `payload` the bytes of a segment.
-    The probes begin `lead` s before the load, and are `rounded` as ping prints them.
+    The probes begin `lead` s before the load, and are `rounded` as ping prints them. `start` is a Unix time, if the files state it.
     """
 
     direction: Direction
@@ -32,6 +32,7 @@ class Load:
     controller: str = "cubic"
     lead: float = 1.0
     rounded: bool = False
+    start: float = 0.0
 
 
 @dataclass(frozen=True)

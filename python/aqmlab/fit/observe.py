@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from aqmlab.fit.measurement import DelayRecord, Direction, FlowRecord, Intervals, Measurement, Series
 from aqmlab.fit.observation import ECT1, Load, Observation, Observed
+from aqmlab.fit.twin import FULL
 
 if TYPE_CHECKING:
     from aqmlab.fit.measurement import Floats
@@ -45,9 +46,9 @@ def _both_ends(one: Measurement, other: Measurement) -> Measurement:
 
 
 def _loads(measurement: Measurement) -> Iterator[tuple[Direction, list[FlowRecord], float, float]]:
-    """Yield the flows of each direction with the start of the load, s, and its duration, s."""
+    """Yield the TCP flows of each direction with the start of the load, s, and its duration, s."""
     for way in Direction:
-        flows = [flow for flow in measurement.flows if flow.direction is way]
+        flows = [flow for flow in measurement.flows if flow.direction is way and flow.protocol == "tcp"]
         busy = [flow.goodput for flow in flows if flow.goodput.value.max(initial=0) > 0]
         if busy:
             start = min(float(each.start[each.value > 0][0]) for each in busy)
@@ -80,9 +81,10 @@ def _observation(
         size=next((probe.size for _, probe in probes if probe.size), 84),
         l4s=len(marked.time) > 0,
         report=report,
-        payload=next((flow.segment for flow in flows if flow.segment), 1448),
+        payload=next((flow.segment for flow in flows if flow.segment and flow.segment < FULL), Load.payload),
         controller=next((flow.controller for flow in flows if flow.controller), "cubic"),
         rounded=all(measurement.tool == "ping" for measurement, _ in probes),
+        start=start,
     )
     return Observation(
         load,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from aqmlab.fit.search import Search
 from aqmlab.fit.segments import steps
 from aqmlab.fit.trial import simulated
 from aqmlab.fit.twin import Twin, TwinLink
+from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.task import RunError
 
@@ -119,10 +121,27 @@ def _checked(seen: Observed) -> dict[Direction, Observation]:
             )
         if len(between(each.probes, 0, each.load.duration)) < 2 * FEWEST:
             raise RunError(f"there are no round-trip times during {name}; run ping -D -i 0.02 at the same time")
+    _check_loads(list(found.values()))
     if len(seen.idle) < FEWEST:
         count = len(seen.idle)
         raise RunError(f"{count} round-trip times of the idle line, not {FEWEST}; start ping 5 s before the transfer")
     return found
+
+
+def _check_loads(loads: Sequence[Observation]) -> None:
+    """RunError for loads at the same time, InputError for senders that the simulator does not know."""
+    from aqmlab.catalogue import laws
+
+    spans = sorted((each.load.start, each.load.start + each.load.duration) for each in loads)
+    if any(end > start for (_, end), (start, _) in pairwise(spans)):
+        raise RunError(
+            "both directions are loaded at the same time, so that a delay does not tell its direction; measure one "
+            "after the other (aqmlab fit --plan)"
+        )
+    known = [law.name for law in laws()]
+    for each in loads:
+        if each.load.controller not in known:
+            raise unknown("file", "its senders use the congestion controller", each.load.controller, known)
 
 
 def _fitted(

@@ -59,7 +59,7 @@ class Fit:
     """The twin of a measured line.
 
     `base` is the smallest round-trip time in s with its 95 % interval `base_interval`; `directions` are the fits of the
-    measured directions; `held_out` is absent for a direction whose rate changes.
+    measured directions; `held_out` is absent for a direction whose rate seems to change.
     """
 
     twin: Twin
@@ -176,7 +176,7 @@ def _fitted(
         links[way] = found[way].best.link
         done += EXPECTED_RUNS
     twin = place(Direction.down, links[Direction.down])
-    held = {way: _held_out(twin, each) for way, each in found.items() if not each.best.link.steps}
+    held = {way: _held_out(twin, each) for way, each in found.items() if each.scale.until < each.seen.load.duration}
     told(total, total)
     return Fit(twin, base, interval, found, held, measurements)
 

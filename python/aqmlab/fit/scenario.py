@@ -69,7 +69,7 @@ def sentences(found: Fit) -> Iterator[str]:
         if way in found.held_out:
             yield _of_rest(way, found.held_out[way])
         else:
-            yield f"{_title(way)}: the rate changes, so the whole load was used and nothing was left out."
+            yield f"{_title(way)}: the rate seems to change, so the fit used the whole load and left nothing out."
     for way in Direction:
         if way not in found.directions:
             yield f"{_title(way)}: not measured; the twin assumes the rate of the other direction."

@@ -15,6 +15,8 @@ HEADERS = 52
 """Bytes of a TCP segment's headers, with time stamps."""
 PART = 0.01
 """Part of a feature by which a simulation may always differ."""
+NEVER_FULL = 2.0
+"""Buffer of a managed queue in the longest delays at first: simulations that are delayed longer make it shorter."""
 MOST = 5.0
 """Standard deviations at which the difference of a feature is capped."""
 
@@ -88,7 +90,7 @@ class Search:
         want = self.wanted
         longest = max(want["start delay"], want["probe 99"] if isfinite(want["probe 99"]) else 0.0)
         own = max(longest, want["start srtt"] if isfinite(want["start srtt"]) else 0.0)
-        delay = longest if kind in ("drop-tail", "shaper") else own
+        delay = longest if kind in ("drop-tail", "shaper") else NEVER_FULL * own
         link = TwinLink(kind, rate, max(2.0, delay * rate / 8 / FULL))
         if kind == "shaper":
             depth = want["start excess"] * self.scale.rate / 8

@@ -54,7 +54,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison, or one paper with its coverage and its ledger: sentences, and what their words are taken for."""
+    """One comparison, or one paper with its coverage and its ledger: sentences, and how their words are read."""
 
     name: str
     title: str

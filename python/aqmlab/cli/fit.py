@@ -30,7 +30,7 @@ def fit(
         typer.Option(metavar="FILE", help="Picture of measured and simulated delay and rate; .pdf, .svg or .png."),
     ] = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Print the commands that measure a line; FILE is the other end's address.")
+        bool, typer.Option("--plan", help="Print the commands that measure a link; FILE is the other end's address.")
     ] = False,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -51,7 +51,7 @@ def fit(
     _check(out, picture)
     from aqmlab.fit import fit as search
 
-    with progress("Fitting the line") as told:
+    with progress("Fitting the link") as told:
         found = search(paths, jobs=jobs, progress=told)
     if out:
         leave_file(out, found.text.encode())

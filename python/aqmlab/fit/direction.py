@@ -29,7 +29,7 @@ FIRST_SEED = {"match": 10, "regression": 100}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A link that may explain the measurement: its score (0 is perfect), and intervals of what can be told."""
+    """A link that may explain the measurement: its score (0 is perfect), and the intervals of its identified parameters."""
 
     link: TwinLink
     score: float
@@ -87,7 +87,7 @@ def _promising(search: Search, ranked: Sequence[Trial]) -> list[Trial]:
 
 
 def _intervals(estimate: Estimate) -> dict[str, tuple[float, float]]:
-    """Return the 95 % interval of each parameter that the measurement tells, in its own unit."""
+    """Return the 95 % interval of each identified parameter, in its own unit."""
     found = {}
     for name, value in parameters(estimate.link).items():
         if name in estimate.deviations:

@@ -28,7 +28,7 @@ class MeasuredLine:
 
 
 def measured_line(path: str, progress: "Progress | None" = None) -> MeasuredLine:
-    """Return the line of a twin's scenario file, or of a measurement, which is fitted first.
+    """Return the link of a twin's scenario file, or of a measurement, which is fitted first.
 
     InputError for a scenario without links `down` and `up`; errors of a measurement are as of `fit`.
     """
@@ -40,7 +40,7 @@ def measured_line(path: str, progress: "Progress | None" = None) -> MeasuredLine
 
 
 def of_scenario(scenario: Scenario) -> MeasuredLine:
-    """Return the line of a twin's scenario."""
+    """Return the link of a twin's scenario."""
     ways = tuple(each.value for each in Direction)
     if not set(ways) <= set(scenario.links):
         raise InputError("from", f"{scenario.name}: has no links down and up; expected a file of aqmlab fit --out")

@@ -43,7 +43,7 @@ class DelayRecord:
     """Delays of small probes, such as pings.
 
     `sent` are the times at which they were sent, s, ascending. `delay` is the round-trip time in s, NaN if the probe
-    or its answer was lost. With a `direction` it is the one-way delay in this direction, whose clocks may differ by a
+    or its answer was lost. If `direction` is set, it is the one-way delay in this direction, whose clocks may differ by a
     constant and a drift. `size` is the IP packet in bytes, `ecn` the field of the IP header (0 to 3), `dscp` the code
     point; None if the file does not state them.
     """
@@ -127,7 +127,7 @@ class Measurement:
     """The content of one file.
 
     All times are seconds after `epoch`, a Unix time, or after the unknown start of the file if that is None. `clock`
-    names the clock: files of one clock need no offset between them. `facts` are statements of the file about the line
+    names the clock: files of one clock need no offset between them. `facts` are statements of the file about the link
     or the test, such as the addresses of the ends. `unused` names the parts of the file that no estimate reads.
     """
 

@@ -39,7 +39,7 @@ class Load:
 class Observation:
     """One direction under load: all times count from the start of the load, s.
 
-    `probes` are round-trip times by the time of sending, `l4s` those of probes with ECT(1); `goodput` is the sum over
+    `probes` are round-trip times by the time of sending, `l4s` the same for probes with ECT(1); `goodput` is the sum over
     all streams in bit/s, `srtt` the smoothed round-trip time of each stream in s, `retransmits` the sum in segments.
     """
 

@@ -113,7 +113,7 @@ def _merged(parts: Sequence[Series]) -> Series:
 
 
 def _sum(parts: Sequence[Intervals]) -> Intervals:
-    """Return the sum over streams, whose intervals differ by microseconds: those of the first stream."""
+    """Return the sum over streams, in the intervals of the first stream; the others differ by microseconds."""
     import numpy as np
 
     first = max(parts, key=lambda part: len(part.start))

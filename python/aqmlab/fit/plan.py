@@ -1,9 +1,9 @@
-"""The commands that measure a line so that a fit identifies it."""
+"""The commands that measure a link so that a fit identifies it."""
 
 HOST = "HOST"
-"""The name that stands for the other end in the commands."""
+"""The placeholder of the other end in the commands."""
 PLAN = """\
-# {host} runs iperf3 -s, outside of your line. Stop other traffic. One direction takes 37 s.
+# {host} runs iperf3 -s, outside of your link. Stop other traffic. One direction takes 37 s.
 ping -D -i 0.02 -w 37 {host} > down-ping.txt &
 ping -D -i 0.02 -w 37 -Q 1 {host} > down-ping-ect1.txt &
 sleep 5; iperf3 -c {host} -R -P 4 -t 30 -i 0.1 -J --get-server-output > down.json; wait
@@ -17,5 +17,5 @@ fill the buffer, and the reports of both ends every 100 ms give rate, losses and
 
 
 def commands(host: str = HOST) -> str:
-    """Return the shortest set of commands that identifies a line, as a shell runs them."""
+    """Return the shortest set of commands that identifies a link, as a shell runs them."""
     return PLAN.format(host=host)

@@ -1,6 +1,6 @@
 """A step of the search: features as a linear function of the parameters, from simulations around a candidate.
 
-The measured features then give the parameters by weighted least squares, and the scatter of the simulations around the
+The measured features then give the parameters by weighted regression, and the scatter of the simulations around the
 linear function gives their covariance (regression adjustment in approximate Bayesian computation, Beaumont 2002).
 """
 
@@ -20,12 +20,12 @@ WIDTHS = {"rate": 0.02, "buffer": 0.12, "burst": 0.25, "peak": 0.25, "step": 0.0
 LOOSE = 2.0
 """The prior of a parameter, in widths: how far one step may move it."""
 SURE = 0.7
-"""Part of the prior's deviation above which the measurement does not tell a parameter."""
+"""Part of the prior's deviation above which a parameter is not identified."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A candidate after a step, with the standard deviation of each parameter; those that cannot be told are absent."""
+    """A candidate after a step, with the standard deviation of each parameter; a parameter without one is not identified."""
 
     link: TwinLink
     deviations: Mapping[str, float]

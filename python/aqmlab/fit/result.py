@@ -1,4 +1,4 @@
-"""The fit of a line: from files to a twin with its intervals, its rivals, and its quality on what was left out."""
+"""The fit of a link: from files to a twin with its intervals, its rivals, and its quality on what was left out."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ USED = 2 / 3
 MOST_PACKETS, LEAST_TIME = 600_000, 10.0
 """A fit uses at most so many packets of a load, but at least so many seconds."""
 SHORTEST, FEWEST = 10.0, 20
-"""The shortest load in s, and the fewest idle probes, from which a line is fitted."""
+"""The shortest load in s, and the fewest idle probes, from which a link is fitted."""
 SHARES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Shares at which the distribution of the noise is kept."""
 EXPECTED_RUNS = 150
@@ -91,7 +91,7 @@ class Fit:
 
 
 def fit(files: Iterable[str | os.PathLike[str]], *, jobs: int | None = None, progress: Progress | None = None) -> Fit:
-    """Return the twin of the line that `files` measure, with `jobs` parallel simulations (default: one per core).
+    """Return the twin of the link that `files` measure, with `jobs` parallel simulations (default: one per core).
 
     InputError for a file that is no measurement, FileNotFoundError if there is none, and RunError if the measurement is
     too short or has no load; its message names the command that measures what is missing.
@@ -191,7 +191,7 @@ def _scale(seen: Observation, base: float) -> Scale:
 
 
 def _check_filled(search: Search, way: Direction) -> None:
-    """RunError if the transfers met neither a queue nor a loss, so that they say nothing about the line."""
+    """RunError if the transfers met neither a queue nor a loss, so that they say nothing about the link."""
     want = search.wanted
     waited = max(each for each in (want["probe 99"], want["srtt 95"], want["start delay"], 0.0) if isfinite(each))
     if waited < 0.02 * search.scale.base + 5e-4 and want.get("losses", 1.0) + want.get("start losses", 1.0) == 0:

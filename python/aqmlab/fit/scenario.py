@@ -29,7 +29,7 @@ NEXT = {
     frozenset(("drop-tail", "shaper")): "a transfer after a minute of silence: a full bucket shows in its first second",
     frozenset(("fq-codel", "policer")): "the sender's round-trip times during the load (iperf3 -J of the sending end)",
 }
-"""The measurement that tells two kinds apart."""
+"""The measurement that separates two kinds."""
 OTHERWISE = "a load of more streams (iperf3 -P 16), which fills a drop-tail queue and not a managed one"
 
 
@@ -85,7 +85,7 @@ def _of_direction(way: Direction, found: DirectionFit) -> Iterator[str]:
     for each in found.candidates[1 : found.alike]:
         pair = frozenset((best.link.kind, each.link.kind))
         yield f"{_title(way)}: another line explains the measurement equally: {_link_in_words(each)}."
-        yield f"To tell them apart, measure {NEXT.get(pair, OTHERWISE)}."
+        yield f"To separate them, measure {NEXT.get(pair, OTHERWISE)}."
 
 
 def _link_in_words(found: Candidate) -> str:
@@ -99,7 +99,7 @@ def _rate(found: Candidate) -> str:
 def _buffer(found: Candidate) -> str:
     if "buffer" in found.intervals:
         return "buffer " + _with_interval(found, "buffer", found.link.buffer, "packets")
-    return f"buffer not told (never full; the twin has {found.link.buffer:.0f} packets)"
+    return f"buffer not identified (never full; the twin has {found.link.buffer:.0f} packets)"
 
 
 def _more(found: Candidate) -> str:

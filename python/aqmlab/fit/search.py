@@ -38,7 +38,7 @@ class Trial:
 
 @dataclass
 class Search:
-    """The search in one direction of a line: `place` puts a link into the whole twin."""
+    """The search in one direction of a link: `place` puts a link into the whole twin."""
 
     seen: Observation
     scale: Scale

@@ -47,7 +47,7 @@ def _smoothed(pieces: "Floats") -> "Floats":
 
 
 def _edges(pieces: "Floats") -> list[int]:
-    """Return the ends of the levels that explain the pieces best: least squares, with a price for each level."""
+    """Return the ends of the levels that explain the pieces with the smallest squares, with a price for each level."""
     import numpy as np
 
     count = len(pieces)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aqmlab.fit.measurement import Floats
 
 STEP = 0.010
-"""Time resolution of what is sampled, s."""
+"""Time resolution of the samples, s."""
 HEADER = 28
 """Bytes of an IPv4 and an ICMP or UDP header."""
 

@@ -29,7 +29,7 @@ FIRST_SEED = {"match": 10, "regression": 100}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A link that may explain the measurement: its score (0 is perfect), and the intervals of its identified parameters."""
+    """A link that may explain the measurement: its score (0 is perfect), and intervals of identified parameters."""
 
     link: TwinLink
     score: float

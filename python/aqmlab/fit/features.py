@@ -25,8 +25,8 @@ PACKETS = 150
 class Scale:
     """The scale by which one measurement and its simulations are compared.
 
-    `base` is the smallest round-trip time, s; `window` the time over which rates are means, s; `settled` the time after
-    which the transfers count as settled, s; `rate` the modal payload rate in bit/s; `until` the end of the compared
+    `base` is the smallest round-trip time, s; `window` the time over which rates are means, s. `settled` is the time
+    after which the transfers count as settled, s. `rate` is the modal payload rate in bit/s; `until` the end of the compared
     part, s.
     """
 

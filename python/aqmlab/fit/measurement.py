@@ -43,8 +43,8 @@ class DelayRecord:
     """Delays of small probes, such as pings.
 
     `sent` are the times at which they were sent, s, ascending. `delay` is the round-trip time in s, NaN if the probe
-    or its answer was lost. If `direction` is set, it is the one-way delay in this direction, whose clocks may differ by a
-    constant and a drift. `size` is the IP packet in bytes, `ecn` the field of the IP header (0 to 3), `dscp` the code
+    or its answer was lost. If `direction` is set, it is the one-way delay in this direction; its clocks may differ by
+    a constant and a drift. `size` is the IP packet in bytes, `ecn` the field of the IP header (0 to 3), `dscp` the code
     point; None if the file does not state them.
     """
 
@@ -87,8 +87,8 @@ class PacketLog:
     """Packets of one direction, one per element, in the order of the capture.
 
     `sent` and `arrived` are times in s at the sender's and the receiver's side of the link, NaN if it was not seen
-    there; a capture at one end fills one of them. `size` is the IP packet in bytes, `flow` the number of its flow,
-    `sequence` the first byte of a TCP segment or the number of an RTP packet, relative to the first of the flow (of an
+    there; a capture at one end fills one of them. `size` is the IP packet in bytes, `flow` the number of its flow.
+    `sequence` is the first byte of a TCP segment or the number of an RTP packet, relative to the first of the flow (of an
     ACK: the next expected byte), `payload` bytes of the transport, `ecn` the field of the IP header.
     """
 

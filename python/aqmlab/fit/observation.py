@@ -18,7 +18,8 @@ class Load:
 
     `every` is the interval of the probes in s and `size` their IP packet in bytes; `l4s` says that there are also
     probes with ECT(1). `report` is the interval of the transfers' counts, s, and `payload` the bytes of a segment.
-    The probes begin `lead` s before the load, and are `rounded` as ping prints them. `start` is a Unix time, if the files state it.
+    The probes begin `lead` s before the load, and are `rounded` as ping prints them.
+    `start` is a Unix time, if the files state it.
     """
 
     direction: Direction
@@ -39,8 +40,8 @@ class Load:
 class Observation:
     """One direction under load: all times count from the start of the load, s.
 
-    `probes` are round-trip times by the time of sending, `l4s` the same for probes with ECT(1); `goodput` is the sum over
-    all streams in bit/s, `srtt` the smoothed round-trip time of each stream in s, `retransmits` the sum in segments.
+    `probes` are round-trip times by the time of sending, `l4s` the same for probes with ECT(1). `goodput` is the sum
+    over all streams in bit/s. `srtt` is the smoothed round-trip time of each stream in s, `retransmits` the sum in segments.
     """
 
     load: Load

@@ -12,8 +12,8 @@ ping -D -i 0.02 -w 37 -Q 1 {host} > up-ping-ect1.txt &
 sleep 5; iperf3 -c {host} -P 4 -t 30 -i 0.1 -J --get-server-output > up.json; wait
 aqmlab fit down.json down-ping.txt down-ping-ect1.txt up.json up-ping.txt up-ping-ect1.txt --out line.toml
 """
-"""Pings give the base delay and the delay under load, with ECT(1) also the second queue of a dual queue; four transfers
-fill the buffer, and the reports of both ends every 100 ms give rate, losses and the delay of each transfer."""
+"""Pings give the base delay and the delay under load, with ECT(1) also the second queue of a dual queue. Four transfers
+fill the buffer. The reports of both ends every 100 ms give rate, losses and the delay of each transfer."""
 
 
 def commands(host: str = HOST) -> str:

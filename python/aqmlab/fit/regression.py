@@ -25,7 +25,7 @@ SURE = 0.7
 
 @dataclass(frozen=True)
 class Estimate:
-    """A candidate after a step, with the standard deviation of each parameter; a parameter without one is not identified."""
+    """A candidate after a step, with the standard deviations of the identified parameters."""
 
     link: TwinLink
     deviations: Mapping[str, float]

@@ -11,7 +11,7 @@ KINDS = ("drop-tail", "codel", "pie", "fq-codel", "dualpi2", "shaper", "policer"
 BUCKETS = ("shaper", "policer")
 """Kinds with a token bucket."""
 SCHEMES = {"drop-tail": "droptail", "shaper": "droptail", "policer": "droptail"}
-"""The scheme of a kind where it has another name."""
+"""The scheme of a kind, if it is called otherwise."""
 FULL = 1500
 """Bytes of a full packet."""
 

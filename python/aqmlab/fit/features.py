@@ -26,8 +26,8 @@ class Scale:
     """The scale by which one measurement and its simulations are compared.
 
     `base` is the smallest round-trip time, s; `window` the time over which rates are means, s. `settled` is the time
-    after which the transfers count as settled, s. `rate` is the modal payload rate in bit/s; `until` the end of the compared
-    part, s.
+    after which the transfers count as settled, s. `rate` is the modal payload rate in bit/s; `until` the end of the
+    compared part, s.
     """
 
     base: float

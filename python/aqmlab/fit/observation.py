@@ -41,7 +41,8 @@ class Observation:
     """One direction under load: all times count from the start of the load, s.
 
     `probes` are round-trip times by the time of sending, `l4s` the same for probes with ECT(1). `goodput` is the sum
-    over all streams in bit/s. `srtt` is the smoothed round-trip time of each stream in s, `retransmits` the sum in segments.
+    over all streams in bit/s. `srtt` is the smoothed round-trip time of each stream in s, `retransmits` the
+    sum in segments.
     """
 
     load: Load

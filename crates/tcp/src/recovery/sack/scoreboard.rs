@@ -5,7 +5,7 @@ use crate::seqset::SeqSet;
 
 /// Names are those of RFC 6675, section 2; where it has the highest of some data, this has one past it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scoreboard {
+pub(super) struct Scoreboard {
     /// Segments SACKed above HighACK.
     sacked: SeqSet,
     /// Their number.
@@ -18,8 +18,10 @@ pub(crate) struct Scoreboard {
     high_rxt: u32,
     /// Their number.
     resent: u32,
-    /// RescueRxt: no rescue before HighACK is beyond.
-    pub rescue: u32,
+    /// RescueRxt: no rescue before HighACK is beyond; `None` before the first recovery.
+    pub rescue: Option<u32>,
+    /// RecoveryPoint of a timeout: no recovery before HighACK has reached it (section 5.1).
+    pub recovery_point: u32,
 }
 
 impl Scoreboard {
@@ -96,7 +98,7 @@ impl Scoreboard {
     /// RFC 2018, section 5: the receiver's word of before a timeout counts no more.
     pub fn expunge(&mut self, hole: u32) {
         self.sacked.clear(hole..self.top.max(hole));
-        (self.count, self.top, self.lost_end, self.rescue) = (0, 0, 0, 0);
+        (self.count, self.top, self.lost_end, self.rescue) = (0, 0, 0, None);
     }
 
     /// Everything from `hole` up to `next` is acknowledged.

@@ -2,13 +2,13 @@
 
 use super::outstanding::OutstandingSegments;
 use crate::ack::Ack;
-use crate::cc::LawHost;
+use crate::cc::LawAdapter;
 use crate::params::TcpParams;
 use aqmlab_core::{Span, Time};
 
 /// The state of detection: the segments delivered. Names are those of section 5.2.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Detection {
+pub(super) struct Detection {
     /// RACK.xmit_ts and RACK.end_seq: of the segment sent last among those delivered.
     xmit_ts: Time,
     end_seq: u32,
@@ -59,11 +59,11 @@ impl ReorderingWindow {
     }
 }
 
-/// The news of an ACK, and the segments found lost at it.
+/// The outcome of an ACK, with the segments found lost at it.
 #[derive(Default)]
-pub(crate) struct News {
+pub(super) struct AckOutcome {
     /// The first segment not acknowledged before it.
-    pub hole: u32,
+    pub prior_una: u32,
     /// It acknowledges something cumulatively.
     pub advances: bool,
     /// Segments in the network before it.
@@ -91,25 +91,25 @@ pub(crate) struct News {
 }
 
 impl Detection {
-    /// Section 6.2, steps 1 to 3: takes in an ACK. `hole` is the first segment not acknowledged before it, `recover` what was
+    /// Section 6.2, steps 1 to 3: takes in an ACK. `prior_una` is the first segment not acknowledged before it, `recover` what was
     /// next to be sent at the last reduction. `law` is told of the segments delivered.
     pub fn on_ack(
         &mut self,
         board: &mut OutstandingSegments,
         ack: &Ack,
-        hole: u32,
+        prior_una: u32,
         recover: u32,
         now: Time,
-        mut law: Option<&mut LawHost>,
-    ) -> News {
-        let mut news = News {
-            hole,
-            advances: ack.next > hole,
+        mut law: Option<&mut LawAdapter>,
+    ) -> AckOutcome {
+        let mut outcome = AckOutcome {
+            prior_una,
+            advances: ack.next > prior_una,
             was_in_flight: board.in_flight(),
             is_original: !ack.is_resent,
             is_duplicate: ack.dsack.is_some(),
             delay: ack.delay,
-            ..News::default()
+            ..AckOutcome::default()
         };
         let top = board.top();
         let (mut late, mut sent_last, mut once_last) = (top, Time::ZERO, Time::ZERO);
@@ -121,17 +121,17 @@ impl Detection {
             }
             let rtt = now.since(sent.time);
             sent_last = sent_last.max(sent.time);
-            news.delivered += 1;
-            news.has_sacked |= seq >= ack.next;
+            outcome.delivered += 1;
+            outcome.has_sacked |= seq >= ack.next;
             if sent.was_resent {
-                news.resent_at = Some(sent.time);
+                outcome.resent_at = Some(sent.time);
                 let is_first_copy = seq < ack.next && !ack.is_resent; // `tcp_skb_spurious_retrans`
                 if is_first_copy || self.min_rtt.is_some_and(|least| rtt < least) {
                     return; // step 2
                 }
             } else {
-                news.rtt = Some((news.rtt.map_or(rtt, |(first, _)| first), rtt));
-                news.has_original |= seq < recover;
+                outcome.rtt = Some((outcome.rtt.map_or(rtt, |(first, _)| first), rtt));
+                outcome.has_original |= seq < recover;
                 once_last = once_last.max(sent.time);
                 late = late.min(seq);
             }
@@ -145,11 +145,11 @@ impl Detection {
         if late < top {
             self.on_late(late, board.top()); // step 3
         }
-        if let Some((_, last)) = news.rtt {
+        if let Some((_, last)) = outcome.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last))); // step 1
-            news.once_at = Some(once_last);
+            outcome.once_at = Some(once_last);
         }
-        if news.delivered > 0 {
+        if outcome.delivered > 0 {
             self.window.on_delivered(sent_last, now);
         }
         if is_told {
@@ -157,7 +157,7 @@ impl Detection {
             self.advanced = true;
             (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max(newest);
         }
-        news
+        outcome
     }
 
     /// Step 4: RACK.reo_wnd, at most the smoothed round-trip time (`tcp_rack_reo_wnd` in Linux, which keeps eight times that).
@@ -204,7 +204,7 @@ impl Detection {
         board: &mut OutstandingSegments,
         reo_wnd: Span,
         now: Time,
-        law: Option<&mut LawHost>,
+        law: Option<&mut LawAdapter>,
     ) -> (u32, Option<Time>) {
         let patience = self.rtt + reo_wnd;
         let waiting = board.mark_lost((self.xmit_ts, self.end_seq), |sent| sent + patience <= now);
@@ -218,7 +218,7 @@ impl Detection {
         board: &mut OutstandingSegments,
         threshold: u32,
         now: Time,
-        law: Option<&mut LawHost>,
+        law: Option<&mut LawAdapter>,
     ) -> u32 {
         board.mark_lost_by_count(threshold);
         tell(law, board.found(), now);
@@ -232,14 +232,14 @@ impl Detection {
 
     /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago, or without
     /// detection by time all.
-    pub fn on_timeout(&self, board: &mut OutstandingSegments, by_time: bool, now: Time, law: Option<&mut LawHost>) {
+    pub fn on_timeout(&self, board: &mut OutstandingSegments, by_time: bool, now: Time, law: Option<&mut LawAdapter>) {
         board.mark_lost_at_timeout(|sent| !by_time || sent + self.rtt <= now);
         tell(law, board.found(), now);
     }
 }
 
 /// Tells the law of segments found lost.
-fn tell(law: Option<&mut LawHost>, lost: &[u32], now: Time) {
+fn tell(law: Option<&mut LawAdapter>, lost: &[u32], now: Time) {
     if let Some(law) = law {
         lost.iter().for_each(|&seq| law.on_lost(seq, now));
     }

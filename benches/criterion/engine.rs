@@ -1,4 +1,4 @@
-//! Speed of the engine in packets that leave the bottleneck, per second of one core: `cargo bench -p aqmlab-sim`.
+//! Speed of the engine in packets that leave the bottleneck, per second of one core: `cargo bench -p aqmlab-bench --bench engine`.
 
 use aqmlab_aqm::entries;
 use aqmlab_core::{Stream, Time};
@@ -15,7 +15,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// 500 Reno flows on 45 Mbit/s for 100 s, from Li et al. (2014).
-const TABLE_1: &str = include_str!("../../../python/aqmlab/scenarios/li2014/table-1.toml");
+const TABLE_1: &str = include_str!("../../python/aqmlab/scenarios/li2014/table-1.toml");
 
 /// Every scheme, in Table 1.
 fn schemes(criterion: &mut Criterion) {

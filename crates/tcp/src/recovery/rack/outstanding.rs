@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// A segment sent and not acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OutstandingSegment {
+pub(super) struct OutstandingSegment {
     /// Time at which it was sent last.
     pub time: Time,
     /// It has been sent more than once.
@@ -29,7 +29,7 @@ impl OutstandingSegment {
 /// All of them, in order. Those sent once were sent in this order, those sent again in that of `again`: so what has been in
 /// the network for longest is found without a look at the others (section 6.2, step 5).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OutstandingSegments {
+pub(super) struct OutstandingSegments {
     segments: Ring<OutstandingSegment>,
     first: u32,
     end: u32,

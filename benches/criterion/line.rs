@@ -1,4 +1,4 @@
-//! Packets through a line per second of one core, beside a plain `VecDeque`: `cargo bench -p aqmlab`.
+//! Packets through a line per second of one core, beside a plain `VecDeque`: `cargo bench -p aqmlab-bench --bench line`.
 
 use aqmlab::{Ecn, Line, Packet};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -1,8 +1,8 @@
-//! The host of a law other than Reno's: the marks that the sender knows of, samples of the delivery rate, and a pace.
+//! The adapter of a law other than Reno's: the marks that the sender knows of, samples of the delivery rate, and a pace.
 
 use super::arrivals::Arrivals;
 use super::rate::RateSampler;
-use super::{CongestionControl, Facts, Needs, Recovery, Window};
+use super::{CongestionControl, Facts, Needs, Window};
 use crate::ack::{Ack, Advertised};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Time};
@@ -12,11 +12,11 @@ const UNPACED: u32 = 10;
 
 /// A law, and what the sender does on its behalf.
 #[derive(Clone, Debug)]
-pub(crate) struct LawHost {
+pub(crate) struct LawAdapter {
     pub law: Box<dyn CongestionControl>,
-    needs: Needs,
+    pub needs: Needs,
     /// The facts of the last ACK, of laws that are told of every ACK.
-    last_facts: Facts,
+    pub last_facts: Facts,
     /// Marks that the receiver had counted at the last ACK.
     marks: u32,
     /// Segments sent again until the last ACK.
@@ -38,29 +38,7 @@ pub(crate) struct LawHost {
     pub advertised: Option<Advertised>,
 }
 
-/// The sender's state when an ACK comes.
-pub(crate) struct AckContext {
-    pub facts: Facts,
-    /// First segment not acknowledged before this ACK.
-    pub hole: u32,
-    /// Segments sent again so far.
-    pub resent: u32,
-}
-
-/// The findings of loss recovery at an ACK.
-pub(crate) struct RecoveryReport {
-    /// Segments that the ACK is the first to tell of.
-    pub delivered: u32,
-    /// Segments found lost.
-    pub lost: u32,
-    pub recovery: Recovery,
-    /// Segments in the network before the ACK, and after.
-    pub was_in_flight: u32,
-    pub in_flight: u32,
-    pub srtt: Span,
-}
-
-impl LawHost {
+impl LawAdapter {
     pub fn new(law: Box<dyn CongestionControl>, needs: Needs) -> Self {
         let sampler = needs.rate_samples.then(RateSampler::default);
         let (next_send, due) = (Time::ZERO, Time::NEVER);
@@ -84,37 +62,6 @@ impl LawHost {
         }
     }
 
-    pub fn needs_feedback(&self) -> bool {
-        self.needs.needs_feedback()
-    }
-
-    /// Samples of the delivery rate are taken for it.
-    pub fn has_samples(&self) -> bool {
-        self.sampler.is_some()
-    }
-
-    /// The law answers marks, not the sender.
-    pub fn answers_marks(&self) -> bool {
-        self.needs.answers_marks
-    }
-
-    pub fn paces(&self) -> bool {
-        self.needs.pacing
-    }
-
-    pub fn feedback(&self) -> EcnFeedback {
-        self.needs.feedback
-    }
-
-    pub fn owns_window(&self) -> bool {
-        self.needs.owns_window
-    }
-
-    /// The law is told whether all is in order, and when a segment is sent while none is in the network.
-    pub fn needs_order(&self) -> bool {
-        self.needs.order
-    }
-
     /// The handshake is done: the law may have a pace from now on.
     pub fn on_established(&mut self, window: &Window, rtt: Span, now: Time) {
         self.law.on_established(window, rtt, now);
@@ -123,7 +70,7 @@ impl LawHost {
     /// An ACK of new data may open the window.
     #[inline(never)] // Reno's way stays short
     pub fn on_ack(&mut self, window: &mut Window, facts: Facts) {
-        if !self.needs_feedback() {
+        if !self.needs.needs_feedback() {
             return self.law.on_ack(window, &facts);
         }
         let Facts { marked, lost, sample, hole, sent, is_predicted, .. } = self.last_facts;
@@ -146,10 +93,10 @@ impl LawHost {
         }
     }
 
-    /// Any ACK comes, and its arrivals are known: tells the law of it. True if it tells of a new mark.
-    pub fn on_feedback(&mut self, window: &mut Window, ack: &Ack, context: AckContext) -> bool {
-        let AckContext { facts, hole, resent } = context;
-        let (marked, is_echo) = self.marks(ack, &facts, hole);
+    /// Any ACK comes, and its arrivals are known: tells the law of it. `una` is the first segment not acknowledged before it,
+    /// `resent` have been sent again so far. True if it tells of a new mark.
+    pub fn on_feedback(&mut self, window: &mut Window, ack: &Ack, facts: Facts, una: u32, resent: u32) -> bool {
+        let (marked, is_echo) = self.marks(ack, &facts, una);
         let lost = resent - std::mem::replace(&mut self.resent, resent);
         let sample = self.sampler.as_mut().and_then(|sampler| sampler.sample(facts.rtt, facts.now));
         let left = facts.flight.saturating_sub(facts.acked);
@@ -163,12 +110,9 @@ impl LawHost {
         is_echo
     }
 
-    /// Loss recovery has seen the ACK: the law that owns the window sets it.
-    pub fn set_window(&mut self, window: &mut Window, seen: RecoveryReport) {
-        let RecoveryReport { delivered, lost, recovery, was_in_flight, in_flight, srtt } = seen;
+    /// Loss recovery has seen the ACK: the law that owns the window sets it. `in_flight` are in the network after it.
+    pub fn set_window(&mut self, window: &mut Window, in_flight: u32) {
         let last_facts = &mut self.last_facts;
-        (last_facts.acked, last_facts.lost, last_facts.recovery) = (delivered, lost, recovery);
-        (last_facts.flight, last_facts.srtt) = (was_in_flight, srtt);
         last_facts.next_send = self.next_send;
         if let Some(sample) = &mut last_facts.sample {
             sample.in_flight = in_flight;
@@ -184,11 +128,11 @@ impl LawHost {
     }
 
     /// Marks that an ACK tells of, and whether it is an echo.
-    fn marks(&mut self, ack: &Ack, facts: &Facts, hole: u32) -> (u32, bool) {
+    fn marks(&mut self, ack: &Ack, facts: &Facts, una: u32) -> (u32, bool) {
         match self.needs.feedback {
             EcnFeedback::Classic => (0, ack.ece),
             EcnFeedback::PerPacket => {
-                let is_old = ack.next < hole;
+                let is_old = ack.next < una;
                 let marked = if ack.ece && !is_old { facts.acked.max(1) } else { 0 };
                 (marked, marked > 0)
             }
@@ -260,32 +204,32 @@ mod tests {
     use crate::cc::Reno;
 
     /// Marks and echo that an ACK tells of, which acknowledges `acked` segments from 10 on.
-    fn marks(host: &mut LawHost, next: u32, acked: u32, ece: bool, ce: u32) -> (u32, bool) {
+    fn marks(adapter: &mut LawAdapter, next: u32, acked: u32, ece: bool, ce: u32) -> (u32, bool) {
         let facts = Facts { acked, ..Facts::default() };
-        host.marks(&Ack { next, ece, ce, ..Ack::default() }, &facts, 10)
+        adapter.marks(&Ack { next, ece, ce, ..Ack::default() }, &facts, 10)
     }
 
-    fn with(feedback: EcnFeedback) -> LawHost {
-        LawHost::new(Box::new(Reno), Needs { feedback, ..Needs::NONE })
+    fn with(feedback: EcnFeedback) -> LawAdapter {
+        LawAdapter::new(Box::new(Reno), Needs { feedback, ..Needs::NONE })
     }
 
     #[test]
     fn an_echo_per_packet_tells_of_what_it_acknowledges() {
-        let mut host = with(EcnFeedback::PerPacket);
-        assert_eq!(marks(&mut host, 12, 2, true, 0), (2, true));
-        assert_eq!(marks(&mut host, 10, 0, true, 0), (1, true), "a duplicate: of the segment that caused it");
-        assert_eq!(marks(&mut host, 12, 2, false, 0), (0, false));
-        assert_eq!(marks(&mut host, 9, 0, true, 0), (0, false), "an old one");
+        let mut adapter = with(EcnFeedback::PerPacket);
+        assert_eq!(marks(&mut adapter, 12, 2, true, 0), (2, true));
+        assert_eq!(marks(&mut adapter, 10, 0, true, 0), (1, true), "a duplicate: of the segment that caused it");
+        assert_eq!(marks(&mut adapter, 12, 2, false, 0), (0, false));
+        assert_eq!(marks(&mut adapter, 9, 0, true, 0), (0, false), "an old one");
     }
 
     #[test]
     fn a_counter_tells_of_marks_whose_acks_were_lost_and_wraps() {
-        let mut host = with(EcnFeedback::Counter);
-        assert_eq!(marks(&mut host, 11, 1, false, 3), (3, true));
-        assert_eq!(marks(&mut host, 12, 1, false, 3), (0, false));
-        assert_eq!(marks(&mut host, 9, 0, false, 2), (0, false), "overtaken");
-        host.marks = Ack::CE_MASK;
-        assert_eq!(marks(&mut host, 12, 1, false, 1), (2, true));
+        let mut adapter = with(EcnFeedback::Counter);
+        assert_eq!(marks(&mut adapter, 11, 1, false, 3), (3, true));
+        assert_eq!(marks(&mut adapter, 12, 1, false, 3), (0, false));
+        assert_eq!(marks(&mut adapter, 9, 0, false, 2), (0, false), "overtaken");
+        adapter.marks = Ack::CE_MASK;
+        assert_eq!(marks(&mut adapter, 12, 1, false, 1), (2, true));
     }
 
     #[test]
@@ -310,10 +254,10 @@ mod tests {
         }
     }
 
-    fn paced(rate: f64, quantum: u32) -> LawHost {
+    fn paced(rate: f64, quantum: u32) -> LawAdapter {
         let needs = Needs { pacing: true, ..Needs::NONE };
-        let host = LawHost::new(Box::new(Paced { rate, quantum }), needs);
-        LawHost { paced: UNPACED, has_offload: quantum > 1, ..host }
+        let adapter = LawAdapter::new(Box::new(Paced { rate, quantum }), needs);
+        LawAdapter { paced: UNPACED, has_offload: quantum > 1, ..adapter }
     }
 
     fn at(ms: u64) -> Time {
@@ -322,46 +266,46 @@ mod tests {
 
     #[test]
     fn a_pace_lets_a_segment_go_when_its_time_has_come() {
-        let mut host = paced(100.0, 1);
-        host.next_send = at(5);
-        assert!(host.may_send(at(5)));
-        host.on_sent(0, 0, true, 1, at(5));
-        assert!(!host.may_send(at(14)));
-        assert_eq!(host.due, at(15));
-        assert!(host.may_send(at(18)));
-        assert_eq!(host.due, Time::NEVER);
-        host.on_sent(1, 0, false, 2, at(18));
-        host.on_sent(2, 0, false, 3, at(18)); // one that did not ask: the next waits for both
+        let mut adapter = paced(100.0, 1);
+        adapter.next_send = at(5);
+        assert!(adapter.may_send(at(5)));
+        adapter.on_sent(0, 0, true, 1, at(5));
+        assert!(!adapter.may_send(at(14)));
+        assert_eq!(adapter.due, at(15));
+        assert!(adapter.may_send(at(18)));
+        assert_eq!(adapter.due, Time::NEVER);
+        adapter.on_sent(1, 0, false, 2, at(18));
+        adapter.on_sent(2, 0, false, 3, at(18)); // one that did not ask: the next waits for both
         // 3 ms late, which are made good: 18 + 10 - 3 + 10 ms.
-        assert!(!host.may_send(at(34)) && host.may_send(at(35)));
+        assert!(!adapter.may_send(at(34)) && adapter.may_send(at(35)));
     }
 
     #[test]
     fn a_pace_lets_as_many_segments_go_at_once_as_the_law_says() {
-        let mut host = paced(100.0, 2);
+        let mut adapter = paced(100.0, 2);
         for start in [0, 20, 40] {
             for seq in [0, 1] {
-                assert!(host.may_send(at(start)), "{start} ms, {seq}");
-                host.on_sent(seq, 0, false, 1, at(start));
+                assert!(adapter.may_send(at(start)), "{start} ms, {seq}");
+                adapter.on_sent(seq, 0, false, 1, at(start));
             }
-            assert!(!host.may_send(at(start + 19)));
+            assert!(!adapter.may_send(at(start + 19)));
         }
     }
 
     #[test]
     fn the_first_ten_segments_are_not_paced_and_a_quantum_asks_for_offload() {
-        let mut host = LawHost { paced: 0, has_offload: false, next_send: at(5), ..paced(100.0, 2) };
+        let mut adapter = LawAdapter { paced: 0, has_offload: false, next_send: at(5), ..paced(100.0, 2) };
         for seq in 0..10 {
-            assert!(host.may_send(at(5)), "{seq}");
-            host.on_sent(seq, 0, false, 1, at(5));
+            assert!(adapter.may_send(at(5)), "{seq}");
+            adapter.on_sent(seq, 0, false, 1, at(5));
         }
-        assert!(!host.may_send(at(14)) && host.may_send(at(15)));
-        host.on_sent(10, 0, false, 1, at(15));
-        assert!(!host.may_send(at(15)), "one at a time");
+        assert!(!adapter.may_send(at(14)) && adapter.may_send(at(15)));
+        adapter.on_sent(10, 0, false, 1, at(15));
+        assert!(!adapter.may_send(at(15)), "one at a time");
         // More than half an interval late: half is made good.
-        assert!(host.may_send(at(32)));
-        host.on_sent(11, 0, false, 1, at(32));
-        assert!(!host.may_send(at(36)) && host.may_send(at(37)));
+        assert!(adapter.may_send(at(32)));
+        adapter.on_sent(11, 0, false, 1, at(32));
+        assert!(!adapter.may_send(at(36)) && adapter.may_send(at(37)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// Its state (section 5), in segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Prr {
+pub(super) struct Prr {
     /// RecoverFS: the window before the reduction, as in Linux; of one that was not validated, the flight.
     recover_fs: u32,
     /// prr_delivered.

@@ -21,7 +21,7 @@ const LEAST_WINDOW: u32 = 10;
 /// The ends of an application's writes. It writes as much as there is room for, when it is told of room: a third of the send buffer
 /// (`sk_stream_write_space`).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Writes {
+pub(super) struct Writes {
     /// One past the last segment written.
     written: u32,
     /// Size of the send buffer, bytes (`sk_sndbuf`).

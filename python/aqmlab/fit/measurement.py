@@ -89,7 +89,8 @@ class PacketLog:
     `sent` and `arrived` are times in s at the sender's and the receiver's side of the link, NaN if it was not seen
     there; a capture at one end fills one of them. `size` is the IP packet in bytes, `flow` the number of its flow.
     `sequence` is the first byte of a TCP segment or the number of an RTP packet, relative to the first of the
-    flow. Of an ACK it is the next expected byte. `payload` are the bytes of the transport, `ecn` the field of the IP header.
+    flow. Of an ACK it is the next expected byte. `payload` are the bytes of the transport,
+    `ecn` the field of the IP header.
     """
 
     direction: Direction

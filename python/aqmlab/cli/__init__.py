@@ -36,6 +36,7 @@ COMMANDS = (
     "plot",
     "analyse",
     "advise",
+    "fit",
     "tune",
     "break_",
     "tc",

@@ -3,8 +3,9 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from aqmlab import untrusted
 from aqmlab.fit.measurement import Measurement
@@ -55,7 +56,7 @@ def read(path: Path) -> Measurement:
         if reader is None:
             raise InputError("file", f"{path}: {'is empty' if not head else 'unknown format'}; expected {formats()}")
         file.seek(0)
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()
         content = packed.unpacked(file, str(path))
         if reader.stream:
             return reader.stream(path, content, digest)

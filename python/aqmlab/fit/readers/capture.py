@@ -1,7 +1,7 @@
 """Reader of packet captures (pcap and pcapng), taken at one end of a link or in its middle."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -23,7 +23,7 @@ __all__ = ["MOST", "CapturedPackets", "read", "sniff"]
 class CapturedPackets(PacketLog):
     """A log with what identifies a packet in another capture of the same link."""
 
-    number: "NDArray[np.uint32] | None" = None
+    number: "NDArray[np.uint32]" = field(kw_only=True)
     """The sequence number as it is in the packet; of an ACK, the acknowledgement number."""
 
 
@@ -80,5 +80,5 @@ def _logs(found: trace.Trace, seen: Vantage) -> Iterator[PacketLog]:
             found.ecn[rows].astype(np.int64),
             found.is_ack[rows],
             names,
-            found.number[rows],
+            number=found.number[rows],
         )

@@ -36,11 +36,14 @@ def _measurement(data: Any, path: Path, digest: str) -> Measurement:
     meta, raw = data["metadata"], _rows(data)
     if len(raw) > _MOST_SERIES:
         raise ValueError(f"{len(raw):,} series; at most {_MOST_SERIES:,}")
-    times = [float(row["t"]) for rows in raw.values() for row in rows if row.get("t") is not None]
+    times = [_began(row) for rows in raw.values() for row in rows if row.get("t") is not None]
     if not times:
         raise ValueError("no series has values")
     origin = min(times)
-    delays, flows, counters, unused = [], [], [], []
+    delays: list[DelayRecord] = []
+    flows: list[FlowRecord] = []
+    counters: list[Counters] = []
+    unused: list[str] = []
     for name, rows in raw.items():
         about = (meta.get("SERIES_META") or {}).get(name) or {}
         if name.startswith("qdisc_stats_"):
@@ -61,7 +64,7 @@ def _measurement(data: Any, path: Path, digest: str) -> Measurement:
         str(path),
         digest,
         "flent",
-        epoch=origin if is_clock else _start(meta),
+        epoch=origin if is_clock else _start(meta, origin),
         delays=tuple(delays),
         flows=tuple(flows),
         counters=tuple(counters),
@@ -89,9 +92,15 @@ def _rows(data: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
     }
 
 
-def _start(meta: Mapping[str, Any]) -> float | None:
+def _began(row: Mapping[str, Any]) -> float:
+    """Return when the interval of a row began, or when its probe was sent."""
+    length = float(row.get("dur") or 0)
+    return float(row["t"]) - (length or (float(row.get("val") or 0) / 1e3 if "seq" in row else 0))
+
+
+def _start(meta: Mapping[str, Any], origin: float) -> float | None:
     stated = meta.get("T0") or meta.get("TIME")
-    return datetime.fromisoformat(stated).timestamp() if stated else None
+    return datetime.fromisoformat(stated).timestamp() + origin if stated else None
 
 
 def _is_numbered(name: str) -> bool:
@@ -110,18 +119,17 @@ def _direction(name: str, about: Mapping[str, Any]) -> Direction | None:
     return None
 
 
-def _pings(
-    name: str, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any], origin: float
-) -> Iterator[DelayRecord]:
+def _pings(name: str, rows: Sequence[Mapping[str, Any]], origin: float) -> Iterator[DelayRecord]:
     """Yield round-trip times, of irtt also one-way delays; of netperf's UDP_RR means over each interval."""
     import numpy as np
 
     answered = [row for row in rows if row.get("t") is not None and row.get("val") is not None]
     time, value = document.numbers(answered, "t") - origin, document.numbers(answered, "val")
     is_rate = any("dur" in row and "ms" not in row for row in answered)  # transactions per s
-    with np.errstate(divide="ignore"):
-        delay = np.where(value > 0, 1 / value if is_rate else value / 1e3, np.nan)
-    sent = time - (document.numbers(answered, "dur") if is_rate else delay)
+    length = document.numbers(answered, "dur")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        delay = np.where(value * length >= 1, 1 / value, np.nan) if is_rate else value / 1e3
+    sent = time - (length if is_rate else delay)
     valid = np.isfinite(sent) & np.isfinite(delay)
     if valid.sum() < 2:
         return
@@ -183,5 +191,5 @@ def _counters(name: str, rows: Sequence[Mapping[str, Any]], origin: float) -> It
     device = document.text(name.removeprefix("qdisc_stats_"))
     keys = ("sent_bytes", "sent_pkts", "dropped", "ecn_mark", "backlog_bytes", "backlog_pkts")
     for row in rows:
-        counts = (int(float(row.get(key) or 0)) for key in keys)
-        yield Counters(float(row["t"]) - origin, device, "", "", *counts)
+        sent, packets, dropped, marked, backlog, waiting = (int(float(row.get(key) or 0)) for key in keys)
+        yield Counters(float(row["t"]) - origin, device, "", "", sent, packets, dropped, marked, backlog, waiting)

@@ -53,11 +53,11 @@ def sniff(head: bytes) -> bool:
     return head[:4] in _PCAP or (head[:4] == _PCAPNG and head[8:12] in (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a"))
 
 
-def batches(file: BinaryIO, name: str, most: int) -> Iterator[Frames]:
+def batches(file: BinaryIO, name: str, most: int, unused: list[str]) -> Iterator[Frames]:
     """Yield the frames of a capture of at most `most` bytes.
 
-    A frame that is cut off at the end of the file is left out, as it is when a capture was interrupted. Raises
-    InputError about `name` for a damaged file.
+    A frame that is cut off at the end, as it is when a capture was interrupted, is added to `unused`. Raises InputError
+    about `name` for a damaged file.
     """
     head = file.read(24)
     damaged = f"{name}: is damaged"
@@ -78,6 +78,8 @@ def batches(file: BinaryIO, name: str, most: int) -> Iterator[Frames]:
         found, end = walk.frames(data)
         yield from found
         rest = data[end:-PADDING]
+    if rest:
+        unused.append(f"{len(rest):,} bytes at the end, of a packet that was cut off")
 
 
 class _Walk:

@@ -1,6 +1,7 @@
 """Headers of the packets in a capture, as columns.
 
-Links: Ethernet with VLAN and PPPoE, Linux cooked, raw IP. Packets: TCP, UDP and ICMP echo over IPv4 and IPv6. Formats: RFC 791, 8200, 9293, 768, 792, 4443 and 3550; IEEE 802.1Q; RFC 2516; link types of tcpdump.org.
+Links: Ethernet with VLAN and PPPoE, Linux cooked, raw IP. Packets: TCP, UDP and ICMP echo over IPv4 and IPv6. Formats:
+RFC 791, 8200, 9293, 768, 792, 4443 and 3550; IEEE 802.1Q; RFC 2516; link types of tcpdump.org.
 """
 
 from collections.abc import Iterator
@@ -51,7 +52,10 @@ class Packets:
     """1 if a cooked header states that the host sent it, 2 that it received it, 0 if there is none."""
 
 
-UNUSED = ("packets of a link that is neither Ethernet, raw IP nor Linux cooked", "packets that are not IP")
+UNUSED: tuple[str, ...] = (
+    "packets of a link that is neither Ethernet, raw IP nor Linux cooked",
+    "packets that are not IP",
+)
 UNUSED += ("IP packets that are not TCP, UDP or an ICMP echo", "IP fragments, extension headers, cut-off headers")
 """The kinds of packets that are counted and not read."""
 
@@ -131,7 +135,7 @@ def _ip4(frames: Frames, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]
     is_whole = (head[:, 0] >> 4 == 4) & (length >= 20) & ((_word(head, 6) & 0x3FFF) == 0) & (size >= length)
     key = np.zeros((len(chosen), KEY), np.uint8)
     key[:, 0:4], key[:, 16:20], key[:, 36], key[:, 37] = head[:, 12:16], head[:, 16:20], head[:, 9], 4
-    return _Ip(chosen, offset + length, size, length, key, head[:, 1] & 3, is_whole)
+    return _Ip(chosen, offset + length, size, length, key, head[:, 1] & np.uint8(3), is_whole)
 
 
 def _ip6(frames: Frames, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]") -> _Ip:
@@ -141,7 +145,9 @@ def _ip6(frames: Frames, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]
     length = np.full(len(chosen), 40, np.int64)
     key = np.zeros((len(chosen), KEY), np.uint8)
     key[:, 0:32], key[:, 36], key[:, 37] = head[:, 8:40], head[:, 6], 6
-    return _Ip(chosen, offset + 40, _word(head, 4) + 40, length, key, (head[:, 1] >> 4) & 3, head[:, 0] >> 4 == 6)
+    return _Ip(
+        chosen, offset + 40, _word(head, 4) + 40, length, key, (head[:, 1] >> 4) & np.uint8(3), head[:, 0] >> 4 == 6
+    )
 
 
 def _transport(frames: Frames, ip: _Ip, is_sent: "Bytes", unused: "NDArray[np.int64]") -> Packets:

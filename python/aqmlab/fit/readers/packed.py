@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer
+    from _typeshed import WriteableBuffer
 
 _MAGIC = b"\x1f\x8b"
 _CHUNK = 2**16
@@ -38,7 +38,7 @@ class _Member(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "Buffer") -> int:
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
         view = memoryview(buffer)
         while not self._unpack.eof:
             packed = self._unpack.unconsumed_tail or self._file.read(_CHUNK)

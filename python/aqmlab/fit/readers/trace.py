@@ -64,8 +64,8 @@ class Trace:
     """
 
     time: "Integers"
-    size: "Integers"
-    payload: "Integers"
+    size: "NDArray[np.uint32]"
+    payload: "NDArray[np.uint32]"
     sequence: "Integers"
     ack: "Integers"
     flags: "NDArray[np.uint8]"
@@ -110,7 +110,8 @@ def read(file: BinaryIO, name: str) -> Trace:
     import numpy as np
 
     unused, numbering, parts, count = np.zeros(len(headers.UNUSED) + 1, np.int64), _Numbering(), [], 0
-    for batch in frames.batches(file, name, MOST_BYTES):
+    notes: list[str] = []
+    for batch in frames.batches(file, name, MOST_BYTES, notes):
         for part in headers.packets(batch, unused):
             flow = numbering.of(part.key)
             known = flow >= 0
@@ -120,19 +121,21 @@ def read(file: BinaryIO, name: str) -> Trace:
                 raise InputError("file", f"{name}: more than {MOST_PACKETS:,} packets; capture for a shorter time")
             columns = (part.time, flow.astype(np.int32), part.size, part.payload, part.sequence, part.ack)
             parts.append([each[known] for each in (*columns, part.flags, part.ecn, part.is_sent)])
-    if not parts:
+    if not any(len(part[0]) for part in parts):
         raise InputError(
             "file", f"{name}: has no packets of TCP, UDP or ICMP; expected a capture of a transfer or a call"
         )
     time, flow, *rest = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(time, kind="stable")
     kinds = (*headers.UNUSED, f"packets of flows after the first {MOST_FLOWS:,}")
-    names = tuple(f"{n:,} {kind}" for n, kind in zip(unused, kinds, strict=True) if n)
-    return _assembled(time[order], flow[order], [column[order] for column in rest], list(numbering.numbers), names)
+    notes = [*(f"{n:,} {kind}" for n, kind in zip(unused, kinds, strict=True) if n), *notes]
+    return _assembled(
+        time[order], flow[order], [column[order] for column in rest], list(numbering.numbers), tuple(notes)
+    )
 
 
 def _assembled(
-    time: "Integers", flow: "Integers", rest: "list[NDArray[Any]]", keys: list[bytes], unused: tuple[str, ...]
+    time: "Integers", flow: "NDArray[Any]", rest: "list[NDArray[Any]]", keys: list[bytes], unused: tuple[str, ...]
 ) -> Trace:
     """Return the trace of packets in the order of time, whose flows have these keys."""
     import numpy as np
@@ -157,9 +160,21 @@ def _assembled(
         ends = _ends(key)
         flows.append(Flow(*ends, protocols[number], rows, ssrcs[number], reverse[number]))
     is_ack = (bits[flow] == 32) & (payload == 0) & (flags & (ACK | SYN | FIN | RST) == ACK)
-    number = np.where(is_ack, ack, sequence)
-    columns = (time, size, payload, counted[back], acked[back], flags, ecn, is_sent, is_ack, number)
-    return Trace(*columns, tuple(flows), tuple(first.tolist()), unused)
+    return Trace(
+        time,
+        size,
+        payload,
+        counted[back],
+        acked[back],
+        flags,
+        ecn,
+        is_sent,
+        is_ack,
+        np.where(is_ack, ack, sequence),
+        tuple(flows),
+        tuple(first.tolist()),
+        unused,
+    )
 
 
 def _bounds(flow: "Integers", count: int) -> "tuple[Integers, Integers]":
@@ -229,7 +244,7 @@ def _acked(
     return found
 
 
-def _signed(step: "Integers", bits: "int | Integers") -> "Integers":
+def _signed(step: "NDArray[Any]", bits: "int | Integers") -> "Integers":
     """Return the steps of a counter of so many bits, each the nearest to zero."""
     half = 1 << (bits - 1)
     return (step + half) % (2 * half) - half

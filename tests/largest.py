@@ -145,9 +145,9 @@ def message(_: Path, n: int) -> Reading:
 
 
 def capture(folder: Path, n: int) -> Reading:
-    """Return a capture of so many packets of 8,192 flows."""
+    """Return a capture of so many packets of 1,024 flows."""
     path, start = folder / f"{n}.pcap", 1_700_000_000
-    flows = [pcap([Packet(start, ports=(i, 9), payload=1000)])[24:] for i in range(min(n, 8192))]
+    flows = [pcap([Packet(start, ports=(i, 9), payload=1000)])[24:] for i in range(min(n, 1024))]
     with path.open("wb") as file:
         file.write(pcap([]))
         for i in range(0, n, len(flows)):
@@ -176,8 +176,8 @@ INPUTS = {
     "lines of tc": Input("tc commands", lines, 100, 800, 15_000),
     "trained policy": Input("trained policy", model, 2000, 32_000, 4_500_000),
     "scheme file": Input("scheme or congestion controller", scheme, 2000, 16_000, 1_600_000),
-    "capture": Input("capture", capture, 20_000, 160_000, 4_000_000),
-    "measurement": Input("measurement", flent, 500, 8000, 300_000),
+    "capture": Input("capture", capture, 4000, 16_000, 4_000_000),
+    "measurement": Input("measurement", flent, 500, 4000, 300_000),
     "message": Input("arguments", message, 200, 1600, 50_000),
 }
 """By name; those of `crates/scenario/tests/limits.rs` and `crates/live/tests/limits.rs` are read in Rust alone."""

@@ -61,9 +61,7 @@ def _logs(found: trace.Trace, seen: Vantage) -> Iterator[PacketLog]:
     pairs = [number if flow.reverse is None else min(number, flow.reverse) for number, flow in enumerate(found.flows)]
     named, connection = np.unique(pairs, return_inverse=True)
     names = tuple(found.flows[number].name for number in named)
-    flow = np.empty(len(found.time), np.int64)
-    for number, each in enumerate(found.flows):
-        flow[each.rows] = number
+    flow = found.flow
     for direction in Direction:
         rows = np.flatnonzero(np.array(seen.is_up)[flow] == (direction is Direction.up))
         if not len(rows):

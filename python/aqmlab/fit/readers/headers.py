@@ -145,9 +145,8 @@ def _ip6(frames: Frames, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]
     length = np.full(len(chosen), 40, np.int64)
     key = np.zeros((len(chosen), KEY), np.uint8)
     key[:, 0:32], key[:, 36], key[:, 37] = head[:, 8:40], head[:, 6], 6
-    return _Ip(
-        chosen, offset + 40, _word(head, 4) + 40, length, key, (head[:, 1] >> 4) & np.uint8(3), head[:, 0] >> 4 == 6
-    )
+    ecn: Bytes = ((head[:, 1] >> 4) & 3).astype(np.uint8)
+    return _Ip(chosen, offset + 40, _word(head, 4) + 40, length, key, ecn, head[:, 0] >> 4 == 6)
 
 
 def _transport(frames: Frames, ip: _Ip, is_sent: "Bytes", unused: "NDArray[np.int64]") -> Packets:

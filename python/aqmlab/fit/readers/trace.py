@@ -59,8 +59,8 @@ class Trace:
 
     `time` is in ns since 1970. `sequence` and `ack` count from the first byte of their flow in the capture; of RTP and
     of pings `sequence` is the number, of other UDP the position in the flow. `is_ack` marks acknowledgements without
-    data, SYN, FIN or RST. `number` is the sequence number as it is in the packet, of these the acknowledgement number.
-    `first` is the `number` from which a flow counts.
+    data, SYN, FIN or RST. `flow` is the number of the packet's flow. `number` is the sequence number as it is in the
+    packet, of these acknowledgements the acknowledgement number. `first` is the `number` from which a flow counts.
     """
 
     time: "Integers"
@@ -72,6 +72,7 @@ class Trace:
     ecn: "NDArray[np.uint8]"
     is_sent: "NDArray[np.uint8]"
     is_ack: "Flags"
+    flow: "Integers"
     number: "NDArray[np.uint32]"
     flows: tuple[Flow, ...]
     first: tuple[int, ...]
@@ -170,6 +171,7 @@ def _assembled(
         ecn,
         is_sent,
         is_ack,
+        flow,
         np.where(is_ack, ack, sequence),
         tuple(flows),
         tuple(first.tolist()),

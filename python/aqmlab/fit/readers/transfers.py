@@ -26,8 +26,8 @@ def records(trace: Trace, seen: Vantage) -> tuple[list[FlowRecord], int]:
     """Return the transfers, and how many flows are too small or too many to be counted."""
     import numpy as np
 
-    carrying = [n for n, flow in enumerate(trace.flows) if flow.protocol != "icmp" and trace.payload[flow.rows].any()]
-    sizes = {n: int(trace.payload[trace.flows[n].rows].sum()) for n in carrying}
+    sizes = np.bincount(trace.flow, trace.payload, len(trace.flows)).tolist()
+    carrying = [n for n, flow in enumerate(trace.flows) if flow.protocol != "icmp" and sizes[n]]
     chosen = [n for n in sorted(carrying, key=lambda n: (-sizes[n], n)) if sizes[n] >= FEWEST_BYTES][:MOST_TRANSFERS]
     found = []
     for number in chosen:
@@ -89,8 +89,10 @@ def pings(trace: Trace, seen: Vantage) -> Iterator[DelayRecord]:
     import numpy as np
 
     for number, flow in enumerate(trace.flows):
+        if flow.protocol != "icmp" or not seen.is_leaving[number]:
+            continue
         requests = flow.rows[trace.flags[flow.rows] == 1]
-        if flow.protocol != "icmp" or not seen.is_leaving[number] or len(requests) < 2:
+        if len(requests) < 2:
             continue
         sent, delay = trace.time[requests], np.full(len(requests), np.nan)
         if flow.reverse is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -39,27 +40,32 @@ def vantage(trace: Trace) -> Vantage:
     The near side is the subscriber's, unless only the far side has private addresses or most bytes belong to
     connections that the far side opened.
     """
-    near: dict[Address, int] = {}
-    for flow in trace.flows:
-        sent = trace.is_sent[flow.rows]
-        for address, kind in ((flow.source, 1), (flow.destination, 2)):
-            near[address] = near.get(address, 0) + int((sent == kind).sum()) - int((sent == 3 - kind).sum())
-    if not any(near.values()):
+    import numpy as np
+
+    count = len(trace.flows)
+    packets, payload = np.bincount(trace.flow, minlength=count), np.bincount(trace.flow, trace.payload, count)
+    cooked = np.bincount(trace.flow, np.array([0, 1, -1])[trace.is_sent], count)
+    near: dict[Address, float] = {}
+    for flow, sent in zip(trace.flows, cooked.tolist(), strict=True):
+        near[flow.source] = near.get(flow.source, 0) + sent
+        near[flow.destination] = near.get(flow.destination, 0) - sent
+    if not cooked.any():
         for one, other in _largest(trace):
             if (is_near := _is_near(trace, one, other)) is not None:
                 weight = len(one.rows) + len(other.rows)
                 near[one.source] += weight if is_near else -weight
                 near[other.source] -= weight if is_near else -weight
-    leaving = tuple(_leaves(trace, number, near) for number in range(len(trace.flows)))
-    is_home = _score(trace, leaving) >= 0
+    leaving = tuple(_leaves(trace, number, near) for number in range(count))
+    is_home = _score(trace, leaving, (payload + packets).tolist()) >= 0
     counts: dict[Address, int] = {}
-    for flow, is_leaving in zip(trace.flows, leaving, strict=True):
+    for flow, is_leaving, seen in zip(trace.flows, leaving, packets.tolist(), strict=True):
         host = flow.source if is_leaving else flow.destination
-        counts[host] = counts.get(host, 0) + len(flow.rows)
+        counts[host] = counts.get(host, 0) + seen
     facts = {"captured near": str(max(counts, key=counts.__getitem__)), "side": "subscriber" if is_home else "server"}
     return Vantage(leaving, tuple(each == is_home for each in leaving), facts)
 
 
+@lru_cache(2**16)
 def is_private(address: Address) -> bool:
     """Return whether only a local network uses the address."""
     return any(address in each for each in _PRIVATE if each.version == address.version)
@@ -129,7 +135,7 @@ def round_trips(trace: Trace, one: Flow, other: Flow) -> "tuple[Integers, Intege
     return answered[wait > 0], wait[wait > 0]
 
 
-def _leaves(trace: Trace, number: int, near: dict[Address, int]) -> bool:
+def _leaves(trace: Trace, number: int, near: dict[Address, float]) -> bool:
     """Return whether the source of a flow is near."""
     flow = trace.flows[number]
     source, destination = near[flow.source], near[flow.destination]
@@ -140,11 +146,10 @@ def _leaves(trace: Trace, number: int, near: dict[Address, int]) -> bool:
     return flow.reverse is None or number < flow.reverse
 
 
-def _score(trace: Trace, leaving: tuple[bool, ...]) -> int:
-    """Return for how many bytes more the near side is the subscriber's than the far side."""
-    score = 0
-    for flow, is_leaving in zip(trace.flows, leaving, strict=True):
-        weight = int(trace.payload[flow.rows].sum()) + len(flow.rows)
+def _score(trace: Trace, leaving: tuple[bool, ...], weights: list[float]) -> float:
+    """Return by how much the near side is the subscriber's rather than the far side."""
+    score = 0.0
+    for flow, is_leaving, weight in zip(trace.flows, leaving, weights, strict=True):
         if is_private(flow.source) != is_private(flow.destination):
             score += weight if is_leaving == is_private(flow.source) else -weight
         elif len(flow.rows) and trace.flags[flow.rows[0]] & SYN and flow.protocol == "tcp":

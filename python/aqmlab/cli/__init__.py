@@ -35,6 +35,7 @@ COMMANDS = (
     "plot",
     "analyse",
     "advise",
+    "fit",
     "tune",
     "tc",
     "export_policy",

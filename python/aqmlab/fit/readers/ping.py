@@ -26,7 +26,8 @@ def sniff(head: bytes) -> bool:
 def read(path: Path, content: bytes, digest: str) -> Measurement:
     """Return the round-trip times; a sequence number without an answer is a loss.
 
-    Without `-D` answers have no times: probes are then spaced evenly over the duration in ping's summary, or by 1 s.
+    ping does not print the ECN field that `-Q` sets: "ect1" in the name of the file states ECT(1). Without `-D`
+    answers have no times: probes are then spaced evenly over the duration in ping's summary, or by 1 s.
     """
     import numpy as np
 
@@ -58,6 +59,8 @@ def read(path: Path, content: bytes, digest: str) -> Measurement:
     delay[seq.astype(int) - 1] = rtt
     size = _SIZE.search(content)
     host = _HEADER.search(content)
-    probes = DelayRecord("ping", sent, delay, size=int(size[2]) if size else None)
+    probes = DelayRecord(
+        "ping", sent, delay, size=int(size[2]) if size else None, ecn=1 if "ect1" in path.stem.lower() else None
+    )
     facts = {"host": host[1].decode("utf-8", "replace")} if host else {}
     return Measurement(str(path), digest, "ping", epoch=epoch, delays=(probes,), facts=facts)

@@ -176,7 +176,7 @@ INPUTS = {
     "lines of tc": Input("tc commands", lines, 100, 800, 15_000),
     "trained policy": Input("trained policy", model, 2000, 32_000, 4_500_000),
     "scheme file": Input("scheme or congestion controller", scheme, 2000, 16_000, 1_600_000),
-    "capture": Input("capture", capture, 4000, 16_000, 4_000_000),
+    "capture": Input("capture", capture, 4000, 16_000, 3_000_000),
     "measurement": Input("measurement", flent, 500, 4000, 300_000),
     "message": Input("arguments", message, 200, 1600, 50_000),
 }

@@ -229,6 +229,9 @@ def test_two_clocks_are_fitted(offset: float, drift: float, tmp_path: Path) -> N
     np.testing.assert_allclose(arrived[~np.isnan(arrived)], expected[~np.isnan(arrived)], atol=2e-4)
     np.testing.assert_allclose(back.arrived - back.sent, 0.02, atol=2e-4)
     assert captures.joined(other, one).facts["clock offset"] == found.facts["clock offset"]
+    sender, receiver = found.flows
+    assert (sender.at, receiver.at, receiver.direction) == ("sender", "receiver", Direction.up)
+    assert receiver.goodput.start[0] == pytest.approx(0.02, abs=2e-4), "the arrival of the SYN"
 
 
 def test_a_segment_that_the_device_split_is_the_packets_that_arrived(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.fit.measurement import Direction, Measurement, PacketLog
+from aqmlab.fit.measurement import Direction, FlowRecord, Intervals, Measurement, PacketLog, Series
 from aqmlab.fit.readers.capture import CapturedPackets
 from aqmlab.problems import InputError
 
@@ -63,7 +63,25 @@ def joined(first: Measurement, second: Measurement) -> Measurement:
     lost = sum(each.left_over for each in matched)
     unused = (*near.unused, *far.unused, *((f"{lost:,} packets that only the receiver's capture has",) if lost else ()))
     logs = tuple(each.log(clocks) for each in matched)
-    return replace(near, packets=logs, facts={**near.facts, **facts, "other end": far.source}, unused=unused)
+    flows = (*near.flows, *(_on_near_clock(flow, clocks, start) for flow in far.flows))
+    facts |= {**near.facts, "other end": far.source}
+    return replace(near, flows=flows, packets=logs, facts=facts, unused=unused)
+
+
+def _on_near_clock(flow: FlowRecord, clocks: Clocks, start: float) -> FlowRecord:
+    """Return a transfer that the far end counted, with its times on the near clock."""
+
+    def near(time: "Floats") -> "Floats":
+        return (time + start - clocks.offset) / (1 + clocks.drift)
+
+    changed: dict[str, Any] = {}
+    for name in ("goodput", "retransmits", "lost", "srtt"):
+        match getattr(flow, name):
+            case Intervals(begin, end, value):
+                changed[name] = Intervals(near(begin), near(end), value)
+            case Series(time, value):
+                changed[name] = Series(near(time), value)
+    return replace(flow, **changed)
 
 
 def fitted(up: "tuple[Floats, Floats] | None", down: "tuple[Floats, Floats] | None") -> Clocks:

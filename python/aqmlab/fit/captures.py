@@ -28,8 +28,8 @@ class Clocks:
     """The far clock minus the near one: `offset` in s at the start of the near capture, `drift` in s/s.
 
     `base_rtt` is the sum of the smallest delays of both directions in s, None if packets of one direction only were
-    matched; the offset then contains the smallest delay of this direction. With both, the offset takes the smallest
-    delays for equal.
+    matched. The offset then contains the smallest delay of this direction. Otherwise it takes the smallest delays of
+    both directions for equal.
     """
 
     offset: float
@@ -214,7 +214,7 @@ def _matched(
 def _same_flows(sender: CapturedPackets, receiver: CapturedPackets) -> "Integers":
     """Return for each flow of the receiver the sender's number of it, or -1.
 
-    A flow has the same ends, or behind a translator of addresses the same first number. UDP without RTP is left out:
+    A flow has the same ends, or, if a router translates addresses, the same first number. UDP without RTP is left out:
     nothing identifies its packets.
     """
     import numpy as np

@@ -21,7 +21,7 @@ __all__ = ["MOST", "CapturedPackets", "read", "sniff"]
 
 @dataclass(frozen=True)
 class CapturedPackets(PacketLog):
-    """A log with what identifies a packet in another capture of the same link."""
+    """A log with the number that identifies a packet in another capture of the same link."""
 
     number: "NDArray[np.uint32]" = field(kw_only=True)
     """The sequence number as it is in the packet; of an ACK, the acknowledgement number."""

@@ -43,7 +43,7 @@ def text(value: object) -> str:
 
 
 def numbers(rows: Iterable[Mapping[str, Any]], key: str) -> "Floats":
-    """Return a column; NaN where a row has no value. ValueError or TypeError for what is no finite number."""
+    """Return a column; NaN where a row has no value. ValueError or TypeError for another value than a finite number."""
     import numpy as np
 
     found = np.array([np.nan if (value := row.get(key)) is None else float(value) for row in rows], dtype=float)

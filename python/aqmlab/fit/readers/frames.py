@@ -34,7 +34,7 @@ _FRACTION, _OFFSET = 9, 14
 
 
 @dataclass(frozen=True)
-class Frames:
+class FrameBatch:
     """Frames of one kind of link: the bytes of the batch, and for each frame its place and length in it."""
 
     data: "NDArray[np.uint8]"
@@ -53,7 +53,7 @@ def sniff(head: bytes) -> bool:
     return head[:4] in _PCAP or (head[:4] == _PCAPNG and head[8:12] in (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a"))
 
 
-def batches(file: BinaryIO, name: str, most: int, unused: list[str]) -> Iterator[Frames]:
+def batches(file: BinaryIO, name: str, most: int, unused: list[str]) -> Iterator[FrameBatch]:
     """Yield the frames of a capture of at most `most` bytes.
 
     A frame that is cut off at the end, as it is when a capture was interrupted, is added to `unused`. Raises InputError
@@ -83,7 +83,7 @@ def batches(file: BinaryIO, name: str, most: int, unused: list[str]) -> Iterator
 
 
 class _Walk:
-    def frames(self, data: bytes) -> tuple[list[Frames], int]:
+    def frames(self, data: bytes) -> tuple[list[FrameBatch], int]:
         """Return the frames that are whole, and where the rest begins. `data` ends with PADDING zeros."""
         raise NotImplementedError
 
@@ -95,7 +95,7 @@ class _Pcap(_Walk):
     link: int
     damaged: str
 
-    def frames(self, data: bytes) -> tuple[list[Frames], int]:
+    def frames(self, data: bytes) -> tuple[list[FrameBatch], int]:
         import numpy as np
 
         size_at, at, end, starts = Struct(f"{self.order}I").unpack_from, 0, len(data) - PADDING, list[int]()
@@ -111,7 +111,7 @@ class _Pcap(_Walk):
         start, padded = np.array(starts, dtype=np.int64), np.frombuffer(data, dtype=np.uint8)
         fields = rows(padded, start, 16).view(self.order + "u4").astype(np.int64)
         time = fields[:, 0] * 10**9 + fields[:, 1] * self.unit
-        return [Frames(padded, self.link, start + 16, fields[:, 2], fields[:, 3], time)], at
+        return [FrameBatch(padded, self.link, start + 16, fields[:, 2], fields[:, 3], time)], at
 
 
 @dataclass
@@ -127,10 +127,10 @@ class _Pcapng(_Walk):
     order: str = "<"
     interfaces: list[_Interface] = field(default_factory=list)
 
-    def frames(self, data: bytes) -> tuple[list[Frames], int]:
+    def frames(self, data: bytes) -> tuple[list[FrameBatch], int]:
         import numpy as np
 
-        found, starts, padded = list[Frames](), list[int](), np.frombuffer(data, dtype=np.uint8)
+        found, starts, padded = list[FrameBatch](), list[int](), np.frombuffer(data, dtype=np.uint8)
         at, end = 0, len(data) - PADDING
         last = end - 12
         unpack = Struct(f"{self.order}II").unpack_from
@@ -176,7 +176,7 @@ class _Pcapng(_Walk):
             raise InputError("file", f"{self.damaged} (times of an interface in 1/{made.per_second:.3g} s)")
         self.interfaces.append(made)
 
-    def _taken(self, padded: "NDArray[np.uint8]", starts: list[int]) -> list[Frames]:
+    def _taken(self, padded: "NDArray[np.uint8]", starts: list[int]) -> list[FrameBatch]:
         """Return the frames of the packets that start here, by interface."""
         import numpy as np
 
@@ -196,7 +196,7 @@ class _Pcapng(_Walk):
             if whole.min() < 0 or whole.max() > 2**32:
                 raise InputError("file", f"{self.damaged} (a time of {int(whole.max()):,} s)")
             time = (whole + of.offset) * 10**9 + (part * (1e9 / of.per_second)).astype(np.int64)
-            found.append(Frames(padded, of.link, start[number == each] + 28, own[:, 5], own[:, 6], time))
+            found.append(FrameBatch(padded, of.link, start[number == each] + 28, own[:, 5], own[:, 6], time))
         return found
 
 

@@ -1,14 +1,15 @@
 """Headers of the packets in a capture, as columns.
 
 Links: Ethernet with VLAN and PPPoE, Linux cooked, raw IP. Packets: TCP, UDP and ICMP echo over IPv4 and IPv6. Formats:
-RFC 791, 8200, 9293, 768, 792, 4443 and 3550; IEEE 802.1Q; RFC 2516; link types of tcpdump.org.
+RFC 791 and 8200 (IP), 9293 (TCP), 768 (UDP). RFC 792 and 4443 (ICMP), 3550 (RTP), 2516 (PPPoE). IEEE 802.1Q, and the
+link types of tcpdump.org.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aqmlab.fit.readers.frames import Frames, rows
+from aqmlab.fit.readers.frames import FrameBatch, rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +61,7 @@ UNUSED += ("IP packets that are not TCP, UDP or an ICMP echo", "IP fragments, ex
 """The kinds of packets that are counted and not read."""
 
 
-def packets(frames: Frames, unused: "NDArray[np.int64]") -> Iterator[Packets]:
+def packets(frames: FrameBatch, unused: "NDArray[np.int64]") -> Iterator[Packets]:
     """Yield the packets of both versions of IP, and count the others in `unused`, by their number in `UNUSED`."""
     import numpy as np
 
@@ -76,7 +77,7 @@ def packets(frames: Frames, unused: "NDArray[np.int64]") -> Iterator[Packets]:
             yield _transport(frames, read(frames, chosen, offset[chosen]), is_sent[chosen], unused)
 
 
-def _network(frames: Frames) -> "tuple[NDArray[np.int64], NDArray[np.int64], Bytes] | None":
+def _network(frames: FrameBatch) -> "tuple[NDArray[np.int64], NDArray[np.int64], Bytes] | None":
     """Return the Ethernet type of each frame, where its IP header begins, and who sent it; None for another link."""
     import numpy as np
 
@@ -96,6 +97,13 @@ def _network(frames: Frames) -> "tuple[NDArray[np.int64], NDArray[np.int64], Byt
         offset = np.full(n, length, np.int64)
     else:
         return None
+    return *_untagged(frames, offset), is_sent
+
+
+def _untagged(frames: FrameBatch, offset: "NDArray[np.int64]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    """Return the type of each frame whose header ends at `offset`, and where its payload begins after tags and PPPoE."""
+    import numpy as np
+
     kind = _word(rows(frames.data, frames.start + offset - 2, 2), 0)
     for _ in range(2):
         tagged = np.isin(kind, _VLAN)
@@ -108,7 +116,7 @@ def _network(frames: Frames) -> "tuple[NDArray[np.int64], NDArray[np.int64], Byt
         inner = _word(rows(frames.data, (frames.start + offset)[session], 8), 6)
         kind[session] = np.select([inner == each for each in _PPP], list(_PPP.values()), 0)
         offset[session] += 8
-    return kind, offset, is_sent
+    return kind, offset
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,7 @@ class _Ip:
     is_whole: "NDArray[np.bool_]"
 
 
-def _ip4(frames: Frames, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]") -> _Ip:
+def _ip4(frames: FrameBatch, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]") -> _Ip:
     import numpy as np
 
     head = rows(frames.data, frames.start[chosen] + offset, 20)
@@ -138,7 +146,7 @@ def _ip4(frames: Frames, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]
     return _Ip(chosen, offset + length, size, length, key, head[:, 1] & np.uint8(3), is_whole)
 
 
-def _ip6(frames: Frames, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]") -> _Ip:
+def _ip6(frames: FrameBatch, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]") -> _Ip:
     import numpy as np
 
     head = rows(frames.data, frames.start[chosen] + offset, 40)
@@ -149,7 +157,7 @@ def _ip6(frames: Frames, chosen: "NDArray[np.int64]", offset: "NDArray[np.int64]
     return _Ip(chosen, offset + 40, _word(head, 4) + 40, length, key, ecn, head[:, 0] >> 4 == 6)
 
 
-def _transport(frames: Frames, ip: _Ip, is_sent: "Bytes", unused: "NDArray[np.int64]") -> Packets:
+def _transport(frames: FrameBatch, ip: _Ip, is_sent: "Bytes", unused: "NDArray[np.int64]") -> Packets:
     """Return the packets whose transport is read, with its fields."""
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Reader of `tc -s -j qdisc show`: one reading, or a line for each, with the time before it if it is stated."""
+"""Reader of `tc -s -j qdisc show`: one reading, or one per row of text, each after its time if it is stated."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ def read(path: Path, content: bytes, digest: str) -> Measurement:
 
 
 def _counters(content: bytes) -> Iterator[Counters]:
-    """Yield the counters of all readings. A line that is a number is the Unix time of the next reading."""
+    """Yield the counters of all readings. A number alone is the Unix time of the next reading."""
     time, count = math.nan, 0
     for reading in _readings(content):
         if not isinstance(reading, list):

@@ -21,7 +21,7 @@ MOST_BYTES = 4 * 2**30
 """Bytes of a capture, unpacked."""
 MOST_PACKETS = 3_000_000
 MOST_FLOWS = 2**16
-"""Flows that are told apart, each from a source to a destination; packets of others are counted."""
+"""Flows that are read, each from a source to a destination; packets of others are counted."""
 _FEWEST, _IN_ORDER, _NEAR = 8, 0.9, 100
 """A stream of RTP: packets, and the share of them whose number is within so many of the one before."""
 _NAMES = {TCP: "tcp", UDP: "udp", ICMP: "icmp"}
@@ -31,7 +31,7 @@ _MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB866
 
 @dataclass(frozen=True)
 class Flow:
-    """Packets from a source to a destination; of RTP also from one SSRC. `rows` are theirs, in the order of time."""
+    """Packets from a source to a destination; of RTP also from one SSRC. `rows` are their places in the trace."""
 
     source: Address
     destination: Address

@@ -1,4 +1,4 @@
-"""Where a capture was taken: which hosts are on its side of the link, and whether they are the subscriber's."""
+"""The side of a link at which a capture was taken: the hosts there, and whether they are the subscriber's."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Vantage:
 
 
 def vantage(trace: Trace) -> Vantage:
-    """Tell the near side by cooked headers and by response times, which are short there; else by private addresses.
+    """Return the near side by cooked headers and by response times, which are short there; else by private addresses.
 
     The near side is the subscriber's, unless only the far side has private addresses or most bytes belong to
     connections that the far side opened.
@@ -82,7 +82,7 @@ def _largest(trace: Trace) -> Iterator[tuple[Flow, Flow]]:
 
 
 def _is_near(trace: Trace, one: Flow, other: Flow) -> bool | None:
-    """Return whether the source of one flow is nearer than that of the other; None if they do not show it."""
+    """Return whether the source of one flow is nearer than its destination; None if they do not show it."""
     there, back = _handshake(trace, one, other) or (_response(trace, one, other), _response(trace, other, one))
     if there is None:
         return None if back is None else back <= _LOCAL

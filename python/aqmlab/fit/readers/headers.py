@@ -101,7 +101,7 @@ def _network(frames: FrameBatch) -> "tuple[NDArray[np.int64], NDArray[np.int64],
 
 
 def _untagged(frames: FrameBatch, offset: "NDArray[np.int64]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-    """Return the type of each frame whose header ends at `offset`, and where its payload begins after tags and PPPoE."""
+    """Return the type of each frame whose header ends at `offset`, and where IP begins after tags and PPPoE."""
     import numpy as np
 
     kind = _word(rows(frames.data, frames.start + offset - 2, 2), 0)

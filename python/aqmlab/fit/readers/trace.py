@@ -20,7 +20,7 @@ Address = IPv4Address | IPv6Address
 MOST_BYTES = 4 * 2**30
 """Bytes of a capture, unpacked."""
 MOST_PACKETS = 3_000_000
-MOST_FLOWS = 2**16
+MOST_FLOWS = 2**15
 """Flows that are read, each from a source to a destination; packets of others are counted."""
 _FEWEST, _IN_ORDER, _NEAR = 8, 0.9, 100
 """A stream of RTP: packets, and the share of them whose number is within so many of the one before."""

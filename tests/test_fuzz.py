@@ -323,10 +323,14 @@ def test_any_two_captures(tmp_path: Path) -> None:
     assert joined > 0
 
 
-@pytest.mark.parametrize("made", [FLENT, IRTT, TC], ids=["flent", "irtt", "tc"])
+RESULT = {"schema": 1, "scenario": "x", "aqm": "red", "links": {"a": {"capacity": 1e7}}, "flows": {"f": {"goodput": 1}}}
+
+
+@pytest.mark.parametrize("made", [FLENT, IRTT, TC, RESULT], ids=["flent", "irtt", "tc", "result"])
 def test_anything_that_a_measurement_says(made: Any, tmp_path: Path) -> None:
     draw, path, read = random.Random(10), tmp_path / "any", 0
     for _ in range(CASES):
+        (tmp_path / "series.csv").write_bytes(mutated(draw, b"time,a.queue,a.sojourn\n0.01,3,0.002\n0.02,4,0.003\n"))
         data = json.dumps(odd(draw, made)).encode()
         path.write_bytes(mutated(draw, data) if draw.random() < 0.3 else data)
         read += hold(lambda: readers.read(path))

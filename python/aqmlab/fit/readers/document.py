@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 _LONGEST_TEXT = 200
 """Characters of a text in a file that a fact repeats."""
+_LARGEST = 1e15
+"""Magnitude of a number in a column, in the unit of the file."""
 _MOST_GAPS = 50
 """Missing probes for each one that was answered, beyond which the numbers are damaged."""
 
@@ -43,12 +45,12 @@ def text(value: object) -> str:
 
 
 def numbers(rows: Iterable[Mapping[str, Any]], key: str) -> "Floats":
-    """Return a column; NaN where a row has no value. ValueError or TypeError for another value than a finite number."""
+    """Return a column; NaN where a row has no value. ValueError or TypeError for no number or a huge one."""
     import numpy as np
 
     found = np.array([np.nan if (value := row.get(key)) is None else float(value) for row in rows], dtype=float)
-    if np.isinf(found).any():
-        raise ValueError(f"{key}: is infinite")
+    if (np.abs(found) > _LARGEST).any():
+        raise ValueError(f"{key}: {np.nanmax(np.abs(found)):g}; at most {_LARGEST:g}")
     return found
 
 

@@ -255,6 +255,25 @@ def test_a_segment_that_the_device_split_is_the_packets_that_arrived(tmp_path: P
     assert up.sequence[data][:3].tolist() == [1, 1449, 2897]
 
 
+def test_a_router_between_the_ends_translates_addresses(tmp_path: Path) -> None:
+    near, far, _ = both_ends(0.5, 0.0)
+    public = {CLIENT: "198.51.100.7", SERVER: SERVER}
+    ports = {(40000, 5201): (6000, 5201), BACK: (5201, 6000)}
+    far = [replace(p, source=public[p.source], destination=public[p.destination], ports=ports[p.ports]) for p in far]
+    found = captures.joined(read(tmp_path, pcap(near), "near"), read(tmp_path, pcap(far), "far"))
+    np.testing.assert_allclose(found.packets[1].arrived - found.packets[1].sent, 0.02, atol=2e-4)
+    assert found.packets[0].flows == (f"tcp {CLIENT}:40000 > {SERVER}:5201",)
+
+
+def test_two_captures_of_a_call(tmp_path: Path) -> None:
+    near = [Packet(START + i / 50, ports=(5004, 6000), sequence=i, payload=172, kind="rtp") for i in range(200)]
+    far = [replace(p, time=p.time + 2.03 + i % 5 / 1e3) for i, p in enumerate(near) if i != 50]
+    (log,) = captures.joined(read(tmp_path, pcap(near), "near"), read(tmp_path, pcap(far), "far")).packets
+    delay = log.arrived - log.sent
+    assert np.flatnonzero(np.isnan(delay)).tolist() == [50]
+    np.testing.assert_allclose(delay[:5], [0, 0.001, 0.002, 0.003, 0.004], atol=1e-5)
+
+
 def test_captures_of_other_links_are_not_joined(tmp_path: Path) -> None:
     one = read(tmp_path, pcap(handshake(0.03)), "one")
     other = read(tmp_path, pcap([replace(p, ports=(1, 2), sequence=p.sequence + 7) for p in handshake(0.03)]), "two")

@@ -47,11 +47,10 @@ def joined(first: Measurement, second: Measurement) -> Measurement:
     is_swapped = first.facts.get("side") == "server" and second.facts.get("side") == "subscriber"
     near, far = (second, first) if is_swapped else (first, second)
     start = (far.epoch or 0.0) - (near.epoch or 0.0)
-    matched = [
-        found
-        for direction, sender, receiver in ((Direction.up, near, far), (Direction.down, far, near))
-        if (found := _matched(direction, _rows(sender, "sent"), _rows(receiver, "arrived"), start))
-    ]
+    matched = _all_matched(near, far, start)
+    if not matched:
+        far = _turned(far)
+        matched = _all_matched(near, far, start)
     if not matched:
         raise InputError(
             "file", f"{second.source}: has no packets in common with {first.source}; expected its other end"
@@ -66,6 +65,20 @@ def joined(first: Measurement, second: Measurement) -> Measurement:
     flows = (*near.flows, *(_on_near_clock(flow, clocks, start) for flow in far.flows))
     facts |= {**near.facts, "other end": far.source}
     return replace(near, flows=flows, packets=logs, facts=facts, unused=unused)
+
+
+def _all_matched(near: Measurement, far: Measurement, start: float) -> "list[_Matched]":
+    """Return the packets of each direction that both captures have."""
+    ways = ((Direction.up, near, far), (Direction.down, far, near))
+    found = (_matched(way, _rows(sender, "sent"), _rows(other, "arrived"), start) for way, sender, other in ways)
+    return [each for each in found if each]
+
+
+def _turned(found: Measurement) -> Measurement:
+    """Return a capture as of the other side: if nothing in it answers, its own side is a guess."""
+    packets = tuple(replace(log, sent=log.arrived, arrived=log.sent) for log in found.packets)
+    flows = tuple(replace(flow, at="receiver" if flow.at == "sender" else "sender") for flow in found.flows)
+    return replace(found, packets=packets, flows=flows)
 
 
 def _on_near_clock(flow: FlowRecord, clocks: Clocks, start: float) -> FlowRecord:

@@ -235,7 +235,16 @@ def test_advice_from_a_twin(line: Path, aqmlab: Aqmlab) -> None:
 
 def test_tune_and_run_take_a_twin(line: Path, aqmlab: Aqmlab) -> None:
     pytest.importorskip("optuna", reason="optuna is not installed")
-    search = ("--objective", "min down.queue_delay_p99", "--budget", "2 runs", "--seeds", 1, "--held-out-seeds", 2)
+    search = (
+        "--objective",
+        "min links.down.queue_delay_p99",
+        "--budget",
+        "2 runs",
+        "--seeds",
+        1,
+        "--held-out-seeds",
+        2,
+    )
     short = ("--set", "duration=4 s", "--set", "warmup=1 s")
     assert aqmlab("tune", "codel", "--scenario", line, *search, *short).returncode == 0
     assert aqmlab("run", line, "--aqm", "cake", *short).returncode == 0

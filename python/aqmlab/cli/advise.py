@@ -127,9 +127,10 @@ def advise(
         rates = {name: _rate(name, text) for name, text in (("down", down), ("up", up), ("rate", rate))}
         values = assignments(settings or [])
         if source:
-            others = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "preset": preset}
-            line = _measured(source, others | {"subscribers": count, "varying": varying or None})
-            rates, rtt, values = {"down": line.down, "up": line.up}, written(line.rtt, "time"), line.settings | values
+            texts = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "preset": preset}
+            line = _measured(source, {**texts, "subscribers": count, "varying": varying or None})
+            rates |= {"down": line.down, "up": line.up}
+            rtt, values = written(line.rtt, "time"), line.settings | values
         served = isp.subscribers(count, plan, rates["rate"])
         if not served:
             _refuse({"dev-up": dev_up}, "requires --subscribers; for a single link use --dev")

@@ -60,7 +60,7 @@ def rates(goodput: Intervals, window: float, begin: float, end: float) -> "Float
     if len(value) < width:
         return value if len(value) else np.zeros(1)
     total = np.concatenate([[0.0], np.cumsum(value)])
-    return (total[width:] - total[:-width]) / width
+    return np.asarray((total[width:] - total[:-width]) / width, dtype=np.float64)
 
 
 def mode(values: "Floats") -> float:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab._core import Scenario
+from aqmlab._core import Scenario, read_toml
 from aqmlab.fit.measurement import Direction
 from aqmlab.problems import InputError
 from aqmlab.quantities import quantity, written
@@ -44,13 +44,14 @@ def of_scenario(scenario: Scenario) -> MeasuredLine:
     ways = tuple(each.value for each in Direction)
     if not set(ways) <= set(scenario.links):
         raise InputError("from", f"{scenario.name}: has no links down and up; expected a file of aqmlab fit --out")
-    links = {link["name"]: link for link in scenario.resolved()["links"]}
+    links = {link["name"]: link for link in read_toml(scenario.text, scenario.name)["links"]}
     rtt = next((group.rtt for name in scenario.flows if (group := scenario.group(name)).rtt), None)
     if rtt is None:
         raise InputError("from", f"{scenario.name}: its flows have no fixed rtt; expected a file of aqmlab fit --out")
     settings = {f"links.{way}.{key}": _toml(links[way][key]) for way in ways for key in COPIED if links[way].get(key)}
     settings |= {f"links.{way}.rate": _toml(links[way]["rate"]) for way in ways if scenario.link(way).rate_changes}
-    return MeasuredLine(*(_rate(scenario, links[way], way) for way in ways[::-1]), rtt, settings)
+    down, up = (_rate(scenario, links[way], way) for way in (Direction.down, Direction.up))
+    return MeasuredLine(down, up, rtt, settings)
 
 
 def _rate(scenario: Scenario, link: dict[str, Any], way: str) -> float:
@@ -58,7 +59,7 @@ def _rate(scenario: Scenario, link: dict[str, Any], way: str) -> float:
     if policer := link.get("policer"):
         return quantity(policer["rate"])
     if classes := link.get("classes"):
-        return quantity(classes[0]["ceil"])
+        return quantity(classes[0]["rate"])
     return scenario.link(way).typical_rates[1]
 
 

@@ -23,7 +23,7 @@ def observed(measurements: Sequence[Measurement]) -> Observed:
     probes = [(each, probe) for each in measurements for probe in each.delays if probe.direction is None]
     return Observed(
         tuple(_observation(way, flows, start, duration, probes) for way, flows, start, duration in loads),
-        _idle(probes, spans),
+        _idle([each for each in probes if each[1].ecn != ECT1] or probes, spans),
         next((probe.size for _, probe in probes if probe.size), 84),
     )
 

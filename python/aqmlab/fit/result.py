@@ -200,8 +200,8 @@ def _jitter(idle: "Floats", base: float) -> tuple[tuple[float, float], ...]:
     extra = np.quantile(idle - base, SHARES)
     if extra[-2] < max(2 * 10 ** np.floor(np.log10(max(base * 1e3, 1e-2))) * 1e-5, 2e-5):
         return ()
-    rising = np.maximum.accumulate(extra + np.arange(len(extra)) * 1e-8)
-    return tuple((float(time), share) for time, share in zip(rising, SHARES, strict=True))
+    last = {round(float(time), 7): share for time, share in zip(extra, SHARES, strict=True)}
+    return tuple(last.items())
 
 
 def _propagation(base: float, links: Iterable[TwinLink], size: int) -> float:

@@ -146,4 +146,4 @@ def as_printed(rtt: "Floats") -> "Floats":
 
     ms = rtt * 1e3
     unit = np.select([ms < 1, ms < 10, ms < 100], [1e-3, 1e-2, 1e-1], 1.0)
-    return np.round(ms / unit) * unit * 1e-3
+    return np.asarray(np.round(ms / unit) * unit * 1e-3, dtype=np.float64)

@@ -31,8 +31,10 @@ pub mod receiver;
 mod recovery;
 mod ring;
 pub mod rtt;
+pub mod segment;
 pub mod sender;
 mod seqset;
+mod tcb;
 
 pub use ack::{Ack, Advertised, Sack};
 pub use arrival::SegmentArrival;
@@ -40,4 +42,5 @@ pub use cc::{CongestionControl, CongestionControlLaw, LawChoice};
 pub use ecn::EcnFeedback;
 pub use params::{EcnResponse, Profile, TcpParams, TcpVariant};
 pub use receiver::Receiver;
-pub use sender::{Segment, SegmentSink, Sender};
+pub use segment::{Segment, SegmentSink};
+pub use sender::Sender;

@@ -1,46 +1,12 @@
 //! The sending endpoint: the application, the network and the timer come to it, and its loss recovery answers.
 
-mod ecn;
-mod extras;
-mod growth;
-mod host_queue;
-mod ns2;
-mod tcb;
-mod validation;
-
-pub(crate) use extras::Extras;
-pub(crate) use tcb::{RecoveryState, Tcb};
-
 use crate::ack::{Ack, Advertised};
 use crate::cc::{AnyLaw, LawChoice, LawFailure, SENDER_PHASES};
 use crate::params::{IdleWindow, TcpParams, TcpVariant};
 use crate::recovery::LossRecovery;
+use crate::segment::SegmentSink;
+use crate::tcb::{Extras, RecoveryState, Tcb};
 use aqmlab_core::{Span, Time};
-
-/// A segment as the sender hands it out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Segment {
-    /// Number of the segment; 0 is the SYN where there is one.
-    pub seq: u32,
-    /// It carries no data.
-    pub is_syn: bool,
-    /// It has been sent before.
-    pub is_retransmission: bool,
-    /// It may be marked instead of dropped (RFC 3168, ECT).
-    pub is_ect: bool,
-    /// It tells the receiver that the window was reduced (RFC 3168, CWR).
-    pub is_cwr: bool,
-    /// It is the last of what the application has written (RFC 9293, PSH).
-    pub is_push: bool,
-}
-
-/// A sink of segments.
-pub trait SegmentSink {
-    /// Takes a segment sent now.
-    fn send(&mut self, segment: &Segment);
-    /// Takes the ACK of what has answered the SYN, which carries no data.
-    fn send_handshake_ack(&mut self) {}
-}
 
 /// One sender. Parameters are passed in: many senders share one set. What an ACK that tells of no loss needs comes first, in
 /// three cache lines.

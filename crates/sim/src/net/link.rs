@@ -1,11 +1,12 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
+mod foreseen;
+
 use crate::measure::link::{CapacityBits, CapacityUse, LinkFacts, LinkMeter, LinkResult, LinkUsage};
 use crate::measure::losses::LossMeter;
 use crate::measure::settling::Stage;
 use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
-use crate::net::foreseen::Foreseen;
 use crate::net::gate::LinkGate;
 use crate::net::impairment::Impairment;
 use crate::net::outcome::PacketOutcome;
@@ -17,6 +18,7 @@ use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Limit, Reason};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use aqmlab_scenario::{AqmChoice, Impairments, LinkSpec, Loss, RateChanges};
+use foreseen::Foreseen;
 
 /// The way in which departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,13 +48,13 @@ pub struct Link<P = Packet> {
     /// The way in which departures are computed.
     pub departures: DepartureMode,
     /// End of the transmission in progress.
-    pub(super) in_service: Option<Time>,
+    in_service: Option<Time>,
     /// Time at which the queue releases a packet, if packets wait and none may go yet.
     ready_at: Option<Time>,
     /// The packet in transmission, unless its departure was foreseen.
     sending: Option<P>,
     /// The packets that wait, if departures are foreseen.
-    pub(super) foreseen: Foreseen,
+    foreseen: Foreseen,
     /// Usage when metrics began to count.
     usage_before: LinkUsage,
     /// Usage when the present rate began.
@@ -74,7 +76,7 @@ pub struct Link<P = Packet> {
     layer: LinkLayer,
     /// Size of the last packet timed and what its transmission takes; size 0 where it takes another time for each packet.
     transmission: (u16, Span),
-    pub(super) rng: Stream,
+    rng: Stream,
     /// The meter of losses by flow, if they are to be counted.
     pub losses: Option<Box<LossMeter>>,
     /// The last packet that asked to join, or to leave, has cost others their place in the queue.
@@ -492,7 +494,7 @@ impl<P: WirePacket> Link<P> {
 
     /// Transmission time of a packet of `size` bytes that begins now.
     #[inline(always)]
-    pub(super) fn transmission(&mut self, size: u16, now: Time) -> Span {
+    fn transmission(&mut self, size: u16, now: Time) -> Span {
         if size != self.transmission.0 {
             self.time(size, now);
         }

@@ -2,7 +2,8 @@
 
 use super::newreno::MAX_BURST;
 use crate::params::TcpParams;
-use crate::sender::{RecoveryState, SegmentSink, Tcb};
+use crate::segment::SegmentSink;
+use crate::tcb::{RecoveryState, Tcb};
 use aqmlab_core::Time;
 
 impl Tcb {

@@ -2,7 +2,8 @@
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::sender::{RecoveryState, SegmentSink, Tcb};
+use crate::segment::SegmentSink;
+use crate::tcb::{RecoveryState, Tcb};
 use aqmlab_core::Time;
 
 /// Segments that one ACK may release during recovery.

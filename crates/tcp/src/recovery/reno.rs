@@ -2,7 +2,8 @@
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::sender::{SegmentSink, Tcb};
+use crate::segment::SegmentSink;
+use crate::tcb::Tcb;
 use aqmlab_core::Time;
 
 impl Tcb {

@@ -17,7 +17,8 @@ mod scoreboard;
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::sender::{RecoveryState, SegmentSink, Tcb};
+use crate::segment::SegmentSink;
+use crate::tcb::{RecoveryState, Tcb};
 use aqmlab_core::Time;
 use scoreboard::Scoreboard;
 

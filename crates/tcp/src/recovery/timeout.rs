@@ -1,7 +1,7 @@
 //! The retransmission timer (RFC 6298, section 5) of Reno, NewReno and SACK.
 
 use crate::params::TcpParams;
-use crate::sender::{RecoveryState, Tcb};
+use crate::tcb::{RecoveryState, Tcb};
 use aqmlab_core::Time;
 
 impl Tcb {

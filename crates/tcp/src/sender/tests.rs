@@ -8,6 +8,7 @@ mod validation;
 
 use super::*;
 use crate::params::Profile;
+use crate::segment::Segment;
 use aqmlab_core::ParamSet;
 
 /// Records what is sent.

@@ -3,7 +3,7 @@
 
 use super::RackRecovery;
 use crate::params::{BurstLimit, TcpParams};
-use crate::sender::{Extras, RecoveryState, Tcb};
+use crate::tcb::{Extras, RecoveryState, Tcb};
 use aqmlab_core::{Span, Time};
 
 /// A burst takes so long at the sender's rate, s (`sk_pacing_shift` of 10).

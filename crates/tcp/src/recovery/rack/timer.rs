@@ -5,7 +5,8 @@ use super::detection::AckOutcome;
 use crate::cc::CongestionEvent;
 use crate::linux;
 use crate::params::{Estimator, TcpParams};
-use crate::sender::{RecoveryState, SegmentSink, Tcb};
+use crate::segment::SegmentSink;
+use crate::tcb::{RecoveryState, Tcb};
 use aqmlab_core::{Span, Time};
 
 /// A host's boot time within a tick stands for that within so many: the position of its timer wheel.

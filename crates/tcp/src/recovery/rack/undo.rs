@@ -6,7 +6,7 @@ use super::RackRecovery;
 use super::detection::AckOutcome;
 use super::prr::Prr;
 use crate::cc::Window;
-use crate::sender::{RecoveryState, Tcb};
+use crate::tcb::{RecoveryState, Tcb};
 use aqmlab_core::Time;
 
 /// The state that an undo needs of the last reduction.

@@ -4,7 +4,7 @@
 use super::RackRecovery;
 use crate::cc::Window;
 use crate::params::{IdleWindow, TcpParams};
-use crate::sender::{RecoveryState, Tcb};
+use crate::tcb::{RecoveryState, Tcb};
 use aqmlab_core::{Span, Time};
 
 /// The use of the window.

@@ -6,7 +6,7 @@ use super::prr::Prr;
 use super::undo::Undo;
 use crate::cc::{CongestionEvent, Facts, Recovery};
 use crate::params::{Estimator, ReductionBase, TcpParams};
-use crate::sender::{Extras, RecoveryState, Tcb};
+use crate::tcb::{Extras, RecoveryState, Tcb};
 use aqmlab_core::Time;
 
 impl RackRecovery {

@@ -1,17 +1,25 @@
 //! The transmission control block (TCB, RFC 9293), which every kind of recovery shares: window, sending, round-trip times, and
 //! reports to the law.
 
-use super::extras::Extras;
-use super::growth::WindowUse;
-use super::host_queue::HostQueue;
-use super::validation::Validation;
-use super::{Segment, SegmentSink};
+mod ecn;
+mod extras;
+mod growth;
+mod host_queue;
+mod ns2;
+mod validation;
+
+pub(crate) use extras::Extras;
+
 use crate::ack::Ack;
 use crate::cc::{AnyLaw, Congestion, Facts, LawChoice};
 use crate::ecn::EcnFeedback;
 use crate::params::{BurstLimit, EcnResponse, Estimator, TcpParams};
 use crate::rtt::RttEstimator;
+use crate::segment::{Segment, SegmentSink};
 use aqmlab_core::{Span, Time};
+use growth::WindowUse;
+use host_queue::HostQueue;
+use validation::Validation;
 
 /// The state of the sender between congestion events. It stays until the next event, but for the end of fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The queue in the sending host. TCP small queues: a flow has no more in it than about a millisecond of its rate. Names in
 //! parentheses are Linux's (net/ipv4/tcp_output.c).
 
+use super::Tcb;
 use crate::linux;
-use crate::sender::Tcb;
 
 /// The segments that wait there, in a sender whose queue is kept short.
 #[derive(Clone, Copy, Debug, Default)]

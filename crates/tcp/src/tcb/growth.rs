@@ -1,8 +1,8 @@
 //! The growth of a window that is not used up (draft-ietf-ccwg-ratelimited-increase-11, section 3).
 
+use super::Tcb;
 use crate::cc::Window;
 use crate::params::TcpParams;
-use crate::sender::Tcb;
 
 /// The use of the window since it was last reduced.
 #[derive(Clone, Copy, Debug, Default)]

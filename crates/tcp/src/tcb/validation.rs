@@ -7,8 +7,8 @@
 //! they are sent again. Marks are answered as losses with R of 0, a timeout sets the threshold alone. Bursts are not held back
 //! (section 4.4.2).
 
+use super::{RecoveryState, Tcb};
 use crate::params::{IdleWindow, TcpParams};
-use crate::sender::{RecoveryState, Tcb};
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! Departures that are known as soon as a packet is accepted: those of a single queue whose scheme acts on arrivals only.
 //! No packet is kept, and no departure is an event.
 
+use super::{DepartureMode, Link};
 use crate::net::WirePacket;
-use crate::net::link::{DepartureMode, Link};
 use aqmlab_aqm::{AnyAqm, AnyQueue, Ctx, Discipline, Fate, Fifo, Reason};
 use aqmlab_core::Time;
 

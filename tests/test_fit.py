@@ -12,7 +12,7 @@ import pytest
 from aqmlab.fit import readers
 from aqmlab.fit.features import Scale, features, mode, rates, token_bucket
 from aqmlab.fit.line import of_scenario
-from aqmlab.fit.measurement import Direction, Intervals, Series
+from aqmlab.fit.measurement import Intervals, LinkDirection, Series
 from aqmlab.fit.observation import Load, Observation
 from aqmlab.fit.observe import observed
 from aqmlab.fit.regression import parameters, with_parameters
@@ -36,7 +36,7 @@ PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.
 --- 192.0.2.1 ping statistics ---
 5 packets transmitted, 3 received, 40% packet loss, time 800ms
 """
-LINE = Twin({Direction.down: TwinLink("drop-tail", 8e6, 60), Direction.up: TwinLink("codel", 2e6, 100)}, 0.03)
+LINE = Twin({LinkDirection.down: TwinLink("drop-tail", 8e6, 60), LinkDirection.up: TwinLink("codel", 2e6, 100)}, 0.03)
 """A slow line, which is simulated in no time."""
 
 
@@ -69,7 +69,7 @@ def intervals(end: float, step: float, rate: float) -> Intervals:
 
 
 def observation(goodput: Intervals, **more: Any) -> Observation:
-    load = Load(Direction.down, 1, float(goodput.end[-1]), 0.02)
+    load = Load(LinkDirection.down, 1, float(goodput.end[-1]), 0.02)
     probes = Series(np.arange(-1, load.duration, 0.02), np.full(round((load.duration + 1) / 0.02), 0.05))
     return Observation(load, probes, goodput, **more)
 
@@ -92,7 +92,7 @@ def iperf3(*, reverse: bool, **more: Any) -> dict[str, Any]:
 
 
 def test_iperf3_gives_the_direction_of_its_flows(tmp_path: Path) -> None:
-    for reverse, way in ((False, Direction.up), (True, Direction.down)):
+    for reverse, way in ((False, LinkDirection.up), (True, LinkDirection.down)):
         [flow] = readers.read(written(tmp_path, "i.json", json.dumps(iperf3(reverse=reverse)))).flows
         assert flow.direction is way
         assert flow.at == ("receiver" if reverse else "sender")
@@ -105,7 +105,7 @@ def test_both_ends_of_a_test_are_one_load(tmp_path: Path) -> None:
     paths = [written(tmp_path, f"{i}.json", json.dumps(each)) for i, each in enumerate((host, server))]
     seen = observed([readers.read(path) for path in paths])
     [found] = seen.loads
-    assert found.load.direction is Direction.up
+    assert found.load.direction is LinkDirection.up
     assert found.load.streams == 1
     assert found.load.duration == pytest.approx(2.0)
 
@@ -175,15 +175,17 @@ def test_parameters_and_scenarios_of_every_kind(kind: str) -> None:
     link = TwinLink(kind, 8e6, 50, loss=0.001, **({"burst": 1e5, "peak": 3e7} if kind in ("shaper", "policer") else {}))
     again = with_parameters(link, parameters(link))
     assert (again.kind, again.rate, again.buffer, again.loss) == (kind, *map(pytest.approx, (8e6, 50, 0.001)))
-    twin = Twin({Direction.down: link, Direction.up: TwinLink("pie", 2e6, 50)}, 0.03, ((0.0, 0.1), (0.002, 1.0)))
-    found = parse(scenario(twin, Load(Direction.down, 2, 10, 0.02, l4s=True)), "twin", (), None)
+    twin = Twin(
+        {LinkDirection.down: link, LinkDirection.up: TwinLink("pie", 2e6, 50)}, 0.03, ((0.0, 0.1), (0.002, 1.0))
+    )
+    found = parse(scenario(twin, Load(LinkDirection.down, 2, 10, 0.02, l4s=True)), "twin", (), None)
     assert set(found.links) == {"down", "up"}
     assert of_scenario(found).down == pytest.approx(8e6, rel=1e-4)
     assert of_scenario(found).rtt == pytest.approx(0.03)
 
 
 def test_a_simulated_measurement_repeats() -> None:
-    load = Load(Direction.down, 2, 6, 0.05)
+    load = Load(LinkDirection.down, 2, 6, 0.05)
     one, other = simulated(LINE, load, 3), simulated(LINE, load, 3)
     assert np.array_equal(one.probes.value, other.probes.value, equal_nan=True)
     assert one.goodput.value.mean() == pytest.approx(8e6 * 1448 / 1500, rel=0.1)
@@ -194,7 +196,7 @@ def test_a_simulated_measurement_repeats() -> None:
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A short measurement of the download of LINE, as the tools write it."""
     folder = tmp_path_factory.mktemp("measured")
-    seen = simulated(LINE, Load(Direction.down, 2, 12, 0.05, lead=5.0), 7)
+    seen = simulated(LINE, Load(LinkDirection.down, 2, 12, 0.05, lead=5.0), 7)
     written(folder, "down.json", fit_blind.iperf3(seen, 1.7e9, LINE.rtt))
     written(folder, "ping.txt", fit_blind.ping(seen.probes, 1.7e9))
     return [folder / "down.json", folder / "ping.txt"]
@@ -206,7 +208,7 @@ def line(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     from aqmlab.fit import fit
 
     found = fit(files, jobs=1)
-    best = found.directions[Direction.down].best
+    best = found.directions[LinkDirection.down].best
     assert best.link.rate == pytest.approx(8e6, rel=0.02)
     assert found.base == pytest.approx(LINE.rtt, rel=0.05)
     assert best.link.kind == "drop-tail"

@@ -11,7 +11,7 @@ import pytest
 
 import aqmlab as lab
 from aqmlab.fit import captures, readers
-from aqmlab.fit.measurement import Direction, Measurement, PacketLog
+from aqmlab.fit.measurement import LinkDirection, Measurement, PacketLog
 from aqmlab.fit.readers import frames, trace
 from captured import ACK, CLIENT, FIN, SERVER, SYN, Packet, pcap, pcapng
 
@@ -49,7 +49,7 @@ def read(folder: Path, content: bytes, name: str = "a.pcap") -> Measurement:
 def logs(found: Measurement) -> tuple[PacketLog, PacketLog]:
     """Return the logs up and down."""
     one, other = found.packets
-    assert (one.direction, other.direction) == (Direction.up, Direction.down)
+    assert (one.direction, other.direction) == (LinkDirection.up, LinkDirection.down)
     return one, other
 
 
@@ -112,7 +112,7 @@ def test_a_cooked_header_states_who_sent(tmp_path: Path) -> None:
     whole = pcap([], link=113) + b"".join(pcap([each], link=113, before=cooked(each))[24:] for each in packets)
     found = read(tmp_path, whole)
     assert found.facts["captured near"] == CLIENT
-    assert [log.direction for log in found.packets] == [Direction.up, Direction.down]
+    assert [log.direction for log in found.packets] == [LinkDirection.up, LinkDirection.down]
 
 
 def test_the_server_side_is_told_by_its_answers(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_rates_round_trips_and_retransmissions_of_a_long_upload(tmp_path: Path) 
             packets.append(Packet(at + 0.005, sequence=sequence - 1250, ack=901, payload=1250))
     found = read(tmp_path, pcap(sorted(packets, key=lambda p: p.time)))
     (flow,) = found.flows
-    assert (flow.direction, flow.at, flow.protocol, flow.segment) == (Direction.up, "sender", "tcp", 1250)
+    assert (flow.direction, flow.at, flow.protocol, flow.segment) == (LinkDirection.up, "sender", "tcp", 1250)
     middle = flow.goodput.value[5:-5]
     assert middle.mean() == pytest.approx(1e6, rel=1e-3)
     assert flow.retransmits is not None
@@ -162,7 +162,7 @@ def test_a_call_over_rtp(tmp_path: Path) -> None:
     ]
     odd = [Packet(START + i, SERVER, CLIENT, (53, 53), payload=40, kind="udp") for i in range(3)]
     found = read(tmp_path, pcap(sorted([*stream, *odd], key=lambda p: p.time)))
-    log = next(log for log in found.packets if log.direction is Direction.down)
+    log = next(log for log in found.packets if log.direction is LinkDirection.down)
     is_rtp = log.flow == log.flows.index(f"rtp {SERVER}:5004 > {CLIENT}:6000 ssrc 0x7")
     assert log.sequence[is_rtp].tolist() == [i for i in range(400) if i not in (100, 101)]
     assert log.sequence[~is_rtp].tolist() == [0, 1, 2]
@@ -230,7 +230,7 @@ def test_two_clocks_are_fitted(offset: float, drift: float, tmp_path: Path) -> N
     np.testing.assert_allclose(back.arrived - back.sent, 0.02, atol=2e-4)
     assert captures.joined(other, one).facts["clock offset"] == found.facts["clock offset"]
     sender, receiver = found.flows
-    assert (sender.at, receiver.at, receiver.direction) == ("sender", "receiver", Direction.up)
+    assert (sender.at, receiver.at, receiver.direction) == ("sender", "receiver", LinkDirection.up)
     assert receiver.goodput.start[0] == pytest.approx(0.02, abs=2e-4), "the arrival of the SYN"
 
 

@@ -12,7 +12,7 @@ import pytest
 import aqmlab as lab
 from aqmlab import traces
 from aqmlab.fit import readers
-from aqmlab.fit.measurement import Direction, Measurement
+from aqmlab.fit.measurement import LinkDirection, Measurement
 from conftest import SMALL
 
 BASE = 1_700_000_000
@@ -113,7 +113,7 @@ def test_a_data_file_of_flent(tmp_path: Path) -> None:
     np.testing.assert_allclose(rr.delay, [0.02, 0.025], err_msg="means of 0.2 s, the third without a transaction")
     assert (rr.dscp, irtt.dscp) == (46, 0)
     np.testing.assert_allclose(irtt.sent, [1.0, 2.0], atol=1e-6)
-    assert (up.direction, down.direction) == (Direction.up, Direction.down)
+    assert (up.direction, down.direction) == (LinkDirection.up, LinkDirection.down)
     np.testing.assert_allclose(up.delay, [0.021, 0.022])
     np.testing.assert_allclose(down.delay, [0.009, 0.008])
 
@@ -194,7 +194,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_table_of_packets(run: Path) -> None:
     (log,) = readers.read(run / "packets.parquet").packets
-    assert log.direction is Direction.up
+    assert log.direction is LinkDirection.up
     dropped = np.isnan(log.arrived)
     wait = (log.arrived - log.sent)[~dropped]
     assert dropped.any()

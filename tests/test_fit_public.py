@@ -14,7 +14,7 @@ import pytest
 
 import aqmlab as lab
 from aqmlab.fit import readers
-from aqmlab.fit.measurement import Direction, Measurement
+from aqmlab.fit.measurement import LinkDirection, Measurement
 
 LISTED = tomllib.loads((Path(__file__).parent / "data" / "fit" / "public.toml").read_text(encoding="utf-8"))
 FILES = {each["name"]: each for each in LISTED["files"]}
@@ -64,11 +64,11 @@ def check_capture(found: Measurement, expected: dict[str, Any]) -> None:
     """Compare packets of TCP, UDP and ICMP echo; bytes and the smallest round trip in ms of the largest upload."""
     assert sum(len(log.size) for log in found.packets) == expected["packets"]
     assert found.facts["captured near"] == expected["near"]
-    (up,) = (log for log in found.packets if log.direction is Direction.up)
+    (up,) = (log for log in found.packets if log.direction is LinkDirection.up)
     if "up" in expected:
         assert len(up.size) == expected["up"]
     if "bytes" in expected:
-        (flow,) = (flow for flow in found.flows if flow.direction is Direction.up)
+        (flow,) = (flow for flow in found.flows if flow.direction is LinkDirection.up)
         assert up.payload[up.flow == up.flows.index(flow.name)].sum() == expected["bytes"]
         assert flow.srtt is not None
         assert flow.srtt.value.min() * 1e3 == pytest.approx(expected["rtt"], abs=1e-3)

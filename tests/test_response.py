@@ -16,7 +16,7 @@ from aqmlab.runs.statistics import Summary
 from aqmlab.study import equations
 from aqmlab.study import response as responses
 from aqmlab.study.response import converged
-from aqmlab.study.response_result import Convergence, QueuePoint, Response, ResponsePoint, deviation
+from aqmlab.study.response_result import ControllerResponse, Convergence, QueuePoint, ResponsePoint, deviation
 from conftest import Aqmlab
 
 
@@ -29,11 +29,11 @@ def one(mean: float) -> Summary:
     return Summary(mean, None, 1)
 
 
-def by_hand(law: str = "reno") -> Response:
+def by_hand(law: str = "reno") -> ControllerResponse:
     """A response in which the window is 1/p."""
     points = [ResponsePoint(p, one(1 / p), 0.8 / p) for p in (0.01, 0.1)]
     queues = [QueuePoint(2, one(5.0), one(0.01), one(1.0), one(0.0), 4.0)]
-    return Response(law, "droptail", 1, False, points, [], Convergence(None, 1, []), queues, 3, [])
+    return ControllerResponse(law, "droptail", 1, False, points, [], Convergence(None, 1, []), queues, 3, [])
 
 
 def test_equations_are_those_of_their_sources() -> None:

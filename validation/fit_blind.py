@@ -19,9 +19,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from aqmlab import _core
-from aqmlab.fit.measurement import Direction
+from aqmlab.fit.fitting import fit
+from aqmlab.fit.measurement import LinkDirection
 from aqmlab.fit.observation import Load, Observation
-from aqmlab.fit.result import Fit, fit
+from aqmlab.fit.result import Fit
 from aqmlab.fit.trial import scenario, simulated
 from aqmlab.fit.twin import FULL, KINDS, Twin, TwinLink
 from aqmlab.problems import InputError
@@ -52,9 +53,10 @@ def drawn(seed: int, number: int) -> Twin:
     down, rtt = _log(rng, *RATES), _log(rng, *RTTS)
     up = max(RATES[0], down / rng.choice((1, 2, 5, 10, 20)))
     jitter = ((0.0, 0.001), (rtt * rng.uniform(0.01, 0.1), 1.0)) if rng.random() < NOISY else ()
-    changing = rng.choice(tuple(Direction)) if rng.random() < CHANGING else None
+    changing = rng.choice(tuple(LinkDirection)) if rng.random() < CHANGING else None
     links = {
-        way: _drawn_link(rng, rate, rtt, way is changing) for way, rate in ((Direction.down, down), (Direction.up, up))
+        way: _drawn_link(rng, rate, rtt, way is changing)
+        for way, rate in ((LinkDirection.down, down), (LinkDirection.up, up))
     }
     return Twin(links, rtt, jitter)
 
@@ -128,7 +130,7 @@ def _digits(ms: float) -> str:
 
 def iperf3(seen: Observation, start: float, rtt: float) -> str:
     """Return the document of `iperf3 -J --get-server-output`, with the retransmissions of all streams at the first."""
-    is_up = seen.load.direction is Direction.up
+    is_up = seen.load.direction is LinkDirection.up
     head = {
         "connected": [{"socket": 5 + i} for i in range(len(seen.srtt))],
         "version": "iperf 3.12",
@@ -215,7 +217,7 @@ def rows(seed: int, number: int) -> list[Row]:
     return [_row(seed, number, line, way, found, seconds, failed) for way in line.links]
 
 
-def _row(seed: int, number: int, line: Twin, way: Direction, found: Fit | None, seconds: float, failed: str) -> Row:
+def _row(seed: int, number: int, line: Twin, way: LinkDirection, found: Fit | None, seconds: float, failed: str) -> Row:
     link = line.links[way]
     base = line.rtt + sum(8 * 84 / each.wire for each in line.links.values())
     rate, full = _mean_rate(link, line.rtt), _full(line, way, seed)
@@ -252,7 +254,7 @@ def _mean_rate(link: TwinLink, rtt: float) -> float:
     return link.rate * sum(by * (end - at) for (at, by), end in zip(link.steps, ends, strict=True)) / duration(rtt)
 
 
-def _full(line: Twin, way: Direction, seed: int) -> int:
+def _full(line: Twin, way: LinkDirection, seed: int) -> int:
     """Return the packets that a full buffer drops under the load."""
     load = Load(way, STREAMS, duration(line.rtt), EVERY, l4s=True, lead=5.0)
     run = _core.run(parse(scenario(line, load), "line", (), None), None, seed)

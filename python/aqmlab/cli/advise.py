@@ -201,11 +201,11 @@ def _try(found: "Advice", lines: "Mapping[str, Typed]", dev: str) -> "Check":
 
 
 def _measured(source: str, others: Mapping[str, object]) -> "MeasuredLine":
-    """Return the line of a file; a measurement is fitted first. InputError if other options describe the line too."""
+    """Return the link of a file; a measurement is fitted first. InputError if other options describe the link too."""
     _refuse(others, "describes the link, which --from takes from a file; leave out one of the two")
     from aqmlab.fit.line import measured_line
 
-    with progress("Fitting the line") as told:
+    with progress("Fitting the link") as told:
         return measured_line(source, told)
 
 

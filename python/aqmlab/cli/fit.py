@@ -77,7 +77,7 @@ def _check(out: Path | None, picture: Path | None) -> None:
 
 
 def _print(found: "Fit") -> None:
-    from aqmlab.fit.scenario import sentences
+    from aqmlab.fit.result import sentences
 
     print(*sentences(found), sep="\n")
     for measurement in found.measurements:

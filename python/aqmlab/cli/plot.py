@@ -74,7 +74,7 @@ def plot(
         ),
     ] = True,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File to write; .pdf, .svg or .png. With all: a folder.")
+        Path | None, typer.Option(metavar="FILE", help="File to write; .pdf, .svg or .png. For all: a folder.")
     ] = None,
 ) -> None:
     """Draw a figure of a sweep for a paper or slides.

@@ -1,5 +1,6 @@
 """The twin of a measured access link: readers, estimators, and a search over simulated runs."""
 
-from aqmlab.fit.result import Fit, fit
+from aqmlab.fit.fitting import fit
+from aqmlab.fit.result import Fit
 
 __all__ = ["Fit", "fit"]

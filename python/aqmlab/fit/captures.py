@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.fit.measurement import Direction, FlowRecord, Intervals, Measurement, PacketLog, Series
+from aqmlab.fit.measurement import FlowRecord, Intervals, LinkDirection, Measurement, PacketLog, Series
 from aqmlab.fit.readers.capture import CapturedPackets
 from aqmlab.problems import InputError
 
@@ -55,7 +55,7 @@ def joined(first: Measurement, second: Measurement) -> Measurement:
         raise InputError(
             "file", f"{second.source}: has no packets in common with {first.source}; expected its other end"
         )
-    clocks = fitted(*(next((m.certain() for m in matched if m.direction is each), None) for each in Direction))
+    clocks = fitted(*(next((m.certain() for m in matched if m.direction is each), None) for each in LinkDirection))
     facts = {"clock offset": f"{clocks.offset:.6f} s", "clock drift": f"{clocks.drift * 1e6:.1f} ppm"}
     if clocks.base_rtt is None:
         facts["clock offset"] += ", which contains the smallest delay: only one direction has packets in common"
@@ -69,7 +69,7 @@ def joined(first: Measurement, second: Measurement) -> Measurement:
 
 def _all_matched(near: Measurement, far: Measurement, start: float) -> "list[_Matched]":
     """Return the packets of each direction that both captures have."""
-    ways = ((Direction.up, near, far), (Direction.down, far, near))
+    ways = ((LinkDirection.up, near, far), (LinkDirection.down, far, near))
     found = (_matched(way, _rows(sender, "sent"), _rows(other, "arrived"), start) for way, sender, other in ways)
     return [each for each in found if each]
 
@@ -142,7 +142,7 @@ def _smallest(time: "Floats", delay: "Floats") -> "tuple[Floats, Floats]":
 class _Matched:
     """Packets of one direction at both ends. `start` is the far epoch minus the near one, s."""
 
-    direction: Direction
+    direction: LinkDirection
     sender: CapturedPackets
     receiver: CapturedPackets
     start: float
@@ -161,7 +161,7 @@ class _Matched:
             self.sender.sent[self.sent][self.is_certain],
             self.receiver.arrived[self.arrived][self.is_certain],
         )
-        if self.direction is Direction.up:
+        if self.direction is LinkDirection.up:
             return sent, arrived + self.start - sent
         return arrived, arrived - sent - self.start
 
@@ -171,7 +171,7 @@ class _Matched:
 
         sent, arrived = self.sender.sent, np.full(len(self.sender.sent), np.nan)
         arrived[self.sent] = self.receiver.arrived[self.arrived]
-        if self.direction is Direction.up:
+        if self.direction is LinkDirection.up:
             arrived = (arrived + self.start - clocks.offset) / (1 + clocks.drift)
         else:
             sent = (sent + self.start - clocks.offset) / (1 + clocks.drift)
@@ -199,7 +199,7 @@ def _chosen(log: CapturedPackets, rows: "NDArray[np.bool_] | Integers") -> Captu
 
 
 def _matched(
-    direction: Direction, sender: CapturedPackets | None, receiver: CapturedPackets | None, start: float
+    direction: LinkDirection, sender: CapturedPackets | None, receiver: CapturedPackets | None, start: float
 ) -> _Matched | None:
     """Return the packets that both captures have; None if there are none."""
     import numpy as np

@@ -7,7 +7,7 @@ from math import exp
 from aqmlab.fit.features import Scale
 from aqmlab.fit.observation import Observation
 from aqmlab.fit.regression import Estimate, parameters, step
-from aqmlab.fit.search import Search, Trial
+from aqmlab.fit.search import TwinSearch, TwinTrial
 from aqmlab.fit.twin import TwinLink
 
 MATCHES = 3
@@ -28,7 +28,7 @@ FIRST_SEED = {"match": 10, "regression": 100}
 
 
 @dataclass(frozen=True)
-class Candidate:
+class KindCandidate:
     """A link that may explain the measurement: its score (0 is perfect), and intervals of identified parameters."""
 
     link: TwinLink
@@ -42,17 +42,17 @@ class DirectionFit:
 
     seen: Observation
     scale: Scale
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[KindCandidate, ...]
     alike: int
     runs: int
 
     @property
-    def best(self) -> Candidate:
+    def best(self) -> KindCandidate:
         """The candidate with the lowest score."""
         return self.candidates[0]
 
 
-def fit_direction(search: Search) -> DirectionFit:
+def fit_direction(search: TwinSearch) -> DirectionFit:
     """Match every kind of queue, refine the best by regression, and compare them under fresh seeds."""
     links = search.starts()
     for i in range(MATCHES):
@@ -68,19 +68,19 @@ def fit_direction(search: Search) -> DirectionFit:
     by_link = {id(each.link): each for each in found}
     spread = search.spread(ranked)
     candidates = tuple(
-        Candidate(trial.link, search.score(trial, spread), _intervals(by_link[id(trial.link)])) for trial in ranked
+        KindCandidate(trial.link, search.score(trial, spread), _intervals(by_link[id(trial.link)])) for trial in ranked
     )
     own = search.apart(ranked[0], ranked[0], spread)
     alike = [trial for trial in ranked[1:] if search.apart(ranked[0], trial, spread) <= ALIKE * own]
     return DirectionFit(search.seen, search.scale, candidates, 1 + len(alike), search.runs)
 
 
-def _ranked(search: Search, trials: Sequence[Trial]) -> list[Trial]:
+def _ranked(search: TwinSearch, trials: Sequence[TwinTrial]) -> list[TwinTrial]:
     spread = search.spread(trials)
     return sorted(trials, key=lambda trial: search.score(trial, spread))
 
 
-def _promising(search: Search, ranked: Sequence[Trial]) -> list[Trial]:
+def _promising(search: TwinSearch, ranked: Sequence[TwinTrial]) -> list[TwinTrial]:
     spread = search.spread(ranked)
     limit = WORSE * search.score(ranked[0], spread) + MORE
     return [trial for trial in ranked if search.score(trial, spread) <= limit]

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Scenario, read_toml
-from aqmlab.fit.measurement import Direction
+from aqmlab.fit.measurement import LinkDirection
 from aqmlab.problems import InputError
 from aqmlab.quantities import quantity, written
 from aqmlab.scenario import load
 
 if TYPE_CHECKING:
-    from aqmlab.fit.result import Progress
+    from aqmlab.fit.fitting import Progress
 
 COPIED = ("buffer", "loss", "jitter")
 """Keys of a link that its conditions take from a twin."""
@@ -34,14 +34,14 @@ def measured_line(path: str, progress: "Progress | None" = None) -> MeasuredLine
     """
     if path.endswith(".toml"):
         return of_scenario(load(path))
-    from aqmlab.fit.result import fit
+    from aqmlab.fit.fitting import fit
 
     return of_scenario(fit([Path(path)], progress=progress).scenario)
 
 
 def of_scenario(scenario: Scenario) -> MeasuredLine:
     """Return the link of a twin's scenario."""
-    ways = tuple(each.value for each in Direction)
+    ways = tuple(each.value for each in LinkDirection)
     if not set(ways) <= set(scenario.links):
         raise InputError("from", f"{scenario.name}: has no links down and up; expected a file of aqmlab fit --out")
     links = {link["name"]: link for link in read_toml(scenario.text, scenario.name)["links"]}
@@ -50,7 +50,7 @@ def of_scenario(scenario: Scenario) -> MeasuredLine:
         raise InputError("from", f"{scenario.name}: its flows have no fixed rtt; expected a file of aqmlab fit --out")
     settings = {f"links.{way}.{key}": _toml(links[way][key]) for way in ways for key in COPIED if links[way].get(key)}
     settings |= {f"links.{way}.rate": _toml(links[way]["rate"]) for way in ways if scenario.link(way).rate_changes}
-    down, up = (_rate(scenario, links[way], way) for way in (Direction.down, Direction.up))
+    down, up = (_rate(scenario, links[way], way) for way in (LinkDirection.down, LinkDirection.up))
     return MeasuredLine(down, up, rtt, settings)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 
-class Direction(StrEnum):
+class LinkDirection(StrEnum):
     """A direction of an access link, as its subscriber sees it."""
 
     up = "up"
@@ -51,7 +51,7 @@ class DelayRecord:
     name: str
     sent: "Floats"
     delay: "Floats"
-    direction: Direction | None = None
+    direction: LinkDirection | None = None
     size: int | None = None
     ecn: int | None = None
     dscp: int | None = None
@@ -69,7 +69,7 @@ class FlowRecord:
     """
 
     name: str
-    direction: Direction
+    direction: LinkDirection
     protocol: str
     goodput: Intervals
     at: str = "sender"
@@ -93,7 +93,7 @@ class PacketLog:
     `ecn` the field of the IP header.
     """
 
-    direction: Direction
+    direction: LinkDirection
     sent: "Floats"
     arrived: "Floats"
     size: "Integers"

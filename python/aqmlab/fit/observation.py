@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from aqmlab.fit.measurement import Direction, Intervals, Series
+from aqmlab.fit.measurement import Intervals, LinkDirection, Series
 
 if TYPE_CHECKING:
     from aqmlab.fit.measurement import Floats
@@ -22,7 +22,7 @@ class Load:
     `start` is a Unix time, if the files state it.
     """
 
-    direction: Direction
+    direction: LinkDirection
     streams: int
     duration: float
     every: float
@@ -54,7 +54,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Observed:
+class Observations:
     """All that files say of one line: each loaded direction, and the idle round-trip times in s."""
 
     loads: tuple[Observation, ...]

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from aqmlab.fit.measurement import DelayRecord, Direction, FlowRecord, Intervals, Measurement, Series
-from aqmlab.fit.observation import ECT1, Load, Observation, Observed
+from aqmlab.fit.measurement import DelayRecord, FlowRecord, Intervals, LinkDirection, Measurement, Series
+from aqmlab.fit.observation import ECT1, Load, Observation, Observations
 from aqmlab.fit.twin import FULL
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ MARGIN = 2.0
 """Time around a load in which probes do not count as idle, s: iperf3 states whole seconds, and a queue drains."""
 
 
-def observed(measurements: Sequence[Measurement]) -> Observed:
+def observed(measurements: Sequence[Measurement]) -> Observations:
     """Return the loads that files contain, with the probes around each, and the idle round-trip times."""
     loads = [part for each in _paired(measurements) for part in _loads(each)]
     spans = [(start, start + duration) for _, _, start, duration in loads]
     probes = [(each, probe) for each in measurements for probe in each.delays if probe.direction is None]
-    return Observed(
+    return Observations(
         tuple(_observation(way, flows, start, duration, probes) for way, flows, start, duration in loads),
         _idle([each for each in probes if each[1].ecn != ECT1] or probes, spans),
         next((probe.size for _, probe in probes if probe.size), 84),
@@ -45,9 +45,9 @@ def _both_ends(one: Measurement, other: Measurement) -> Measurement:
     return replace(host, flows=host.flows + server.flows)
 
 
-def _loads(measurement: Measurement) -> Iterator[tuple[Direction, list[FlowRecord], float, float]]:
+def _loads(measurement: Measurement) -> Iterator[tuple[LinkDirection, list[FlowRecord], float, float]]:
     """Yield the TCP flows of each direction with the start of the load, s, and its duration, s."""
-    for way in Direction:
+    for way in LinkDirection:
         flows = [flow for flow in measurement.flows if flow.direction is way and flow.protocol == "tcp"]
         busy = [flow.goodput for flow in flows if flow.goodput.value.max(initial=0) > 0]
         if busy:
@@ -57,7 +57,7 @@ def _loads(measurement: Measurement) -> Iterator[tuple[Direction, list[FlowRecor
 
 
 def _observation(
-    way: Direction,
+    way: LinkDirection,
     flows: Sequence[FlowRecord],
     start: float,
     duration: float,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import exp, isfinite, log
 from typing import TYPE_CHECKING
 
-from aqmlab.fit.search import Search, Trial
+from aqmlab.fit.search import TwinSearch, TwinTrial
 from aqmlab.fit.twin import BUCKETS, FULL, TwinLink
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def with_parameters(link: TwinLink, values: Mapping[str, float]) -> TwinLink:
     return found
 
 
-def step(search: Search, link: TwinLink, runs: int, narrower: float, seed: int) -> Estimate:
+def step(search: TwinSearch, link: TwinLink, runs: int, narrower: float, seed: int) -> Estimate:
     """Return the candidate that a linear function of its neighbourhood prefers; `runs` simulations, one seed each."""
     import numpy as np
 
@@ -75,13 +75,13 @@ def step(search: Search, link: TwinLink, runs: int, narrower: float, seed: int) 
     return Estimate(with_parameters(link, values), sure)
 
 
-def _width(search: Search, link: TwinLink, name: str) -> float:
+def _width(search: TwinSearch, link: TwinLink, name: str) -> float:
     if name == "loss":
         return max(link.loss / 2, 10 / search.packets)
     return WIDTHS[name.partition(" ")[0]]
 
 
-def _solve(search: Search, trials: Sequence[Trial], offsets: "Floats") -> "tuple[Floats, Floats]":
+def _solve(search: TwinSearch, trials: Sequence[TwinTrial], offsets: "Floats") -> "tuple[Floats, Floats]":
     """Return the offsets that explain the measurement best, and their covariance, both in widths."""
     import numpy as np
 
@@ -113,6 +113,6 @@ def _solve(search: Search, trials: Sequence[Trial], offsets: "Floats") -> "tuple
     return np.clip(moved, -2 * LOOSE, 2 * LOOSE), covariance
 
 
-def _known(trials: Sequence[Trial], name: str) -> bool:
+def _known(trials: Sequence[TwinTrial], name: str) -> bool:
     values = [isfinite(trial.mean(name)) for trial in trials]
     return sum(values) > 0.9 * len(values)

@@ -24,7 +24,7 @@ Features = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Trial:
+class TwinTrial:
     """A candidate with the features of its simulations, one for each seed."""
 
     link: TwinLink
@@ -37,7 +37,7 @@ class Trial:
 
 
 @dataclass
-class Search:
+class TwinSearch:
     """The search in one direction of a link: `place` puts a link into the whole twin."""
 
     seen: Observation
@@ -52,22 +52,22 @@ class Search:
         self.wanted = features(self.seen, self.scale)
         self.load = replace(self.seen.load, duration=self.scale.until, lead=1.0)
 
-    def trial(self, link: TwinLink, seeds: Sequence[int]) -> Trial:
+    def trial(self, link: TwinLink, seeds: Sequence[int]) -> TwinTrial:
         """Simulate a candidate under some seeds."""
         return self.trials([link], seeds)[0]
 
-    def trials(self, links: Sequence[TwinLink], seeds: Sequence[int]) -> list[Trial]:
+    def trials(self, links: Sequence[TwinLink], seeds: Sequence[int]) -> list[TwinTrial]:
         """Simulate candidates under some seeds."""
         jobs = [self.pool.submit(self._one, link, seed) for link in links for seed in seeds]
         found = iter([job.result() for job in jobs])
         self._count(len(jobs))
-        return [Trial(link, tuple(next(found) for _ in seeds)) for link in links]
+        return [TwinTrial(link, tuple(next(found) for _ in seeds)) for link in links]
 
-    def each(self, links: Sequence[TwinLink], first: int) -> list[Trial]:
+    def each(self, links: Sequence[TwinLink], first: int) -> list[TwinTrial]:
         """Simulate candidates, each under the next seed from `first` on."""
         jobs = [self.pool.submit(self._one, link, first + i) for i, link in enumerate(links)]
         self._count(len(jobs))
-        return [Trial(link, (job.result(),)) for link, job in zip(links, jobs, strict=True)]
+        return [TwinTrial(link, (job.result(),)) for link, job in zip(links, jobs, strict=True)]
 
     def _count(self, runs: int) -> None:
         self.runs += runs
@@ -106,7 +106,7 @@ class Search:
         probes = 8 * self.load.size / self.load.every * (1 + self.load.l4s) if self.load.every else 0.0
         return goodput * (self.load.payload + HEADERS) / self.load.payload + probes
 
-    def matched(self, trial: Trial) -> TwinLink:
+    def matched(self, trial: TwinTrial) -> TwinLink:
         """Return the candidate whose scales are corrected by the ratio of measured and simulated features."""
         link = trial.link
         by_mean = link.kind == "policer" or bool(link.steps)
@@ -126,7 +126,7 @@ class Search:
             link = replace(link, loss=max(1e-6, link.loss + self.more_losses(trial)))
         return link
 
-    def more_losses(self, trial: Trial) -> float:
+    def more_losses(self, trial: TwinTrial) -> float:
         """Return the measured losses beyond the simulated ones, per packet."""
         import math
 
@@ -139,17 +139,17 @@ class Search:
         """Packets of the settled part of the load."""
         return self.scale.rate * (self.scale.until - self.scale.settled) / 8 / self.load.payload
 
-    def _ratio(self, trial: Trial, name: str, most: float) -> float:
+    def _ratio(self, trial: TwinTrial, name: str, most: float) -> float:
         measured, found = self.wanted[name], trial.mean(name)
         if not (isfinite(measured) and isfinite(found)) or min(measured, found) <= 0:
             return 1.0
         return min(most, max(1 / most, measured / found))
 
-    def score(self, trial: Trial, spread: Mapping[str, float]) -> float:
+    def score(self, trial: TwinTrial, spread: Mapping[str, float]) -> float:
         """Return the mean square of the differences between measured and simulated features, in standard deviations."""
         return sum(each * each for each in self.differences(trial, spread).values()) / len(spread)
 
-    def differences(self, trial: Trial, spread: Mapping[str, float]) -> dict[str, float]:
+    def differences(self, trial: TwinTrial, spread: Mapping[str, float]) -> dict[str, float]:
         """Return the difference of each feature in standard deviations, capped."""
         found = {}
         for name, deviation in spread.items():
@@ -181,7 +181,7 @@ class Search:
         digits = 10 ** (int(log(max(self.scale.base, 1e-4) * 1e3, 10) // 1) - 5) if self.load.rounded else 1e-5
         return max(packet, digits, 5e-5)
 
-    def spread(self, trials: Sequence[Trial]) -> dict[str, float]:
+    def spread(self, trials: Sequence[TwinTrial]) -> dict[str, float]:
         """Return the standard deviation of each feature over seeds, pooled over candidates with several."""
         import numpy as np
 
@@ -192,7 +192,7 @@ class Search:
             found[name] = float(np.sqrt(np.mean(variances))) if variances else 0.0
         return found
 
-    def apart(self, one: Trial, other: Trial, spread: Mapping[str, float]) -> float:
+    def apart(self, one: TwinTrial, other: TwinTrial, spread: Mapping[str, float]) -> float:
         """Return the mean square by which single simulations of two candidates differ, in standard deviations."""
         pairs = [(a, b) for a in one.found for b in other.found if a is not b]
         total = 0.0

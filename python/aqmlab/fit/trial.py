@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from aqmlab.fit.measurement import Direction, Intervals, Series
+from aqmlab.fit.measurement import Intervals, LinkDirection, Series
 from aqmlab.fit.observation import Load, Observation
 from aqmlab.fit.twin import Twin
 from aqmlab.quantities import written
@@ -63,7 +63,7 @@ def _head(twin: Twin, load: Load) -> Iterator[str]:
 def _flows(twin: Twin, load: Load) -> Iterator[str]:
     """Yield the groups of flows: the load, and probes in each direction."""
     rtt = f'rtt = "{written(twin.rtt, "time")}"'
-    other = Direction.down if load.direction is Direction.up else Direction.up
+    other = LinkDirection.down if load.direction is LinkDirection.up else LinkDirection.up
     yield f'[[flows]]\nname = "load"\npath = ["{load.direction}"]\nack_path = ["{other}"]\n{rtt}'
     yield f'count = {load.streams}\nstart = "{written(load.lead, "time")}"\nstart_spread = 0.5'
     yield f'stop = "{written(load.lead + load.duration, "time")}"'

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from aqmlab.fit.measurement import Direction
+from aqmlab.fit.measurement import LinkDirection
 from aqmlab.quantities import written
 
 KINDS = ("drop-tail", "codel", "pie", "fq-codel", "dualpi2", "shaper", "policer")
@@ -82,7 +82,7 @@ class Twin:
     `jitter` is a cumulative distribution: pairs of an extra delay in s and the share of packets that do not exceed it.
     """
 
-    links: Mapping[Direction, TwinLink]
+    links: Mapping[LinkDirection, TwinLink]
     rtt: float
     jitter: tuple[tuple[float, float], ...] = ()
 
@@ -90,7 +90,7 @@ class Twin:
         """Yield the links of a scenario; changes of their rates count from `begin`, s."""
         for direction, link in self.links.items():
             yield from link.lines(direction, begin)
-            if self.jitter and direction is Direction.down:
+            if self.jitter and direction is LinkDirection.down:
                 pairs = ", ".join(f'["{written(round(time, 7), "time")}", {share:.3g}]' for time, share in self.jitter)
                 yield f"jitter = {{ cdf = [{pairs}] }}"
             yield from link.classes()

@@ -40,7 +40,7 @@ def told(card: Card) -> list[str]:
 
 
 def as_markdown(card: Card) -> str:
-    """Return the card in Markdown: one table, and those of the response."""
+    """Return the card in Markdown: one table, and the tables of the response."""
     heads = ["RFC 9743", *(column.title for column in card.columns)]
     below = [f"- {in_markdown(each)}" for each in [*card.remarks, *told(card)]]
     more = sheets.as_markdown(card.response.sheets()) if card.response else ""
@@ -58,7 +58,7 @@ def _markdown_rows(card: Card, heads: Sequence[str]) -> Iterator[str]:
 
 
 def as_latex(card: Card) -> str:
-    """Return the card in LaTeX, for the packages booktabs and longtable: its table, and those of the response."""
+    """Return the card in LaTeX, for the packages booktabs and longtable: its table, and the tables of the response."""
     count = len(card.columns)
     columns = rf"p{{0.45\linewidth}}{'r' * count}"
     caption = " ".join([f"{card.title}.", *(f"{each[0].upper()}{each[1:]}." for each in card.remarks), *told(card)])

@@ -15,7 +15,7 @@ def seeds(count: int) -> str:
 
 
 def runs(counts: Collection[int], numbers: Collection[int]) -> str:
-    """Return how many runs values are from, and their seeds: "n = 4 (seeds 1 to 4)", "n = 3 to 10 (seeds 1 to 10)"."""
+    """Return how many runs values are from, and their seeds: "n = 4 (seeds 1 to 4)"."""
     least, most = min(counts), max(counts)
     first, last = min(numbers), max(numbers)
     n = str(least) if least == most else f"{least} to {most}"

@@ -204,10 +204,10 @@ def compare_ccs(
 ) -> ControllerComparison:
     """Simulate scenarios with each of several congestion controllers under each scheme, with the seeds 1 to `seeds`.
 
-    `ccs` are two or more controllers for all TCP flows: "cubic,bbr3,./libmine.so", or a list of what `law` of `run`
-    takes. Under one seed all of them meet the same starts and sizes, so their differences are paired. `set` has the
-    same values for all scenarios, or those of each. The other arguments are those of `compare`. Raises InputError for
-    bad input, before anything runs.
+    `ccs` are two or more controllers for all TCP flows: "cubic,bbr3,./libmine.so", or a list of values of `law` as in
+    `run`. Under one seed all of them meet the same starts and sizes, so their differences are paired. `set` holds the
+    same values for all scenarios, or a mapping per scenario. The other arguments are as in `compare`. Raises
+    InputError for bad input, before anything runs.
     """
     sources = [scenarios] if isinstance(scenarios, str | os.PathLike | Scenario) else [*scenarios]
     values = [*set] if isinstance(set, Sequence) else [set] * len(sources)

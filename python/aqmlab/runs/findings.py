@@ -68,7 +68,7 @@ class Findings:
     rows: Sequence[Mapping[str, Any]]
     planned: int
     compared: str = field(default="aqm", kw_only=True)
-    """What is compared: the schemes, or the values of the column "set.PATH" (see `across`)."""
+    """The schemes are compared, or the values of the column "set.PATH" (see `across`)."""
 
     @property
     def head(self) -> str:
@@ -148,7 +148,7 @@ class Findings:
         return self.measured.runs.get((case, scheme), {})
 
     def departs(self, case: Case, scheme: str) -> str:
-        """Return what the schemes that the first link had in a case add to the title of the one that was asked for.
+        """Return the addition to a scheme's title for the schemes of the first link in a case.
 
         Nothing where an earlier version did the runs, or a scheme is not known here.
         """

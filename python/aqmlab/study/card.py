@@ -25,7 +25,7 @@ from aqmlab.runs.statistics import Summary, summarise
 from aqmlab.runs.task import LINUX, SIM, Failure, Task
 from aqmlab.study.card_points import CardCells, CardPath, CardPoint, load_rfc, scenario
 from aqmlab.study.response import response
-from aqmlab.study.response_result import Response
+from aqmlab.study.response_result import ControllerResponse
 
 STANDARDS = ("reno", "cubic")
 """The IETF's controllers, which every card also measures."""
@@ -188,7 +188,7 @@ class Card(Result):
     points: Sequence[MeasuredPoint]
     runs: int
     failures: Sequence[Failure]
-    response: Response | None
+    response: ControllerResponse | None
     """The controller's response, without `only`."""
     silent: int
     """Number of the controller's runs without a received packet of it."""
@@ -294,7 +294,7 @@ def _entry(measured: MeasuredPoint, columns: Sequence[CardColumn]) -> dict[str, 
 
 
 def _half_width(row: CardRow, cell: CardCell, column: CardColumn) -> float | None:
-    """The half-width of the interval of a cell; of a victim that of its change."""
+    """The half-width of the interval of a cell; for a victim, of its change."""
     summary = row.summary(cell, column)
     return summary.half_width if summary else None
 

@@ -1,6 +1,6 @@
 """The response of a congestion controller: rate over loss or marks, RTT fairness, convergence, queue over flows.
 
-docs/response.md describes the scenarios. `validation/response.py` holds the windows to the controllers' own rules.
+docs/controllers.md describes the scenarios. `validation/response.py` holds the windows to the controllers' own rules.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ from aqmlab.study.response_result import (
     RATE,
     RTT,
     SEGMENT,
+    ControllerResponse,
     Convergence,
     QueuePoint,
-    Response,
     ResponsePoint,
     RttPoint,
 )
@@ -92,7 +92,7 @@ def response(
     seeds: int = 5,
     jobs: int | None = None,
     progress: Progress | None = None,
-) -> Response:
+) -> ControllerResponse:
     """Measure how a congestion controller responds to loss or marks, to other round-trip times and to its own flows.
 
     `law` is a name ("cubic"), a file or a class (see `laws.law_spec`). `aqm` is the scheme of the shared link: by
@@ -115,7 +115,7 @@ def response(
     fairness = _fairness(runner, is_marked, scheme, told[1])
     queues = _queues(runner, is_marked, scheme, told[2])
     convergence = _convergence(runner, is_marked, scheme, told[3])
-    return Response(
+    return ControllerResponse(
         spec, scheme, seeds, is_marked, points, fairness, convergence, queues, runner.count, runner.failures
     )
 
@@ -148,7 +148,7 @@ def shared_link(
 
 
 def _scenario(values: Mapping[str, Any], law: str) -> Scenario:
-    """Return a scenario with TCP as RFCs have it (an ACK per segment, SACK), or as Linux has it for its controllers."""
+    """Return a scenario with TCP as RFCs have it (an ACK per segment, SACK), or as in Linux for its controllers."""
     rfc = {"profile": "rfc", "variant": "sack"}
     for i, tcp in enumerate((rfc, {"profile": "linux"})):
         flows = [{**flow, "tcp": {**tcp, "congestion_control": law}} for flow in values["flows"]]
@@ -249,7 +249,7 @@ def _convergence(runner: _Runner, is_marked: bool, aqm: str, progress: Progress 
 
 
 def joining(law: str, is_marked: bool) -> Scenario:
-    """Return the scenario of two flows, of which the second starts when the first has the link."""
+    """Return the scenario of two flows, of which the second starts when the first fills the link."""
     values = {
         "duration": f"{JOINS + LASTS} s",
         "links": [{"name": "path", "rate": f"{SHARED_RATE} bit/s", "buffer": "1 bdp"}],

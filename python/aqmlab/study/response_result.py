@@ -82,7 +82,7 @@ def deviation(measured: Summary | None, equation: float | None) -> float | None:
 
 
 @dataclass(frozen=True, repr=False)
-class Response(Result):
+class ControllerResponse(Result):
     """The response of a controller under one scheme; points are in the order of their probability or number."""
 
     law: str
@@ -188,7 +188,7 @@ def _entry(summary: Summary | None) -> dict[str, Any]:
     return {"n": summary.n, "mean": summary.mean, "interval": summary.interval}
 
 
-def _sheets(response: Response) -> Iterator[Sheet]:
+def _sheets(response: ControllerResponse) -> Iterator[Sheet]:
     """Yield the response function, RTT fairness, convergence and the queue over flows."""
     about = (
         "Seed 1." if response.seeds == 1 else f"Mean ± half-width of the 95 % interval, seeds 1 to {response.seeds}."
@@ -207,7 +207,7 @@ def _sheets(response: Response) -> Iterator[Sheet]:
     yield _queues(response, about)
 
 
-def _function(response: Response, about: str) -> Sheet:
+def _function(response: ControllerResponse, about: str) -> Sheet:
     heads = [f"p ({response.signal})", "Window (segments)", "Goodput (Mbit/s)", "Slope"]
     more = ["Equation (segments)", "Deviation (%)"] if response.equation else []
     rows = []
@@ -219,7 +219,7 @@ def _function(response: Response, about: str) -> Sheet:
     return Sheet("Response function", [*heads, *more], rows, about=about + source)
 
 
-def _convergence(response: Response, about: str) -> Sheet:
+def _convergence(response: ControllerResponse, about: str) -> Sheet:
     found = response.convergence
     n = found.time.n if found.time else 0
     rule = (
@@ -230,7 +230,7 @@ def _convergence(response: Response, about: str) -> Sheet:
     return Sheet("Convergence: a second flow joins", ["Time (s)", "Seeds that converge"], [row], 0, about=rule + about)
 
 
-def _queues(response: Response, about: str) -> Sheet:
+def _queues(response: ControllerResponse, about: str) -> Sheet:
     signals = "Mark ratio (%)" if response.is_marked else "Drop ratio (%)"
     heads = ["Flows", "Queue (packets)", "Delay (ms)", "Utilisation (%)", signals]
     more = ["Equation (packets)", "Deviation (%)"] if response.queue_equation else []

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from aqmlab.fit.measurement import Direction, Measurement, PacketLog
+from aqmlab.fit.measurement import LinkDirection, Measurement, PacketLog
 from aqmlab.fit.readers import frames, trace, transfers
 from aqmlab.fit.readers.trace import MOST_BYTES as MOST
 from aqmlab.fit.readers.vantage import Vantage, vantage
@@ -62,8 +62,8 @@ def _logs(found: trace.Trace, seen: Vantage) -> Iterator[PacketLog]:
     named, connection = np.unique(pairs, return_inverse=True)
     names = tuple(found.flows[number].name for number in named)
     flow = found.flow
-    for direction in Direction:
-        rows = np.flatnonzero(np.array(seen.is_up)[flow] == (direction is Direction.up))
+    for direction in LinkDirection:
+        rows = np.flatnonzero(np.array(seen.is_up)[flow] == (direction is LinkDirection.up))
         if not len(rows):
             continue
         time, is_leaving = (found.time[rows] - found.time[0]) / 1e9, np.array(seen.is_leaving)[flow[rows]]

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from aqmlab.fit.measurement import Counters, DelayRecord, Direction, FlowRecord, Intervals, Measurement, Series
+from aqmlab.fit.measurement import Counters, DelayRecord, FlowRecord, Intervals, LinkDirection, Measurement, Series
 from aqmlab.fit.readers import document
 
 _EXPECTED = "a data file of flent with pings or transfers"
@@ -108,12 +108,12 @@ def _is_numbered(name: str) -> bool:
     return re.search(r"^(TCP|UDP) (up|down)load::\d{1,6}$", name) is not None
 
 
-def _direction(name: str, about: Mapping[str, Any]) -> Direction | None:
+def _direction(name: str, about: Mapping[str, Any]) -> LinkDirection | None:
     """Return the direction of a transfer, None for a series that is none."""
     command = str(about.get("COMMAND", ""))
     if not re.match(r"(TCP|UDP)\b", name):
         return None
-    for word, kind, direction in (("upload", "_STREAM", Direction.up), ("download", "_MAERTS", Direction.down)):
+    for word, kind, direction in (("upload", "_STREAM", LinkDirection.up), ("download", "_MAERTS", LinkDirection.down)):
         if word in name.lower() or (kind in command and "load" not in name.lower()):
             return direction
     return None
@@ -138,7 +138,7 @@ def _pings(name: str, rows: Sequence[Mapping[str, Any]], origin: float) -> Itera
     code = next(
         (_CODE_POINTS[word.rstrip("0123456789")] for word in words if word.rstrip("0123456789") in _CODE_POINTS), None
     )
-    for key, direction in (("", None), ("owd_up", Direction.up), ("owd_down", Direction.down)):
+    for key, direction in (("", None), ("owd_up", LinkDirection.up), ("owd_down", LinkDirection.down)):
         found = document.numbers(answered, key)[valid] / 1e3 if key else delay[valid]
         if np.isnan(found).all():
             continue
@@ -152,7 +152,7 @@ def _pings(name: str, rows: Sequence[Mapping[str, Any]], origin: float) -> Itera
 
 def _flow(
     name: str,
-    direction: Direction,
+    direction: LinkDirection,
     rows: Sequence[Mapping[str, Any]],
     about: Mapping[str, Any],
     origin: float,
@@ -173,7 +173,7 @@ def _flow(
         direction,
         "tcp" if is_tcp else "udp",
         Intervals(start[valid], end[valid], value[valid]),
-        at="sender" if direction is Direction.up else "receiver",
+        at="sender" if direction is LinkDirection.up else "receiver",
         controller=document.text(controller) if is_tcp and controller else None,
         srtt=_series(rows, "tcp_rtt", 1e-3, origin),
         cwnd=_series(rows, "tcp_cwnd", segment or _SEGMENT, origin),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import untrusted
-from aqmlab.fit.measurement import Direction, FlowRecord, Intervals, Measurement, Series
+from aqmlab.fit.measurement import FlowRecord, Intervals, LinkDirection, Measurement, Series
 from aqmlab.problems import InputError
 
 _EXPECTED = "iperf3 -J with at least two intervals of a TCP or UDP test"
@@ -78,7 +78,7 @@ def _flows(document: Mapping[str, Any]) -> Iterator[FlowRecord]:
             continue
         yield FlowRecord(
             f"stream {number}",
-            Direction.up if is_sender != is_server else Direction.down,
+            LinkDirection.up if is_sender != is_server else LinkDirection.down,
             "tcp" if is_tcp else "udp",
             _intervals(found, "bits_per_second"),
             at="sender" if is_sender else "receiver",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab.fit.measurement import DelayRecord, Direction, Measurement
+from aqmlab.fit.measurement import DelayRecord, LinkDirection, Measurement
 from aqmlab.fit.readers import document
 
 _EXPECTED = "irtt's JSON with at least two answered round trips"
@@ -48,7 +48,7 @@ def _measurement(data: Any, path: Path, digest: str) -> Measurement:
             ecn=tos & 3,
             dscp=tos >> 2,
         )
-        for name, direction in (("rtt", None), ("send", Direction.up), ("receive", Direction.down))
+        for name, direction in (("rtt", None), ("send", LinkDirection.up), ("receive", LinkDirection.down))
     ]
     return Measurement(
         str(path),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from aqmlab import untrusted
-from aqmlab.fit.measurement import DelayRecord, Direction, Measurement, PacketLog
+from aqmlab.fit.measurement import DelayRecord, LinkDirection, Measurement, PacketLog
 from aqmlab.fit.readers import document
 from aqmlab.problems import InputError
 
@@ -65,9 +65,9 @@ def _result(data: Mapping[str, Any], path: Path, digest: str) -> Measurement:
     )
 
 
-def _direction(link: str) -> Direction:
+def _direction(link: str) -> LinkDirection:
     """Return the direction that a link's name states; up for others."""
-    return Direction.down if link.startswith("down") else Direction.up
+    return LinkDirection.down if link.startswith("down") else LinkDirection.up
 
 
 def _floats(table: "pa.Table", name: str) -> Any:
@@ -111,7 +111,7 @@ def _log(table: "pa.Table") -> PacketLog:
     ecn = np.where(np.append(event, "")[rows + 1] == "mark", _CODES.index("ce"), code)
     numbers, number = np.unique(flow, return_inverse=True)
     return PacketLog(
-        Direction.up,
+        LinkDirection.up,
         time - sojourn,
         np.where(event[rows] == "dequeue", time, np.nan),
         size,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.fit.measurement import DelayRecord, Direction, FlowRecord, Intervals, Series
+from aqmlab.fit.measurement import DelayRecord, FlowRecord, Intervals, LinkDirection, Series
 from aqmlab.fit.readers.trace import Trace
 from aqmlab.fit.readers.vantage import Vantage, round_trips
 
@@ -63,7 +63,7 @@ def _transfer(trace: Trace, number: int, seen: Vantage, edges: "NDArray[np.float
         lost = _per_interval(trace, data, np.diff(highest, prepend=highest[0] - 1) - 1, edges, origin, rate=False)
     return FlowRecord(
         flow.name,
-        Direction.up if seen.is_up[number] else Direction.down,
+        LinkDirection.up if seen.is_up[number] else LinkDirection.down,
         "tcp" if flow.protocol == "tcp" else "udp",
         _per_interval(trace, counted, weight * 8, edges, origin, rate=True),
         at="sender" if is_leaving else "receiver",

@@ -7,13 +7,13 @@ from aqmlab.present.plots.data import Curve, Drawing, Frame, LineChart, LinePane
 from aqmlab.runs.statistics import Summary
 from aqmlab.study.equations import CUBIC, EQUATIONS, RENO, SCALABLE, Equation
 from aqmlab.study.response import full_window, lossy_path
-from aqmlab.study.response_result import RTT, Response
+from aqmlab.study.response_result import RTT, ControllerResponse
 
 Drawn = dict[str, tuple[str, Drawing]]
 """Captions and drawings by the stem of their files."""
 
 
-def figures(response: Response) -> Drawn:
+def figures(response: ControllerResponse) -> Drawn:
     """Return the figures with something to show."""
     name, n = (
         label(response.law),
@@ -37,8 +37,8 @@ def figures(response: Response) -> Drawn:
     return found
 
 
-def function(response: Response) -> LineChart:
-    """Return the measured window over p, and equations: the controller's own, or else those of the standards."""
+def function(response: ControllerResponse) -> LineChart:
+    """Return the measured window over p, and equations: the controller's own, or else the standards'."""
     lines = {label(response.law): {point.p: point.window for point in response.points if point.window}}
     full = full_window(lossy_path(response.law, response.is_marked, response.points[0].p, 200))
     for name, equation in _equations(response).items():
@@ -48,13 +48,13 @@ def function(response: Response) -> LineChart:
     return LineChart(title, [LinePanel("", "Window (segments)", lines, True)], columns=1, logarithmic=True)
 
 
-def _equations(response: Response) -> dict[str, Equation]:
+def _equations(response: ControllerResponse) -> dict[str, Equation]:
     if response.law in EQUATIONS:
         return {"Equation": EQUATIONS[response.law]}
     return {"Scalable": SCALABLE} if response.is_marked else {"Reno, equation": RENO, "CUBIC, equation": CUBIC}
 
 
-def _fairness(response: Response) -> LineChart:
+def _fairness(response: ControllerResponse) -> LineChart:
     lines: dict[str, dict[float, Summary]] = {"first flow": {}, "second flow": {}}
     for point in response.fairness:
         for name, rate in zip(lines, (point.first, point.second), strict=True):
@@ -63,14 +63,14 @@ def _fairness(response: Response) -> LineChart:
     return LineChart("RTT of the second / first flow", [LinePanel("", "Goodput (Mbit/s)", lines)], 1)
 
 
-def _joining(response: Response) -> OverTime:
+def _joining(response: ControllerResponse) -> OverTime:
     time, first, second = (np.array(column) for column in zip(*response.convergence.rates, strict=True))
     curves = [Curve("first flow", time, 1e-6 * first), Curve("second flow", time, 1e-6 * second)]
     top = max(float(curve.values.max()) for curve in curves)
     return OverTime([Panel("", "", curves)], float(time[-1]), [Frame("Goodput (Mbit/s)", top or 1.0)], 1)
 
 
-def _queues(response: Response) -> LineChart:
+def _queues(response: ControllerResponse) -> LineChart:
     lines = {label(response.law): {float(point.flows): point.queue for point in response.queues if point.queue}}
     if response.queue_equation:
         lines["Equation"] = {float(point.flows): Summary(point.equation or 0.0, None, 1) for point in response.queues}

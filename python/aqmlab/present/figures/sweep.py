@@ -351,7 +351,7 @@ def _shown(found: Findings, case: Case, scheme: str, measure: str) -> dict[int, 
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """The axis of a varied value: its label, and the place of each text; `names` are at 0, 1, ... if there are any."""
 
     label: str
@@ -359,7 +359,7 @@ class Axis:
     names: Sequence[str] = ()
 
 
-def _axis(found: Findings, against: str) -> Axis:
+def _axis(found: Findings, against: str) -> SweepAxis:
     """Return the axis of a varied value: numbers in one unit, or names in the order of the sweep."""
     if against not in found.varied:
         if not found.varied:
@@ -370,9 +370,9 @@ def _axis(found: Findings, against: str) -> Axis:
     units = {unit for _, unit in numbers.values()}
     if len(numbers) == len(texts) and len(units) == 1:
         places = {text: at for text, (at, _) in numbers.items()}
-        return Axis(words.axis(against, units.pop(), found.varied), places)
+        return SweepAxis(words.axis(against, units.pop(), found.varied), places)
     names = [words.called(against, text) for text in texts]
-    return Axis(words.quantity(against, found.varied), {text: float(i) for i, text in enumerate(texts)}, names)
+    return SweepAxis(words.quantity(against, found.varied), {text: float(i) for i, text in enumerate(texts)}, names)
 
 
 def _titled(found: Findings, case: Case, *axes: str) -> str:

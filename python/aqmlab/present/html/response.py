@@ -11,10 +11,10 @@ from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.executor import Progress
-from aqmlab.study.response_result import Response
+from aqmlab.study.response_result import ControllerResponse
 
 
-def records(response: Response) -> Files:
+def records(response: ControllerResponse) -> Files:
     """Return results.json."""
     return {"results.json": json.dumps(response.document(), indent=1, ensure_ascii=False) + "\n"}
 
@@ -24,7 +24,7 @@ def subject(law: str) -> str:
     return f"response of {law}"
 
 
-def files(response: Response, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
+def files(response: ControllerResponse, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
     """Return report.html and the figures; `told` hears how many are drawn."""
     drawings: Drawings = {}
     shown = list(sections(response, drawings))
@@ -36,7 +36,7 @@ def files(response: Response, command: str, told: Progress | None = None, size: 
     return page.report(subject(response.law), title, [part], drawings, facts, told, size)
 
 
-def sections(response: Response, drawings: Drawings) -> Iterator[Section]:
+def sections(response: ControllerResponse, drawings: Drawings) -> Iterator[Section]:
     """Yield a section per table with its figure, which is added to `drawings`."""
     found = figures(response)
     drawings.update({name: drawing for name, (_, drawing) in found.items()})

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aqmlab.fit.features import between
+from aqmlab.fit.fitting import USED
 from aqmlab.fit.observation import Observation
-from aqmlab.fit.result import USED, Fit
+from aqmlab.fit.result import Fit
 from aqmlab.fit.trial import simulated
 from aqmlab.present.plots.files import encode
 from aqmlab.present.plots.style import Print, entry, heading, legend, looks, page, printed

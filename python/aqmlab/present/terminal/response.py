@@ -2,10 +2,10 @@
 
 from aqmlab.present.labels import label
 from aqmlab.present.terminal import console as consoles
-from aqmlab.study.response_result import Response
+from aqmlab.study.response_result import ControllerResponse
 
 
-def response(found: Response) -> None:
+def response(found: ControllerResponse) -> None:
     """Print the tables, each with the remarks on it."""
     out = consoles.console()
     out.print(consoles.title(f"Response of {label(found.law)}, shared link with {label(found.aqm)}"))

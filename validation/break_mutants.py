@@ -119,8 +119,8 @@ def drawn() -> list[Fault]:
     every = []
     for file, target in FILES.items():
         for number, line in code((ROOT / file).read_text(encoding="utf-8")):
-            for i, wrong in enumerate(changes(line)):
-                name = f"{Path(file).stem}-{number}{'abcdefgh'[i % 8]}"
+            for i, wrong in enumerate(changes(line), 1):
+                name = f"{Path(file).stem}-{number}-{i}"
                 every.append(Fault(name, file, number, line, wrong, target))
     random.Random(SEED).shuffle(every)
     return every
@@ -356,7 +356,7 @@ def main() -> None:
     """List, build and search, prove, or test against itself."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the draw")
-    parser.add_argument("--only", nargs="+", default=[], metavar="ID", help="these faults, such as pie-210a or bbr3-5")
+    parser.add_argument("--only", nargs="+", default=[], metavar="ID", help="these faults, such as pie-158-2 or bbr3-5")
     parser.add_argument("--prove", metavar="ID", help="compare random scenarios with and without a fault")
     parser.add_argument("--null", choices=("codel", "reno"), help="search a target against itself")
     parser.add_argument("--folder", type=Path, default=ROOT / "target" / "mutants", help="where faults are built")

@@ -182,8 +182,7 @@ impl NetworkState {
 
     /// Handles the events up to and including `until`, about `most` of them; true if there may be more.
     pub fn advance(&mut self, until: Time, most: u64) -> bool {
-        let all = self.agenda.abroad.as_ref().map_or(0, |abroad| abroad.homes.len());
-        let is_large = self.is_cold || self.flows.len().max(all) > IN_CACHE;
+        let is_large = self.is_cold || self.flows.len() > IN_CACHE;
         let fetch = |flows: &Part<Flow>, links: &Part<Link>, abroad: &Option<Box<Abroad>>, event: &Event| {
             if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
                 match flows.get(*flow as usize) {

@@ -75,7 +75,7 @@ def main() -> int:
     options = parser.parse_args()
     stored: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
     if options.release or options.commit:
-        extension = of_commit(options.commit or "HEAD", is_release=True)
+        extension = of_commit(options.commit or "HEAD", "release")
         stored[options.commit or "release"] = counts(extension, LOOPS.get(options.commit, LOOP))
     elif options.store:
         stored |= {"compiler": compiler(), "build": counts(EXTENSION)}
@@ -90,7 +90,7 @@ def verdict(stored: Mapping[str, Any]) -> int:
     before: Mapping[str, int] = stored["build"]
     if stored["compiler"] != compiler():
         print(f"Counts are stored for {stored['compiler']}, this is {compiler()}: the parent commit is counted as well")
-        before = counts(of_commit("HEAD~1", is_release=False))
+        before = counts(of_commit("HEAD~1", "quick"))
     worse = 0
     for name, count in counts(EXTENSION).items():
         ratio = count / before[name] if before.get(name) else 1.0
@@ -106,15 +106,15 @@ def compiler() -> str:
     return subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def of_commit(commit: str, *, is_release: bool) -> Path:
-    """Return the extension of a commit, built as CI does or as for a release."""
+def of_commit(commit: str, profile: str) -> Path:
+    """Return the extension of a commit, built with a profile of Cargo.toml."""
     target = ROOT / "target" / "instructions"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CARGO_PROFILE_RELEASE")}
-    environment = (kept if is_release else os.environ) | {"CARGO_TARGET_DIR": str(target)}
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
     build = [
         "cargo",
         "rustc",
-        "--release",
+        "--profile",
+        profile,
         "--locked",
         "--quiet",
         "-p",
@@ -129,7 +129,8 @@ def of_commit(commit: str, *, is_release: bool) -> Path:
             subprocess.run([*build, "--features", "pyo3/extension-module"], cwd=folder, env=environment, check=True)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
-    return target / "release" / "lib_core.so"
+    [built] = (target / profile).glob("lib*.so")
+    return built
 
 
 def counts(extension: Path, loop: str = LOOP) -> dict[str, int]:

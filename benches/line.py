@@ -18,7 +18,7 @@ STORED = HERE / "line.json"
 def main() -> None:
     """Run the Rust benchmark; keep the best time of each case."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["cargo", "bench", "--locked", "--package", "aqmlab"]
+        command = ["cargo", "bench", "--locked", "--package", "aqmlab-bench", "--bench", "line"]
         subprocess.run(command, cwd=HERE.parent, env=os.environ | {"CRITERION_HOME": folder}, check=True)
         rates = {}
         for path in sorted(Path(folder).glob("*/*/new/benchmark.json"), key=lambda path: path.stat().st_mtime):

@@ -124,7 +124,7 @@ def main() -> None:
 def engine_speeds() -> dict[str, dict[str, Speed]]:
     """Run the Rust benchmark and return its samples by group and case."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["cargo", "bench", "--locked", "--package", "aqmlab-sim", "--bench", "engine"]
+        command = ["cargo", "bench", "--locked", "--package", "aqmlab-bench", "--bench", "engine"]
         environment = os.environ | {"CRITERION_HOME": folder}
         subprocess.run(command, cwd=ROOT, env=environment, stdout=sys.stderr, check=True)
         speeds: dict[str, dict[str, Speed]] = {}
@@ -265,7 +265,7 @@ def schemes_section(speeds: Mapping[str, Speed]) -> str:
     return f"""## Engine speed by scheme
 
 `li2014/table-1`: 500 Reno flows on 45 Mbit/s for 100 s, seed 1, on one core, set-up and metrics included
-(`cargo bench -p aqmlab-sim`).
+(`cargo bench -p aqmlab-bench --bench engine`).
 
 {speed_table("scheme", speeds)}
 

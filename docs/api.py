@@ -5,7 +5,7 @@ import re
 from importlib import import_module
 from typing import Any
 
-PACKAGES = ("aqmlab", "aqmlab.advise", "aqmlab.tc", "aqmlab.tune", "aqmlab.gym")
+PACKAGES = ("aqmlab", "aqmlab.advise", "aqmlab.tc", "aqmlab.tune", "aqmlab.worst", "aqmlab.gym")
 HEAD = """# Python, name by name
 
 {note}

@@ -41,6 +41,7 @@ KINDS = {
 
 MASKS = {
     r"^[\d,]+ events in [\d.]+ s$": "… events in … s",
+    r"^[\d,]+ runs in [\d,]+ s$": "… runs in … s",
     r"[\d.]+ s in total, [\d.]+ s in the simulator": "… s in total, … s in the simulator",
     r"\baqmlab \d+\.\d+\.\d+[^\s,;]*": "aqmlab …",
     r"(?<=  version = \{)\d+\.\d+\.\d+[^}]*": "…",

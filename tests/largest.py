@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from aqmlab import Scenario, own, scenario, untrusted
 from aqmlab.bundle import archive
+from aqmlab.fit import readers
 from aqmlab.gym import policy
 from aqmlab.problems import InputError
 from aqmlab.runs import columns, plan
 from aqmlab.tc.lines import listing
+from captured import Packet, pcap
 from conftest import BASIC, SMALL
 
 MIB = untrusted.MIB
@@ -142,6 +144,27 @@ def message(_: Path, n: int) -> Reading:
     return refused
 
 
+def capture(folder: Path, n: int) -> Reading:
+    """Return a capture of so many packets of 1,024 flows."""
+    path, start = folder / f"{n}.pcap", 1_700_000_000
+    flows = [pcap([Packet(start, ports=(i, 9), payload=1000)])[24:] for i in range(min(n, 1024))]
+    with path.open("wb") as file:
+        file.write(pcap([]))
+        for i in range(0, n, len(flows)):
+            file.writelines(flows[: n - i])
+    return lambda: readers.read(path)
+
+
+def flent(folder: Path, n: int) -> Reading:
+    """Return a data file of flent with so many pings and intervals of a transfer."""
+    path = folder / f"{n}.flent"
+    pings = ",".join(f'{{"seq": {i}, "t": {i}.5, "val": 20.5}}' for i in range(n))
+    rates = ",".join(f'{{"t": {i}.5, "dur": 1, "val": 8.5}}' for i in range(n))
+    values = f'"Ping (ms) ICMP": [{pings}], "TCP upload": [{rates}]'
+    path.write_text(f'{{"metadata": {{"BATCH_NAME": null}}, "raw_values": {{{values}}}}}', encoding="utf-8")
+    return lambda: readers.read(path)
+
+
 INPUTS = {
     "bundle": Input("bundle", bundle, 2, 16, 480),
     "scenario": Input("scenario", scenario_file, 200, 1600, 64_000),
@@ -153,6 +176,8 @@ INPUTS = {
     "lines of tc": Input("tc commands", lines, 100, 800, 15_000),
     "trained policy": Input("trained policy", model, 2000, 32_000, 4_500_000),
     "scheme file": Input("scheme or congestion controller", scheme, 2000, 16_000, 1_600_000),
+    "capture": Input("capture", capture, 4000, 16_000, 3_000_000),
+    "measurement": Input("measurement", flent, 500, 4000, 300_000),
     "message": Input("arguments", message, 200, 1600, 50_000),
 }
 """By name; those of `crates/scenario/tests/limits.rs` and `crates/live/tests/limits.rs` are read in Rust alone."""

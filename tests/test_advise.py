@@ -226,12 +226,12 @@ def test_there_is_nothing_to_check_without_a_shaper() -> None:
 
 
 def test_what_cannot_be_checked_is_said_before_any_work(
-    aqmlab: Aqmlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    within: Aqmlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     line = ["advise", "--down", "50Mbit/s", "--up", "10Mbit/s", "--check"]
     for options, reason in (((), "aqmlab kernel build"), (("--openwrt",), "leave out --openwrt")):
-        refused = aqmlab(*line, *options)
+        refused = within(*line, *options)
         assert refused.returncode == 2
         assert reason in refused.stderr
 
@@ -324,7 +324,7 @@ def test_the_modem_behind_the_lines_has_the_link_layer() -> None:
     load(tried.MODEM, shaped)
 
 
-def test_what_conflicts_or_is_missing_is_said(aqmlab: Aqmlab) -> None:
+def test_what_conflicts_or_is_missing_is_said(within: Aqmlab) -> None:
     home, isp = ("--down", "50Mbit/s", "--up", "10Mbit/s"), ("--rate", "25Gbit/s")
     for options, why in (
         (
@@ -352,7 +352,7 @@ def test_what_conflicts_or_is_missing_is_said(aqmlab: Aqmlab) -> None:
         (("home/call", "--varying"), "varying: describes an access link"),
         (("--down", "50Mbit/s", "--up", "9Mbit/s", "--dev-up", "wan"), "dev-up: wan: requires --subscribers"),
     ):
-        refused = aqmlab("advise", *options)
+        refused = within("advise", *options)
         assert (refused.returncode, refused.stdout) == (2, ""), options
         assert why in refused.stderr, (options, refused.stderr)
 
@@ -416,18 +416,18 @@ def test_a_fast_link_offers_subscribers() -> None:
     assert "aqmlab tc fq-codel --rate 100Mbit/s --dev eth0 prints a shaper" in notes(100e6)
 
 
-def test_a_preset_that_cannot_be_shaped_says_what_to_do(aqmlab: Aqmlab) -> None:
+def test_a_preset_that_cannot_be_shaped_says_what_to_do(within: Aqmlab) -> None:
     line = ("advise", "--down", "200Mbit/s", "--up", "20Mbit/s", "--preset")
     for preset, instead in (
         ("starlink", "aqmlab advise --down '200 Mbit/s' --up '20 Mbit/s' --varying prints CAKE with cake-autorate"),
         ("starlink-down", "--varying"),
         ("docsis", "--up '20 Mbit/s' --link-layer docsis prints one"),
     ):
-        refused = aqmlab(*line, preset)
+        refused = within(*line, preset)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert instead in refused.stderr
-    assert "lte itself are '43 Mbit/s' and '10 Mbit/s'" in aqmlab("advise", "--preset", "lte").stderr
-    alone = aqmlab("advise", "--preset", "starlink")
+    assert "lte itself are '43 Mbit/s' and '10 Mbit/s'" in within("advise", "--preset", "lte").stderr
+    alone = within("advise", "--preset", "starlink")
     assert "--down '460 Mbit/s' --up '25 Mbit/s' --varying" in alone.stderr  # the preset's own
 
 
@@ -692,7 +692,7 @@ def test_what_matters_decides() -> None:
     assert advise(scenarios, ("latency",), schemes, 3).first == schemes[1]
 
 
-def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
+def test_what_cannot_be_advised_is_refused(within: Aqmlab) -> None:
     home = ("--down", "1 Mbit/s", "--up", "1 Mbit/s")
     for options, why in (
         ((), "describe the link"),
@@ -709,6 +709,6 @@ def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
         (("li2014/table-1", "--rtt", "5 ms"), "leave the scenarios out"),
         (("li2014/table-1", "--for", "latency"), "these scenarios do not measure it"),
     ):
-        refused = aqmlab("advise", *options)
+        refused = within("advise", *options)
         assert (refused.returncode, refused.stdout) == (2, ""), options
         assert why in refused.stderr, options

@@ -50,6 +50,8 @@ PUBLIC = {
     "aqmlab.traces": ["table", "write_parquet", "write_pcap"],
     "aqmlab.tune.plan": ["plan"],
     "aqmlab.tune.result": ["Tuned", "tune"],
+    "aqmlab.worst.plan": ["plan"],
+    "aqmlab.worst.result": ["Worst", "WorstFinding", "find_worst"],
 }
 """The modules whose names stay, and which; everything else may change without notice."""
 

@@ -29,9 +29,9 @@ from aqmlab.bundle import archive, build
 from aqmlab.cli import main
 from aqmlab.csv_text import csv_text
 from aqmlab.problems import InputError
-from aqmlab.runs import columns, grid, memory, sweep
+from aqmlab.runs import columns, grid, sweep
 from aqmlab.runs.live import EmulatedLine
-from conftest import SMALL
+from conftest import SMALL, in_process
 
 Maker = Callable[[Path], object]
 Case = tuple[dict[str, bytes | str | Maker], str, str]
@@ -813,22 +813,9 @@ def at_most(seconds: float) -> Iterator[None]:
 
 def told(monkeypatch: pytest.MonkeyPatch, command: str, stdin: bytes = b"") -> tuple[object, str, str]:
     """Run a command in this process and return its exit code and what is on its two streams."""
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
-    monkeypatch.setattr(sys, "argv", ["aqmlab", *shlex.split(command)])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
-    for name, stream in zip(("stdout", "stderr"), streams, strict=True):
-        monkeypatch.setattr(sys, name, stream)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    code: object = 0
-    try:
-        with at_most(LIMIT):
-            main()
-    except SystemExit as ended:
-        code = ended.code
-    finally:
-        memory.set_limit(None)
-    out, err = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
-    return code, out, err
+    with at_most(LIMIT):
+        done = in_process(monkeypatch, *shlex.split(command), stdin=stdin)
+    return done.returncode, done.stdout, done.stderr
 
 
 def prepare(base: Path, folder: Path, files: dict[str, bytes | str | Maker]) -> None:

@@ -17,6 +17,12 @@ HEX = "f" * 5000
 HTB = "tc class add dev e "
 
 
+@pytest.fixture
+def aqmlab(within: Aqmlab) -> Aqmlab:
+    """What is refused starts nothing: it needs no process of its own."""
+    return within
+
+
 def refused(answer: object, *words: str) -> None:
     assert answer.returncode == 2, answer.stderr  # type: ignore[attr-defined]
     assert answer.stdout == ""  # type: ignore[attr-defined]

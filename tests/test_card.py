@@ -37,7 +37,7 @@ OURS, RENO = CardColumn("cubic"), CardColumn("reno")
 def row(values: list[float | None], alone: list[float | None]) -> CardRow:
     """A row of changes: what the victim has beside CUBIC, and alone, on links of 1, 2, ... Mbit/s."""
     cells = [
-        CardCell(CardPath(f"{i} Mbit/s", "50 ms", "1 bdp"), {OURS: value}, {OURS: of})
+        CardCell(CardPath(f"{i} Mbit/s", "50 ms", "1 bdp"), {OURS: [value]}, {OURS: [of]})
         for i, (value, of) in enumerate(zip(values, alone, strict=True), 1)
     ]
     of = CardCells("beside", "beside", (), (), (), harm={"its rate": "goodput"})
@@ -59,6 +59,29 @@ def test_a_row_says_median_least_most_and_where() -> None:
     assert cards.shown(row([4.0, 3.0], [8.0, 4.0]), OURS) == "-38 (-50 to -25)"
     assert cards.shown(row([3.0], [4.0]), OURS) == "-25"
     assert cards.shown(row([None], [4.0]), OURS) == "–"
+
+
+def test_the_median_has_an_interval_over_the_seeds() -> None:
+    # Medians of the cells by seed: 1.5, 2.5, 3.5; t(2, 0.975) * 1/sqrt(3) = 4.303 * 0.577 = 2.48.
+    cells = [CardCell(CardPath(f"{i} Mbit/s", "50 ms", "1 bdp"), {OURS: [i, i + 1.0, i + 2.0]}, {}) for i in (1.0, 2.0)]
+    of = CardCells("alone", "alone", (), (), (), measures={"queue": "links.line.queue_mean"})
+    shown = CardRow(of, "", "queue", False, Shown(1, "packets", 2), cells, {})
+    found = shown.range(OURS)
+    assert found is not None
+    assert (found.middle, found.interval) == (2.5, pytest.approx((2.5 - 2.484, 2.5 + 2.484), abs=1e-3))
+    assert cards.shown(shown, OURS) == "2.50 ±\N{NO-BREAK SPACE}2.48 (2.00 to 3.00)"
+    assert cards.with_interval(shown, cells[0], OURS) == "2.00 ±\N{NO-BREAK SPACE}2.48"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_card_has_an_interval_of_each_cell() -> None:
+    found = lab.card("cubic", only="2", seeds=2)
+    [row] = found.points[0].rows
+    assert [row.summary(cell, RENO).n for cell in row.found] == [2, 2]  # type: ignore[union-attr]
+    [point] = found.document()["points"]
+    assert all(len(cell["half_widths"]) == len(found.columns) for cell in point["rows"][0]["cells"])
+    assert found.response is None, "a part of a card has none"
+    assert " ± " in as_markdown(found).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_quantities_follow_the_path_of_a_cell() -> None:
@@ -104,7 +127,9 @@ def test_every_cell_is_a_scenario_that_standard_laws_can_have() -> None:
 
 
 def test_the_document_is_that_of_the_command_and_repeats(aqmlab: Aqmlab) -> None:
-    first, second = (aqmlab("card", "bbr3", "--only", QUICK, "--json", "--jobs", jobs) for jobs in ("1", "2"))
+    first, second = (
+        aqmlab("card", "bbr3", "--only", QUICK, "--seeds", 1, "--json", "--jobs", jobs) for jobs in ("1", "2")
+    )
     assert first.returncode == 0, first.stderr
     assert first.stdout == second.stdout
     told = json.loads(first.stdout)
@@ -143,7 +168,7 @@ def test_a_standard_law_has_one_column_and_does_no_harm_to_its_like() -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_a_refused_cell_says_why() -> None:
-    found = lab.card("bbr3", only="2")
+    found = lab.card("bbr3", only="2", seeds=1)
     [row] = found.points[0].rows
     assert cards.shown(row, found.columns[0]) == "not applicable"
     assert "sets the window in recovery too" in row.refused[found.columns[0]]
@@ -172,7 +197,7 @@ def test_a_law_that_breaks_down_gets_a_card_that_says_so(
     body: str, code: int, said: str, aqmlab: Aqmlab, tmp_path: Path
 ) -> None:
     (tmp_path / "odd.py").write_text(LAW.format(body=body), encoding="utf-8")
-    done = aqmlab("card", "odd.py", "--only", QUICK)
+    done = aqmlab("card", "odd.py", "--only", QUICK, "--seeds", 1)
     assert done.returncode == code, done.stderr
     assert said in " ".join(done.stdout.split())
     assert "7.4 Internet of Things" in done.stdout
@@ -192,7 +217,7 @@ class Flooding(lab.CongestionControl):
 def test_a_run_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "LEAST_EVENTS", 100_000)
     monkeypatch.setattr(cards, "EVENTS_PER_PACKET", 0)
-    found = lab.card(Flooding, only="5.1.1")
+    found = lab.card(Flooding, only="5.1.1", seeds=1)
     assert any("allowed for the run" in remark for remark in found.remarks), found.remarks
     assert found.failures
     assert "more than the" in as_latex(found)
@@ -205,7 +230,7 @@ def test_the_bound_follows_what_the_links_carry(small: str) -> None:
 
 
 def test_a_draft_gets_tables_and_a_page() -> None:
-    found = lab.card("prague", only="7.4,7.10")
+    found = lab.card("prague", only="7.4,7.10", seeds=1)
     latex, markdown = as_latex(found), as_markdown(found)
     assert r"\textbf{7.10 Multipath transport (MUST)}" in latex
     assert latex.count(r"\begin{longtable}") == latex.count(r"\end{longtable}") == 1
@@ -220,7 +245,7 @@ def test_a_draft_gets_tables_and_a_page() -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_pictures_have_a_panel_for_each_path_and_a_line_for_each_law() -> None:
-    found = lab.card("cubic", only="1")
+    found = lab.card("cubic", only="1", seeds=1)
     [(name, (picture, drawn))] = figures.pictures(found).items()
     assert (name, picture.caption) == ("harm", "Harm.")
     assert isinstance(drawn, LineChart)

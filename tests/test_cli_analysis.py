@@ -87,8 +87,8 @@ def test_where_the_model_does_not_hold_it_says_so_and_why(aqmlab: Aqmlab) -> Non
         (("pi", *LINK, "--set", "links"), ["set", "links"]),
     ],
 )
-def test_bad_input_is_refused(aqmlab: Aqmlab, tmp_path: Path, arguments: tuple[str, ...], words: list[str]) -> None:
-    answer = aqmlab("analyse", *arguments, "--out", "out")
+def test_bad_input_is_refused(within: Aqmlab, tmp_path: Path, arguments: tuple[str, ...], words: list[str]) -> None:
+    answer = within("analyse", *arguments, "--out", "out")
     assert answer.returncode == 2, answer.stderr
     assert answer.stdout == ""
     assert "Traceback" not in answer.stderr

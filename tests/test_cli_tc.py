@@ -60,7 +60,7 @@ def test_what_tc_shows_comes_through_a_pipe() -> None:
     assert "# triple-isolate: left out: a flow in the simulator has one host, its sender" in done.stdout
 
 
-def test_what_cannot_be_said_ends_with_2(aqmlab: Aqmlab) -> None:
+def test_what_cannot_be_said_ends_with_2(within: Aqmlab) -> None:
     for arguments, why in [
         (("blue",), 'Linux does not support "blue"'),
         (("fq-codel:ways=8",), "ways"),
@@ -73,7 +73,7 @@ def test_what_cannot_be_said_ends_with_2(aqmlab: Aqmlab) -> None:
         ((), "give a scheme"),
         (("codel", "--from", "tc qdisc add dev eth0 root codel"), "give a scheme"),
     ]:
-        done = aqmlab("tc", *arguments)
+        done = within("tc", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert why in done.stderr, arguments
 

@@ -163,9 +163,9 @@ def test_a_sheet_is_shown_filled_in_checked_and_marked(aqmlab: Aqmlab, tmp_path:
         ("sheet =", "answers.toml"),
     ],
 )
-def test_a_file_that_is_no_file_of_answers_is_refused(aqmlab: Aqmlab, tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_is_no_file_of_answers_is_refused(within: Aqmlab, tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "answers.toml").write_text(text)
-    found = aqmlab("exercise", "check", "01-bufferbloat", str(tmp_path / "answers.toml"))
+    found = within("exercise", "check", "01-bufferbloat", str(tmp_path / "answers.toml"))
     assert found.returncode == 2
     assert told in found.stderr
     assert "Traceback" not in found.stderr

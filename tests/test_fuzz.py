@@ -21,11 +21,15 @@ from starlette.websockets import WebSocket
 import aqmlab as lab
 from aqmlab import _core, scenario, tc
 from aqmlab.bundle import archive, artefact
+from aqmlab.fit import captures, readers
 from aqmlab.gym import policy
 from aqmlab.studio import field
 from aqmlab.studio.opening import Opening
 from aqmlab.studio.session import Session
+from captured import pcap, pcapng
 from conftest import SMALL
+from test_fit_captures import both_ends, upload
+from test_fit_files import FLENT, IRTT, TC
 from test_gym_policy import document
 
 CASES = int(os.environ.get("AQMLAB_FUZZ", "300"))
@@ -296,3 +300,38 @@ def test_any_link_is_repeated_or_refused() -> None:
         problems = [problem["message"] for message in told for problem in message.get("problems", [])]
         assert not any("please report" in problem for problem in problems), (messages, problems)
     assert {"opened", "changed", "state", "problem"} <= kinds
+
+
+CAPTURES = [pcap(upload()), pcap(upload(), link=1, before=bytes(12) + b"\x08\0"), pcapng(upload())]
+
+
+def test_any_bytes_of_a_capture(tmp_path: Path) -> None:
+    draw, path, read = random.Random(8), tmp_path / "any", 0
+    for _ in range(CASES):
+        path.write_bytes(mutated(draw, draw.choice(CAPTURES)))
+        read += hold(lambda: readers.read(path))
+    assert 0 < read < CASES
+
+
+def test_any_two_captures(tmp_path: Path) -> None:
+    near, far, _ = both_ends(1.0, 1e-5)
+    draw, whole, joined = random.Random(9), [pcap(near[:60]), pcapng(far[:60])], 0
+    (tmp_path / "far").write_bytes(whole[1])
+    for _ in range(max(100, CASES // 10)):
+        (tmp_path / "near").write_bytes(mutated(draw, whole[0]))
+        joined += hold(lambda: captures.joined(*(readers.read(tmp_path / name) for name in ("near", "far"))))
+    assert joined > 0
+
+
+RESULT = {"schema": 1, "scenario": "x", "aqm": "red", "links": {"a": {"capacity": 1e7}}, "flows": {"f": {"goodput": 1}}}
+
+
+@pytest.mark.parametrize("made", [FLENT, IRTT, TC, RESULT], ids=["flent", "irtt", "tc", "result"])
+def test_anything_that_a_measurement_says(made: Any, tmp_path: Path) -> None:
+    draw, path, read = random.Random(10), tmp_path / "any", 0
+    for _ in range(CASES):
+        (tmp_path / "series.csv").write_bytes(mutated(draw, b"time,a.queue,a.sojourn\n0.01,3,0.002\n0.02,4,0.003\n"))
+        data = json.dumps(odd(draw, made)).encode()
+        path.write_bytes(mutated(draw, data) if draw.random() < 0.3 else data)
+        read += hold(lambda: readers.read(path))
+    assert 0 < read < CASES

@@ -131,7 +131,7 @@ def test_rows_of_schemes_are_told_apart_and_refused(aqmlab: Aqmlab, tmp_path: Pa
         assert told in refused.stderr
 
 
-def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
+def test_what_an_option_cannot_mean_is_refused(within: Aqmlab) -> None:
     for options, told in (
         (("li2014/table-1", "--down", "1 Mbit/s"), "down"),
         (("home/call", "--up", "1 Mbit"), "links.up.rate"),
@@ -150,6 +150,6 @@ def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
         ),
         (("--study", "rmcat", "--call", "gcc"), "call: gcc: is for scenarios"),
     ):
-        refused = aqmlab("compare", *options, "--aqms", "droptail")
+        refused = within("compare", *options, "--aqms", "droptail")
         assert refused.returncode == 2, options
         assert told in refused.stderr, options

@@ -55,6 +55,14 @@ def test_a_circle_is_found() -> None:
         list(TopologicalSorter(arrows_between({**texts, ("c",): "fn f(_: crate::a::S) {}"})).static_order())
 
 
+@pytest.mark.parametrize("main", sorted(CRATES.glob("*/tests/main.rs")), ids=lambda main: main.parts[-3])
+def test_every_test_file_of_a_crate_is_a_module_of_its_only_test_program(main: Path) -> None:
+    named = re.findall(r"^mod (\w+);$", main.read_text(encoding="utf-8"), re.M)
+    found = [file.stem for file in main.parent.glob("*.rs") if file != main]
+    assert named == sorted(found + [file.parent.name for file in main.parent.glob("*/mod.rs")])
+    assert "autotests = false" in (main.parents[1] / "Cargo.toml").read_text(encoding="utf-8")
+
+
 def files(src: Path) -> Iterator[tuple[ModulePath, Path]]:
     """The files of a crate, each with the path of its module."""
     for file in sorted(src.rglob("*.rs")):

@@ -129,9 +129,9 @@ def test_no_law_of_tcp_is_one_of_calls() -> None:
 def test_calls_share_a_queue_for_each_and_starve_behind_droptail() -> None:
     claims = compare_suite("rmcat", "droptail,fq-codel", seeds=3).claims
     verdicts = {judged.claim.text: judged.verdict for judged in claims}
-    assert verdicts["Calls that start later get a fair share, behind FQ-CoDel"] == "holds"
-    assert verdicts["Of a call and a long TCP flow neither starves, behind FQ-CoDel"] == "holds"
-    assert verdicts["Of a call and a long TCP flow neither starves, behind DropTail"] == "fails"
+    assert verdicts["Calls that start later get a fair share under FQ-CoDel"] == "holds"
+    assert verdicts["Neither a call nor a long TCP flow starves under FQ-CoDel"] == "holds"
+    assert verdicts["Neither a call nor a long TCP flow starves under DropTail"] == "fails"
 
 
 def test_what_is_wrong_with_a_call_is_said_by_name(aqmlab: Aqmlab) -> None:

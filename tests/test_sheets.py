@@ -33,7 +33,7 @@ def test_markdown_has_a_column_for_each_head() -> None:
 @pytest.mark.parametrize(
     ("of", "caption", "row"),
     [
-        ([str(SMALL)], r"\caption{small: Link bottleneck}\label{tab:small-link-bottleneck}", "\nPI & "),
+        ([str(SMALL)], r"\caption{small: Link bottleneck. Seed 1.}\label{tab:small-link-bottleneck}", "\nPI & "),
         (["--study", "rfc7928", "--only", "5.2"], r"\caption{Best schemes.", "\nExperiment & PI & CoDel"),
     ],
 )

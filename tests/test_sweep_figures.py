@@ -16,6 +16,7 @@ from aqmlab.present.figures.stored import DELAYS, SERIES, stored
 from aqmlab.present.plots.data import CriticalDifference
 from aqmlab.present.plots.files import draw, encode
 from aqmlab.present.plots.style import look
+from aqmlab.problems import InputError
 from aqmlab.runs import findings
 from aqmlab.runs.statistics import Ranking
 from conftest import Aqmlab
@@ -80,6 +81,29 @@ def test_a_measure_against_what_was_varied(swept: Path) -> None:
         "small, link rate 5 Mbit/s": {"PI": [85.0, 170.0]},
         "small, link rate 10 Mbit/s": {"PI": [85.0, 170.0]},
     }
+
+
+def test_values_that_are_names_are_on_the_axis_in_their_order() -> None:
+    found = by_hand({"x": {"pi": (1.0, 3.0)}, "y": {"pi": (5.0,)}})
+    rows = [
+        {**row, "set.flows.a.tcp.congestion_control": {"x": "cubic", "y": "bbr3"}[row["scenario"]]}
+        for row in found.rows
+    ]
+    named = replace(found, rows=[{**row, "scenario": "small"} for row in rows])
+    chart = sweep_figures.lines(named, "link.drop_ratio", "set.flows.a.tcp.congestion_control")
+    assert (chart.x, chart.names_of_x) == ("Congestion controller", ["CUBIC", "BBRv3"])
+    assert {x: summary.mean for x, summary in chart.panels[0].lines["PI"].items()} == pytest.approx(
+        {0.0: 200, 1.0: 500}
+    )
+    across = findings.across(named, "set.flows.a.tcp.congestion_control")
+    assert (across.head, across.schemes, [case.name for case in across.cases]) == (
+        "Controller",
+        ["cubic", "bbr3"],
+        ["small"],
+    )
+    with pytest.raises(InputError, match="no value that was varied"):
+        findings.across(named, "set.flows.b.rtt")
+    assert draw(chart).axes[0].get_xticklabels()[1].get_text() == "BBRv3"
 
 
 def test_a_heat_map_has_the_means_of_its_cells(swept: Path) -> None:
@@ -201,6 +225,19 @@ def test_figures(aqmlab: Aqmlab, with_series: Path, tmp_path: Path, figure: str,
     assert out.read_bytes().startswith(MAGIC[kind])
 
 
+def test_all_figures_are_files_with_captions(aqmlab: Aqmlab, swept: Path, tmp_path: Path) -> None:
+    done = aqmlab("plot", swept, "all", "--aqms", "pi,droptail", "--size", "ieee1", "--out", "all")
+    assert done.returncode == 0, done.stderr
+    stems = {path.stem for path in (tmp_path / "all").glob("*.pdf")}
+    assert "against-set-links-bottleneck-rate" in stems
+    assert {f"{stem}.{kind}" for stem in stems for kind in MAGIC} < {path.name for path in (tmp_path / "all").iterdir()}
+    text = (tmp_path / "all" / "figures.tex").read_text()
+    assert text.count("\\begin{figure}\n") == text.count("\\caption{") == len(stems)
+    assert "Mean queueing delay (ms) by scheme" in text
+    refused = aqmlab("plot", swept, "all", "--log", "y", "--out", "all")
+    assert (refused.returncode, "log: y: is for a single figure" in refused.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_a_figure_drawn_again_is_the_same_to_the_byte(kind: str) -> None:
     ranks = Ranking({"pi": 1.2, "red": 2.1, "droptail": 2.7}, 10, 0.01, 1.05)
@@ -213,10 +250,10 @@ def test_a_figure_drawn_again_is_the_same_to_the_byte(kind: str) -> None:
     [
         (sweep_figures.Wanted("queue", RATE), "DropTail. n = 1 (seed 2)."),
         (sweep_figures.Wanted("cdf", RATE), "DropTail. n = 1 (seed 2)."),
-        (sweep_figures.Wanted("fairness", RATE), "n = 4 (seeds 1 to 4)."),
+        (sweep_figures.Wanted("fairness", RATE), "Mean and 95 % interval, n = 4 (seeds 1 to 4)."),
         (sweep_figures.Wanted("box", RATE, aqms=("pi",)), "n = 4 (seeds 1 to 4)."),
         (sweep_figures.Wanted("box", RATE, aqms=("droptail",)), "DropTail. n = 4 (seeds 1 to 4)."),
-        (sweep_figures.Wanted("measure", against="pi.w"), "PI. n = 4 (seeds 1 to 4)."),
+        (sweep_figures.Wanted("measure", against="pi.w"), "PI. Mean and 95 % interval, n = 4 (seeds 1 to 4)."),
         (sweep_figures.Wanted("ranking"), "n = 4 (seeds 1 to 4)."),
     ],
 )

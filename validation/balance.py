@@ -9,9 +9,8 @@ from math import sqrt
 from pathlib import Path
 from statistics import mean
 
-import response
-
 import aqmlab
+from aqmlab.study import equations
 
 PAGE = Path(__file__).parent.parent / "docs" / "l4s-evidence.md"
 TOLERANCE = 0.2
@@ -85,8 +84,8 @@ class Shares:
         return is_predicted or 1 / BALANCED <= self.ratio <= BALANCED
 
     def _by(self, marked: float, dropped: float) -> float:
-        prague = response.scalable(marked, self.rtt) / max(self.rtt, RTT_VIRT)
-        return prague / (response.cubic(dropped, self.classic_rtt) / self.classic_rtt)
+        prague = equations.scalable(marked) / max(self.rtt, RTT_VIRT)
+        return prague / (equations.cubic(dropped, self.classic_rtt) / self.classic_rtt)
 
 
 def shares(flows: int, rtt: float, seed: int = 1) -> Shares:

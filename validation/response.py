@@ -19,31 +19,21 @@ from typing import Any
 import models
 import pages
 
-import aqmlab
 from aqmlab import _core
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Task
+from aqmlab.study import equations
+from aqmlab.study.response import EvenMarks
+from aqmlab.study.response_result import SEGMENT
 
 STORED = Path(__file__).parent / "response.json"
 PAGE = Path(__file__).parent.parent / "docs" / "validation-response.md"
 TOLERANCE = 0.1
-SEGMENT = 1000
-"""Bytes of data in a segment."""
 LONG = 40_000_000
 """Segments of a row, at most."""
 SHORT = 500_000
 """Segments of a row that the tests measure again, at most."""
-
-
-class EvenMarks(aqmlab.Aqm):
-    """Marks each packet with the same probability."""
-
-    share = aqmlab.Param("1 %", ("0", "1"), doc="Probability.")
-
-    def reset(self, _queue: Any) -> None:
-        """Keep the probability."""
-        self.p = self.share
 
 
 @dataclass(frozen=True)
@@ -99,22 +89,7 @@ tcp = {{ congestion_control = "{self.law}", variant = "sack", profile = "rfc" }}
     @property
     def scheme(self) -> str:
         """The scheme of the link."""
-        return f"even-marks:share={self.p}" if self.is_marked else "droptail"
-
-
-def reno(p: float, _: float) -> float:
-    """Independent losses, an ACK for each segment (Ott, Kemperman & Mathis 1996); equal distances give sqrt(1.5/p)."""
-    return 1.3098 / sqrt(p)
-
-
-def scalable(p: float, _: float) -> float:
-    """A reduction of p/2 every W + 1/p segments, and (1 - p)/W for each segment in between; see docs/tcp/dctcp.md."""
-    return ((1 - p) + sqrt((1 - p) ** 2 + 2 * (1 - p))) / p
-
-
-def cubic(p: float, rtt: float) -> float:
-    """RFC 9438, eq. 5, or Reno's function if that is larger (4.3): for equal distances between losses."""
-    return max(1.0538 * float((rtt / p) ** 0.75), sqrt(1.5 / p))
+        return f"{EvenMarks.name}:share={self.p}" if self.is_marked else "droptail"
 
 
 def counted(setting: Setting) -> float:
@@ -171,10 +146,10 @@ def under_marks(setting: Setting, rounds: int = 20_000) -> float:
 
 
 LAWS: Mapping[str, Callable[[float, float], float]] = {
-    "reno": reno,
-    "cubic": cubic,
-    "dctcp": scalable,
-    "prague": scalable,
+    "reno": lambda p, _rtt: equations.reno(p),
+    "cubic": equations.cubic,
+    "dctcp": lambda p, _rtt: equations.scalable(p),
+    "prague": lambda p, _rtt: equations.scalable(p),
 }
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.problems import InputError
     from aqmlab.runs.columns import StoreError
+    from aqmlab.runs.controllers import compare_ccs
     from aqmlab.runs.shards import merge
     from aqmlab.runs.simulate import compare, run
     from aqmlab.runs.simulation import Simulation
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from aqmlab.study.card import card
     from aqmlab.study.paper import studies
     from aqmlab.study.reproduction import reproduce
+    from aqmlab.study.response import response
     from aqmlab.study.sensitivity import sensitivity
     from aqmlab.study.suite_result import compare_suite
 
@@ -66,6 +68,7 @@ __all__ = [
     "card",
     "check_aqm",
     "compare",
+    "compare_ccs",
     "compare_suite",
     "gain_ranges",
     "load",
@@ -74,6 +77,7 @@ __all__ = [
     "load_series",
     "merge",
     "reproduce",
+    "response",
     "run",
     "scenarios",
     "schemes",
@@ -109,6 +113,7 @@ _HOME = {
     "card": "study.card",
     "check_aqm": "own",
     "compare": "runs.simulate",
+    "compare_ccs": "runs.controllers",
     "compare_suite": "study.suite_result",
     "gain_ranges": "analysis",
     "load": "scenario",
@@ -117,6 +122,7 @@ _HOME = {
     "load_series": "runs.store",
     "merge": "runs.shards",
     "reproduce": "study.reproduction",
+    "response": "study.response",
     "run": "runs.simulate",
     "scenarios": "scenario",
     "schemes": "catalogue",

@@ -27,7 +27,7 @@ class Live:
     def document(self) -> dict[str, Any]:
         """The document."""
     def flows(self) -> list[tuple[str, str, int, int, int, int, int]]:
-        """A row for each flow: direction, whose, packets sent, sent again, delivered and marked, payload (B)."""
+        """A row for each flow: direction, whose, packets sent, retransmitted, delivered and marked, payload (B)."""
     def series(self) -> dict[str, dict[str, NDArray[np.float64]]]:
         """Columns of every link's time series."""
 

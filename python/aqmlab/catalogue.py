@@ -364,8 +364,8 @@ def usual(scenario: str) -> tuple[str, ...]:
     return select("seed-papers" if is_built_in and folder in studies else "deployed")
 
 
-def split(text: str) -> list[str]:
-    """Split a list of schemes at its commas; `k=v` without a scheme belongs to the scheme before it."""
+def split(text: str, field: str = "aqms", what: str = "scheme") -> list[str]:
+    """Split a list of schemes, or of `what`, at its commas; `k=v` without a name belongs to the name before it."""
     specs: list[str] = []
     for item in (part.strip() for part in text.split(",")):
         if "=" not in item or ":" in item.partition("=")[0]:
@@ -373,16 +373,15 @@ def split(text: str) -> list[str]:
         elif specs and ":" in specs[-1]:
             specs[-1] += f",{item}"
         else:
-            scheme = specs[-1] if specs else "NAME"
-            raise InputError(
-                "aqms",
-                f"{item}: a parameter needs its scheme before it; write {scheme}:{item}; "
-                "a scheme for one link is written cake@up",
-            )
+            before = specs[-1] if specs else "NAME"
+            for_a_link = "; a scheme for one link is written cake@up" if field == "aqms" else ""
+            reason = f"{item}: a parameter needs its {what} before it; write {before}:{item}{for_a_link}"
+            raise InputError(field, reason)
+    example, every = ("pi,codel", ", or 'all'") if field == "aqms" else ("cubic,bbr3", "")
     if not text.strip():
-        raise InputError("aqms", f"{text!r}: no scheme; expected names separated by commas, such as pi,codel, or 'all'")
+        raise InputError(field, f"{text!r}: no {what}; expected names separated by commas, such as {example}{every}")
     if "" in specs:
-        raise InputError("aqms", f"{text!r}: an empty name; write names separated by commas without spaces, or 'all'")
+        raise InputError(field, f"{text!r}: an empty name; write names separated by commas without spaces{every}")
     return specs
 
 

@@ -2,12 +2,13 @@
 
 import inspect
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from aqmlab import _core, own, untrusted
+from aqmlab import _core, catalogue, own, untrusted
 from aqmlab._core import AckFacts, Parameters, Scenario, Window
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
@@ -90,6 +91,23 @@ def law_spec(law: Law) -> str:
             pass  # the system opens it, and would wait for a pipe
         return _core.load_law(file)
     return own.in_file("law", file, rest, CongestionControl, "controller") if file.endswith(".py") else law
+
+
+def select(laws: Law | Sequence[Law]) -> tuple[str, ...]:
+    """Return the controllers that are given, each once and in order: "cubic,bbr3:a=1,b=2,./libmine.so", or a list.
+
+    InputError unless there are two, and for one that does not exist.
+    """
+    given = laws if not isinstance(laws, CongestionControl | type) else [laws]
+    names = catalogue.split(given, "ccs", "controller") if isinstance(given, str) else given
+    found = tuple(dict.fromkeys(map(law_spec, names)))
+    known = [law.name for law in catalogue.laws()]
+    for name in found:
+        if catalogue.halves(name)[0] not in known:
+            raise unknown("ccs", "no congestion controller is called", name, known)
+    if len(found) < 2:
+        raise InputError("ccs", f"{', '.join(found) or 'none'}: expected two controllers at least, such as cubic,bbr3")
+    return found
 
 
 def defines(text: str) -> bool:

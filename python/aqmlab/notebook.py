@@ -10,12 +10,13 @@ from aqmlab.names import plain
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of texts; the first `names` columns says what a row is about."""
+    """A table of texts; the first `names` columns says what a row is about, `about` more than the title in print."""
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     names: int = 1
+    about: str = ""
 
     def __str__(self) -> str:
         """Return it as text: one line a row, or one a head where there are more heads than rows."""

@@ -102,6 +102,6 @@ pub use net::WirePacket;
 pub use net::direction::{Direction, PacketInFlight};
 pub use net::impairment::Impairment;
 pub use net::lines::{LineSpec, Lines};
-pub use net::link::{Admission, DepartureMode, Link};
+pub use net::link::{DepartureMode, Link};
 pub use net::outcome::{Decision, PacketOutcome};
 pub use traffic::video::VideoResult;

@@ -12,9 +12,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::thread;
 
-/// So many random scenarios a property as `AQMLAB_CASES` says (`make nightly`: 5000), else 400.
+/// So many random scenarios a property as `AQMLAB_CASES` says (`make nightly`: 5000), else 100.
 fn config(share: u32) -> ProptestConfig {
-    let cases = std::env::var("AQMLAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(400);
+    let cases = std::env::var("AQMLAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100);
     let cases = (cases * share / 100).max(1);
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }

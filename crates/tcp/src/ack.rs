@@ -47,7 +47,7 @@ pub struct Advertised {
 }
 
 /// Up to three blocks of segments (RFC 2018).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)] // the lengths lie within the first 16 bytes, which are written at once: a read across two writes waits for both
 pub struct Sack {
     /// The number of segments of each; 0 ends the list.
@@ -56,7 +56,17 @@ pub struct Sack {
     pub starts: [u32; 3],
 }
 
+impl Default for Sack {
+    #[inline(always)] // that of an array is a call
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Sack {
+    /// No block at all.
+    pub const NONE: Self = Self { lens: [0; 3], starts: [0; 3] };
+
     /// Of these blocks; one from 0 up to 0 ends the list. Of more than 65535 segments the last 65535 are named: the earlier
     /// ones have been before.
     #[inline]

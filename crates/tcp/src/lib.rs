@@ -5,8 +5,7 @@
 //!   ack        the fields of an ACK
 //!   arrival    a segment as its receiver gets it
 //!   sender     the part that every kind of recovery shares: window, sending, ECN, retransmission timer
-//!   recovery/  loss recovery at duplicate and partial ACKs: one file per kind, RACK's parts in rack/
-//!   scoreboard/  its memory: the segments outstanding, SACK's scoreboard and RACK's
+//!   recovery/  loss recovery at duplicate and partial ACKs: one file per kind with its state, RACK's parts in rack/
 //!   ecn        a receiver's feedback of marks; a sender's answer is in sender/
 //!   cc/        congestion control: growth and reduction of the window; one file per law
 //!   ns2        departures of ns-2
@@ -32,7 +31,6 @@ pub mod receiver;
 mod recovery;
 mod ring;
 pub mod rtt;
-mod scoreboard;
 pub mod sender;
 mod seqset;
 

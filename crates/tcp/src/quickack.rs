@@ -70,10 +70,16 @@ pub(crate) struct ArrivedSegment {
 impl ArrivedSegment {
     /// Bytes of memory that are taken with it: it is not read yet, nor are those that it fills up to. Those out of order that follow
     /// each other have one header (`tcp_ooo_try_coalesce`).
+    #[inline(always)]
     fn memory(&self, params: &TcpParams) -> u32 {
         if self.held == 0 && self.next == self.before + 1 {
             return params.segment_memory.0 as u32; // as most often
         }
+        self.memory_of_all(params)
+    }
+
+    #[inline(never)]
+    fn memory_of_all(&self, params: &TcpParams) -> u32 {
         let filled = (self.next - self.before).saturating_sub(1);
         let headers = self.runs + u32::from(self.next > self.before) + u32::from(filled > 0);
         let headers = headers + (self.held + filled) / MOST_MERGED;
@@ -194,6 +200,7 @@ impl QuickAcks {
     /// The time at which this segment is acknowledged (`__tcp_ack_snd_check`). `is_second`: another one waits for its ACK. At once are those at
     /// the start, after a pause longer than a timeout (`tcp_event_data_recv`), after a mark and of those sent again
     /// (`tcp_data_ecn_check`), and while the receive window grows (`tcp_grow_window`).
+    #[inline(always)] // for each packet, at one place
     pub fn on_segment(&mut self, segment: &ArrivedSegment, is_second: bool, now: Time, params: &TcpParams) -> AckTime {
         let &ArrivedSegment { seq, before, next, end, .. } = segment;
         if seq == 0 && params.syn {
@@ -267,6 +274,7 @@ impl QuickAcks {
     }
 
     /// Others than the first few while a segment is missing wait for each other (SACK compression).
+    #[inline(never)]
     fn compress(&mut self, missing: u32) -> AckTime {
         if self.missing != missing {
             (self.missing, self.duplicates) = (missing, 0);
@@ -316,6 +324,7 @@ impl QuickAcks {
         self.left = self.left.max(most.min((window / 2).max(2)));
     }
 
+    #[inline(always)]
     fn on_data(&mut self, segment: &ArrivedSegment, now: Time, params: &TcpParams) {
         let &ArrivedSegment { seq, before, next, end, .. } = segment;
         let since = now.since(self.last);
@@ -346,6 +355,8 @@ impl QuickAcks {
     }
 
     /// The first data: what they tell of the connection.
+    #[cold]
+    #[inline(never)]
     fn begin(&mut self, segment: &ArrivedSegment, now: Time, params: &TcpParams) {
         self.rtt = now.since(self.last).max(Span(1));
         let handshake = segment.sent_at.since(self.syn_sent);
@@ -362,6 +373,7 @@ impl QuickAcks {
 
     /// The window grows towards what there is room for, by two segments each time (`tcp_grow_window`). A segment out of order with a
     /// header of its own counts after that (`skb_set_owner_r`); those that one fills up to are not read yet.
+    #[inline(always)]
     fn grow_window(&mut self, segment: &ArrivedSegment, merges: bool, params: &TcpParams) {
         let is_apart = segment.seq != segment.before && (segment.is_first_of_run || !merges);
         let held = segment.memory(params) - if is_apart { params.segment_memory.0 as u32 } else { 0 };
@@ -405,6 +417,7 @@ impl QuickAcks {
 
     /// After each round trip that has brought more than any before, the window may grow (`tcp_rcv_space_adjust`). Looked at when
     /// the first segment has been `read`; those that then still wait do not count.
+    #[inline(always)]
     fn adjust_space(&mut self, read: u32, next: u32, end: u32, now: Time, params: &TcpParams) {
         let (began, from) = self.round;
         if now.since(began) < self.smoothed {
@@ -419,6 +432,7 @@ impl QuickAcks {
 
     /// Room for what comes in the next round trip, when so many bytes came in this one and so many segments lie beyond one that
     /// is missing (`tcp_rcvbuf_grow`).
+    #[inline(never)]
     fn grow_room(&mut self, copied: u32, beyond: u32, params: &TcpParams) {
         let window = 2 * u64::from(copied);
         let more = match self.smoothed < LOW_RTT {

@@ -40,6 +40,13 @@ pub struct Receiver {
     pub delivered: u32,
 }
 
+/// State of a receiver of Linux before the first segment. Out of line: it is large, and made once.
+#[cold]
+#[inline(never)]
+fn fresh() -> Box<QuickAcks> {
+    Box::default()
+}
+
 impl Receiver {
     /// A receiver before segment 0. `variant`: the sender's. `needs`: those of its law.
     pub fn new(variant: TcpVariant, needs: Needs) -> Self {
@@ -97,7 +104,7 @@ impl Receiver {
     #[inline(never)]
     fn judge_as_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
         let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at, .. } = segment;
-        if !self.quick.get_or_insert_default().take_stamp(seq, sent_at) {
+        if !self.quick.get_or_insert_with(fresh).take_stamp(seq, sent_at) {
             return (true, self.refuse(seq, now, params));
         }
         let (before, told) = (self.next, self.ece && !is_cwr);
@@ -105,7 +112,7 @@ impl Receiver {
         let (is_in_order, dsack) = self.take(seq, is_resent);
         let is_now = is_other_mark || is_cwr || dsack.is_some(); // `tcp_ecn_accept_cwr`
         let is_classic = self.feedback != EcnFeedback::Counter;
-        let quick = self.quick.get_or_insert_default();
+        let quick = self.quick.get_or_insert_with(fresh);
         let arrived = ArrivedSegment {
             seq,
             sent_at,
@@ -142,7 +149,7 @@ impl Receiver {
     #[cold]
     fn refuse(&mut self, seq: u32, now: Time, params: &TcpParams) -> Option<u32> {
         self.ack_due = Time::NEVER;
-        let quick = self.quick.get_or_insert_default();
+        let quick = self.quick.get_or_insert_with(fresh);
         if seq < self.next {
             quick.raise(params.quick_acks, params);
         }
@@ -287,8 +294,10 @@ impl Receiver {
             let next = self.gap(seq);
             self.received.clear(seq..next);
             self.next = next;
-            let mut left = self.recent.into_iter().filter(|start| *start > next);
-            self.recent = std::array::from_fn(|_| left.next().unwrap_or_default());
+            if self.variant.has_sack() {
+                let mut left = self.recent.into_iter().filter(|start| *start > next);
+                self.recent = std::array::from_fn(|_| left.next().unwrap_or_default());
+            }
         } else if self.variant.has_sack() {
             self.remember(seq);
         }

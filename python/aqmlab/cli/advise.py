@@ -8,13 +8,14 @@ import typer
 
 from aqmlab.cli.common import CallOption, Jobs, Json, LawOption, Settings, exit_if_failed, print_json, progress
 from aqmlab.problems import InputError
-from aqmlab.quantities import option_value
+from aqmlab.quantities import option_value, written
 from aqmlab.scenario import assignments, chosen, load
 
 if TYPE_CHECKING:
     from aqmlab.advise import Advice
     from aqmlab.advise.commands import Typed
     from aqmlab.advise.tried import Check
+    from aqmlab.fit.line import MeasuredLine
 
 EPILOG = "Example: aqmlab advise --down 50Mbit/s --up 10Mbit/s --rtt 30ms --for latency"
 
@@ -33,6 +34,12 @@ def advise(
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Downlink rate of an access link.")] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE", help="Uplink rate of an access link.")] = None,
     rate: Rate = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE", help="Take the access link from the twin of aqmlab fit --out, or a measurement."
+        ),
+    ] = None,
     rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Typical round-trip time; default: 30ms.")] = None,
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
     flows: Annotated[
@@ -113,11 +120,17 @@ def advise(
         of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
         of_line |= {"call": call, "preset": preset, "link-layer": link_layer, "subscribers": count, "plan": plan}
         of_line |= {"dev-up": dev_up}
-        of_line |= {"ecn": ecn or None, "varying": varying or None}
+        of_line |= {"ecn": ecn or None, "varying": varying or None, "from": source}
         _refuse(of_line, "describes an access link; leave the scenarios out, or use --set")
         given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
     else:
         rates = {name: _rate(name, text) for name, text in (("down", down), ("up", up), ("rate", rate))}
+        values = assignments(settings or [])
+        if source:
+            texts = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "preset": preset}
+            line = _measured(source, {**texts, "subscribers": count, "varying": varying or None})
+            rates |= {"down": line.down, "up": line.up}
+            rtt, values = written(line.rtt, "time"), line.settings | values
         served = isp.subscribers(count, plan, rates["rate"])
         if not served:
             _refuse({"dev-up": dev_up}, "requires --subscribers; for a single link use --dev")
@@ -144,7 +157,6 @@ def advise(
             {"shape": shape} if varying or preset else {},
             "is a share of a fixed rate, but the rate of this link varies",
         )
-        values = assignments(settings or [])
         given, whole = conditions(described, values), conditions(described, values, whole=True)[0]
     by_router = commands.writer(
         for_openwrt=openwrt and not as_json, shape=commands.share(shape) if shape else commands.SHAPE
@@ -186,6 +198,15 @@ def _try(found: "Advice", lines: "Mapping[str, Typed]", dev: str) -> "Check":
     scheme, typed = next((each for each in lines.items() if each[1].commands), (found.advised, lines[found.advised]))
     with progress("Testing the commands on Linux") as told:
         return check(found, scheme, typed, dev, told)
+
+
+def _measured(source: str, others: Mapping[str, object]) -> "MeasuredLine":
+    """Return the line of a file; a measurement is fitted first. InputError if other options describe the line too."""
+    _refuse(others, "describes the link, which --from takes from a file; leave out one of the two")
+    from aqmlab.fit.line import measured_line
+
+    with progress("Fitting the line") as told:
+        return measured_line(source, told)
 
 
 def _rate(option: str, text: str | None) -> float | None:

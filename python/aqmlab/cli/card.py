@@ -13,12 +13,14 @@ from aqmlab.cli.common import (
     Json,
     Out,
     Seeds,
+    SizeOption,
     TableFormat,
     check_format,
     check_report,
     command,
     exit_if_failed,
     leave,
+    page_size,
     print_json,
     progress,
 )
@@ -35,22 +37,25 @@ def card(
         ),
     ],
     only: Annotated[str | None, typer.Option(metavar="LIST", help="Sections of the RFC, with *: 5.1.*,7.9.")] = None,
-    seeds: Seeds = 1,
+    seeds: Seeds = 5,
     engine: Engine = "sim",
     jobs: Jobs = None,
     kind: Format = TableFormat.table,
     as_json: Json = False,
+    size: SizeOption = None,
     out: Out = None,
 ) -> None:
     """Evaluate a congestion controller by the points of RFC 9743.
 
     Each row is a point of BCP 133, sections 5 to 7, measured over a range of rates, round-trip times and buffers. Reno
     and CUBIC run in the same scenarios for comparison. The card shows the harm to competing flows, or why a point is
-    not measured. --engine linux adds a real Linux kernel in one scenario per row. --out writes report.html,
-    results.json and figures.
+    not measured. It ends with the response of the controller (aqmlab response). --engine linux adds a real Linux
+    kernel in one scenario per row. --out writes report.html, results.json, the card as card.md and card.tex to attach
+    to a draft, and the figures as PDF, SVG and PNG.
     """
     check_format(kind, as_json=as_json)
     from aqmlab import laws
+    from aqmlab.present.card_words import TABLES, attachments
     from aqmlab.study import card as cards
 
     spec = laws.law_spec(law)
@@ -62,11 +67,12 @@ def card(
     with progress(f"Measuring {spec}") as heard:
         found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=heard)
     if out:
-        leave(out, page.records(found))
+        leave(out, {**page.records(found), **attachments(found)})
         part = ["--only", only] if only is not None else []
         part += ["--engine", engine] if engine != "sim" else []
+        part += ["--size", size.value] if size else []
         with progress("Writing the report") as heard:
-            left = page.files(found, command("card", law, *part, "--seeds", str(seeds)), heard)
+            left = page.files(found, command("card", law, *part, "--seeds", str(seeds)), heard, page_size(size))
         leave(out, left)
     if as_json:
         print_json(found.document())
@@ -75,7 +81,5 @@ def card(
 
         tables.card(found)
     else:
-        from aqmlab.present.card_words import TABLES
-
         sys.stdout.write(TABLES[kind.value](found))
     exit_if_failed(found.breakdowns)

@@ -21,6 +21,7 @@ from aqmlab.problems import InputError
 if TYPE_CHECKING:
     from aqmlab._core import Scenario
     from aqmlab.notebook import Sheet
+    from aqmlab.present.plots.style import Size
     from aqmlab.runs.executor import Progress
     from aqmlab.runs.task import Failure
 
@@ -112,6 +113,38 @@ Measures = Annotated[
         "--measure", metavar="NAME", help="Show this measure, or all that match a pattern with *; repeatable."
     ),
 ]
+
+
+class PageWidth(StrEnum):
+    """The widths that journals and slides have."""
+
+    ieee1 = "ieee1"
+    ieee2 = "ieee2"
+    slide = "slide"
+
+
+SizeOption = Annotated[
+    PageWidth | None,
+    typer.Option(
+        "--size",
+        help="Figures for one or two columns of an IEEE journal (3.5 in, 7.16 in), or a slide; default: 7.2 in.",
+    ),
+]
+Across = Annotated[
+    str | None,
+    typer.Option(
+        "--compare",
+        metavar="set.PATH",
+        help="Compare the values of set.PATH instead of the schemes, such as controllers.",
+    ),
+]
+
+
+def page_size(wanted: PageWidth | None) -> "Size":
+    """Return the size of figures for a width."""
+    from aqmlab.present.plots.style import PAGE, SIZES
+
+    return SIZES[wanted.value] if wanted else PAGE
 
 
 LARGEST_PAGE = 1024 * untrusted.MIB

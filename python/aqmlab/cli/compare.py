@@ -22,8 +22,10 @@ from aqmlab.cli.common import (
     Measures,
     Memory,
     Out,
+    PageWidth,
     Seeds,
     Settings,
+    SizeOption,
     TableFormat,
     TracesOption,
     check_format,
@@ -31,6 +33,7 @@ from aqmlab.cli.common import (
     command,
     exit_if_failed,
     leave,
+    page_size,
     print_json,
     print_sheets,
     progress,
@@ -72,6 +75,13 @@ def compare(
     settings: Settings = None,
     traces: TracesOption = None,
     law: LawOption = None,
+    ccs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Controllers side by side under each scheme: cubic,bbr3,./libmine.so; the first one is the reference.",
+        ),
+    ] = None,
     call: CallOption = None,
     measures: Measures = None,
     jitter: Jitter = False,
@@ -102,9 +112,10 @@ def compare(
     memory: Memory = None,  # noqa: ARG001
     kind: Format = TableFormat.table,
     as_json: Json = False,
+    size: SizeOption = None,
     out: Out = None,
 ) -> None:
-    """Simulate schemes side by side, in scenarios or in every experiment of a suite.
+    """Simulate schemes or congestion controllers side by side, in scenarios or in every experiment of a suite.
 
     --down, --up, --rtt and --buffer describe your access link, for scenarios such as home/call. --study rfc7928 runs
     the experiments of RFC 7928, scaled to your link by --rate, --up, --rtt, --buffer and --flows. --only selects some
@@ -112,7 +123,8 @@ def compare(
     and slow start with the simulator, on their own links or on yours. The study bbr-draft runs the test cases of the
     draft of BBR (--cc bbr3 or bbr): --rate, --rtt, --only 1,9,14. --engines sim,linux also runs each scenario on a
     Linux kernel and prints the differences.
-    --out writes report.html, results.json and the figures.
+    --ccs compares congestion controllers under each scheme. --out writes report.html, results.json, and the figures
+    as PDF, SVG and PNG with their captions in figures.tex.
     """
     from aqmlab.study.paper import DRAFTS
 
@@ -139,14 +151,15 @@ def compare(
             "flows": flows,
             "engines": engines,
         }
-        others |= {"engine": engine if engine != "sim" else None, "seeds": seeds if seeds != 1 else None}
+        others |= {"engine": engine if engine != "sim" else None, "seeds": seeds if seeds != 1 else None, "ccs": ccs}
+        others |= {"size": size and size.value}
         _refuse(
             _given(others), f"cannot be used with --study {name}, whose cases define everything except --rate and --rtt"
         )
         _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
         return
     wanted = CompareRequest(
-        aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces, kind
+        aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces, kind, ccs, size
     )
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
@@ -154,15 +167,21 @@ def compare(
         _refuse(link, "describes a suite; use it with --study, such as --study rfc7928")
         spread = ["=".join(SPREAD)] if jitter else []
         names = scenarios_for(scenarios, wanted.engines, traces)
+        if ccs is not None:
+            one = {"law": law, "engines": engines}
+            _refuse(one, "cannot be combined with --ccs; leave out one of the two")
         if out:
-            check_report(out / "report.html", ", ".join(read(each)[0] for each in names))
-        failures: Sequence[Failure | str] = _in_scenarios(
+            subject = ", ".join(read(each)[0] for each in names)
+            check_report(out / "report.html", f"controllers in {subject}" if ccs is not None else subject)
+        compared = _in_scenarios if ccs is None else _between_controllers
+        failures: Sequence[Failure | str] = compared(
             scenarios, names, line, [*spread, *(settings or [])], measures or [], wanted
         )
     else:
         of_scenarios: dict[str, Any] = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
         of_scenarios |= {
             "explain": explain or None,
+            "ccs": ccs,
             "call": call,
             "engine": engine if engine != "sim" else None,
             "engines": engines,
@@ -213,6 +232,8 @@ class CompareRequest:
     explain: bool
     traces: Path | None
     kind: TableFormat
+    ccs: str | None
+    size: PageWidth | None
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
@@ -220,9 +241,11 @@ class CompareRequest:
         several = ["--engines", ",".join(self.engines)] if len(self.engines) > 1 else []
         engines = several or (["--engine", *self.engines] if self.engines != ("sim",) else [])
         laws = ["--cc", self.law] if self.law is not None else []
+        laws += ["--ccs", self.ccs] if self.ccs is not None else []
         calls = ["--call", self.call] if self.call is not None else []
         traces = ["--traces", str(self.traces)] if self.traces is not None else []
-        return command("compare", *where, *aqms, *laws, *calls, *traces, *engines, "--seeds", str(self.seeds))
+        sizes = ["--size", self.size.value] if self.size else []
+        return command("compare", *where, *aqms, *laws, *calls, *traces, *engines, "--seeds", str(self.seeds), *sizes)
 
 
 def _in_scenarios(
@@ -261,15 +284,13 @@ def _in_scenarios(
         )
     alone = [each.first for each in found] if len(wanted.engines) == 1 else []
     if wanted.out:
-        options = [part for option, value in line.items() for part in (f"--{option}", value)]
-        options += [part for setting in settings for part in ("--set", setting)]
-        options += [part for measure in measures for part in ("--measure", measure)]
-        _leave_report(wanted.out, found, alone, wanted.command(*given, *options))
+        _leave_report(wanted, found, alone, wanted.command(*given, *_options(line, settings, measures)))
     if wanted.as_json:
         print(document(alone or found))
     elif wanted.kind is not TableFormat.table:
+        about = _seeds_in_words(wanted.seeds)
         sheets = (
-            replace(sheet, title=f"{each.scenario.name}: {sheet.title}")
+            replace(sheet, title=f"{each.scenario.name}: {sheet.title}", about=about)
             for each in alone or found
             for sheet in each.sheets()
         )
@@ -279,6 +300,56 @@ def _in_scenarios(
     else:
         tables.engines(found, explain=wanted.explain)
     return [failure for each in alone or found for failure in each.failures]
+
+
+def _options(line: Mapping[str, str], settings: Sequence[str], measures: Sequence[str]) -> list[str]:
+    """Return the options of a command line that set values and choose measures."""
+    options = [part for option, value in line.items() for part in (f"--{option}", value)]
+    options += [part for setting in settings for part in ("--set", setting)]
+    return [*options, *(part for measure in measures for part in ("--measure", measure))]
+
+
+def _between_controllers(
+    given: Sequence[str],
+    names: Sequence[str],
+    line: Mapping[str, str],
+    settings: Sequence[str],
+    measures: Sequence[str],
+    wanted: CompareRequest,
+) -> Sequence[str]:
+    from aqmlab.present.controller_words import TABLES
+    from aqmlab.present.terminal import controllers as tables
+    from aqmlab.runs.controllers import compare_ccs
+
+    values = assignments([*(f"{LINE[key]}={value}" for key, value in line.items()), *settings])
+    with progress(f"Comparing controllers in {', '.join(names)}") as heard:
+        found = compare_ccs(
+            names,
+            wanted.ccs or "",
+            wanted.aqms,
+            wanted.seeds,
+            set=[values | call for call in _of_calls(names, values, wanted)],
+            measures=measures,
+            jobs=wanted.jobs,
+            engine=wanted.engines[0],
+            traces=wanted.traces,
+            progress=heard,
+        )
+    if wanted.out:
+        from aqmlab.present.html import controllers as page
+
+        leave(wanted.out, page.records(found))
+        repeated = wanted.command(*given, *_options(line, settings, measures))
+        with progress("Writing the report") as heard:
+            left = page.files(found, repeated, heard, page_size(wanted.size))
+        leave(wanted.out, left)
+    if wanted.as_json:
+        print_json(found.document())
+    elif wanted.kind is not TableFormat.table:
+        sys.stdout.write(TABLES[wanted.kind.value](found))
+    else:
+        tables.controllers(found, explain=wanted.explain)
+    return found.failures
 
 
 def scenarios_for(given: Sequence[str], engines: Sequence[str], traces: Path | None = None) -> list[str]:
@@ -327,15 +398,23 @@ def _tell_time(grid: "Sequence[tuple[Scenario, Sequence[str]]]", wanted: Compare
 
 
 def _leave_report(
-    folder: Path, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
+    wanted: CompareRequest, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
 ) -> None:
     """Leave the report on the comparisons by one engine if there are any `alone`, or by several."""
     from aqmlab.present.html import comparison, engines
 
+    folder, size = wanted.out or Path(), page_size(wanted.size)
     leave(folder, comparison.records(alone or found))
     with progress("Writing the report") as told:
-        left = comparison.files(alone, command, told) if alone else engines.files(found, command, told)
+        left = comparison.files(alone, command, told, size) if alone else engines.files(found, command, told, size)
     leave(folder, left)
+
+
+def _seeds_in_words(count: int) -> str:
+    """Return what a printed table says of the seeds."""
+    from aqmlab.present.text import seeds
+
+    return f"{seeds(count)[0].upper()}{seeds(count)[1:]}."
 
 
 def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[Failure]":
@@ -352,7 +431,7 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
         leave(wanted.out, page.records(compared))
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
         with progress("Writing the report") as told:
-            left = page.files(compared, wanted.command("--study", name, *options), told)
+            left = page.files(compared, wanted.command("--study", name, *options), told, page_size(wanted.size))
         leave(wanted.out, left)
     if wanted.as_json:
         print_json(compared.document())

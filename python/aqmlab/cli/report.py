@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Folder, LinkOption, check_report, leave_file, progress
+from aqmlab.cli.common import Across, Folder, LinkOption, check_report, leave_file, progress
 from aqmlab.problems import InputError
 
 EPILOG = "Example: aqmlab report results --format latex --measure link.queue_delay_p99"
@@ -30,6 +30,7 @@ def report(
         list[str] | None, typer.Option("--measure", metavar="NAME", help="Show this measure only; repeatable.")
     ] = None,
     link: LinkOption = None,
+    compared: Across = None,
     footnotes: Annotated[
         bool, typer.Option("--footnotes/--no-footnotes", help="Explain marks below LaTeX and Markdown tables.")
     ] = True,
@@ -52,6 +53,7 @@ def report(
     path = out or (folder / "report.html" if kind is Format.html else None)
     found = findings.findings(folder)
     found = findings.at_link(found, link) if link else found
+    found = findings.across(found, compared) if compared else found
     if path:
         files.check_file("out", path)
     if kind is Format.html:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from aqmlab.present import sheets
 from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
 from aqmlab.study.card import Card, MeasuredPoint, shown
 from aqmlab.study.card_points import CardPoint, load_rfc
@@ -33,15 +34,17 @@ def remarks(measured: MeasuredPoint) -> list[str]:
 
 def told(card: Card) -> list[str]:
     """Return the notes for all rows: cells, seeds, and the notes of the RFC's file."""
-    seeds = "one seed" if card.seeds == 1 else f"mean of {card.seeds} seeds"
-    return [f"{LEGEND} Each cell: {seeds}.", *load_rfc().notes]
+    seeds = "one seed" if card.seeds == 1 else f"mean of n = {card.seeds} (seeds 1 to {card.seeds})"
+    interval = "" if card.seeds == 1 else " ± is the half-width of the 95 % interval of the median over the seeds."
+    return [f"{LEGEND} Each cell: {seeds}.{interval}", *load_rfc().notes]
 
 
 def as_markdown(card: Card) -> str:
-    """Return the card in Markdown, one table."""
+    """Return the card in Markdown: one table, and those of the response."""
     heads = ["RFC 9743", *(column.title for column in card.columns)]
     below = [f"- {in_markdown(each)}" for each in [*card.remarks, *told(card)]]
-    return "\n".join([*_markdown_rows(card, heads), "", *below, ""])
+    more = sheets.as_markdown(card.response.sheets()) if card.response else ""
+    return "\n".join([*_markdown_rows(card, heads), "", *below, "", *([more] if more else [])])
 
 
 def _markdown_rows(card: Card, heads: Sequence[str]) -> Iterator[str]:
@@ -55,13 +58,14 @@ def _markdown_rows(card: Card, heads: Sequence[str]) -> Iterator[str]:
 
 
 def as_latex(card: Card) -> str:
-    """Return the card in LaTeX, one table over pages, for the packages booktabs and longtable."""
+    """Return the card in LaTeX, for the packages booktabs and longtable: its table, and those of the response."""
     count = len(card.columns)
     columns = rf"p{{0.45\linewidth}}{'r' * count}"
     caption = " ".join([f"{card.title}.", *(f"{each[0].upper()}{each[1:]}." for each in card.remarks), *told(card)])
     heads = ["RFC 9743", *(column.title for column in card.columns)]
     name = f"card-{card.law.partition(':')[0]}"
-    return "\n".join([PACKAGES, *longtable(columns, caption, name, heads, _latex_rows(card, count))])
+    rows = longtable(columns, caption, name, heads, _latex_rows(card, count))
+    return "\n".join([PACKAGES, *rows, *(sheets.in_latex(card.response.sheets()) if card.response else [])])
 
 
 def _latex_rows(card: Card, count: int) -> Iterator[str]:
@@ -71,6 +75,11 @@ def _latex_rows(card: Card, count: int) -> Iterator[str]:
             yield " & ".join(map(escaped, [name, *cells])) + r" \\"
         for remark in remarks(each):
             yield rf"\multicolumn{{{1 + count}}}{{p{{\linewidth}}}}{{\emph{{{escaped(remark)}}}}} \\"
+
+
+def attachments(card: Card) -> dict[str, bytes | str]:
+    """Return the card as documents for a draft: card.md and card.tex."""
+    return {"card.md": f"# {in_markdown(card.title)}\n\n{as_markdown(card)}", "card.tex": as_latex(card)}
 
 
 TABLES: Mapping[str, Callable[[Card], str]] = {"markdown": as_markdown, "latex": as_latex}

@@ -1,4 +1,4 @@
-"""The labels of schemes everywhere: the title, with a mark if the algorithm is not entirely as published."""
+"""The labels of schemes and controllers: the title, with a mark if the algorithm is not entirely as published."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -25,9 +25,9 @@ MARKS = {
 
 
 def label(spec: str) -> str:
-    """Return the title of a scheme with its mark and parameters, or the name of one that is not in the catalogue.
+    """Return the title of a scheme or a congestion controller with its parameters, or a name that is not known here.
 
-    Schemes for single links are "up: CAKE, down: CoDel".
+    A scheme has its mark. Schemes for single links are "up: CAKE, down: CoDel".
     """
     if at := catalogue.by_link(spec):
         return ", ".join(f"{link}: {label(each)}" for link, each in at.items())
@@ -35,7 +35,10 @@ def label(spec: str) -> str:
     given = f" ({parameters})" if parameters else ""
     with suppress(InputError):
         return marked(catalogue.find(name).title, name) + given
-    return catalogue.NOTED[name].title + given if name in catalogue.NOTED else spec
+    if name in catalogue.NOTED:
+        return catalogue.NOTED[name].title + given
+    titles = {law.name: law.title for law in catalogue.laws()}
+    return titles[name] + given if name in titles else spec
 
 
 def marked(text: str, *specs: str) -> str:

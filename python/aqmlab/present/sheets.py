@@ -8,13 +8,19 @@ from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
 
 def as_latex(sheets: Iterable[Sheet]) -> str:
     """Return a LaTeX table for each sheet, for the packages booktabs and longtable."""
-    return "\n".join([PACKAGES, *(line for sheet in sheets for line in _latex(sheet))])
+    return "\n".join([PACKAGES, *in_latex(sheets)])
+
+
+def in_latex(sheets: Iterable[Sheet]) -> Iterator[str]:
+    """Yield the lines of a LaTeX table for each sheet."""
+    return (line for sheet in sheets for line in _latex(sheet))
 
 
 def _latex(sheet: Sheet) -> list[str]:
     columns = "l" * sheet.names + "r" * (len(sheet.heads) - sheet.names)
     rows = (" & ".join(map(escaped, row)) + r" \\" for row in sheet.rows)
-    return longtable(columns, sheet.title, sheet.title, sheet.heads, rows)
+    caption = f"{sheet.title}. {sheet.about}" if sheet.about else sheet.title
+    return longtable(columns, caption, sheet.title, sheet.heads, rows)
 
 
 def as_markdown(sheets: Iterable[Sheet]) -> str:
@@ -28,7 +34,7 @@ def _markdown(sheet: Sheet) -> Iterator[str]:
     yield f"| {' | '.join(map(in_markdown, sheet.heads))} |"
     yield f"|{' --- |' * sheet.names}{' --: |' * numbers}"
     yield from (f"| {' | '.join(map(in_markdown, row))} |" for row in sheet.rows)
-    yield ""
+    yield from ("", *([in_markdown(sheet.about), ""] if sheet.about else []))
 
 
 TABLES: Mapping[str, Callable[[Iterable[Sheet]], str]] = {"latex": as_latex, "markdown": as_markdown}

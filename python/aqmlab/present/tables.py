@@ -1,4 +1,4 @@
-"""The tables of a sweep: scenarios × schemes × measures as text for LaTeX, Markdown and programs."""
+"""The tables of findings: scenarios × schemes × measures as text for LaTeX, Markdown and programs."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from html import escape
 from aqmlab.csv_text import csv_text
 from aqmlab.names import plain
 from aqmlab.present.labels import footnote, label
+from aqmlab.present.text import runs
 from aqmlab.runs.findings import Findings, more_is_better
 from aqmlab.runs.measures import heading
 from aqmlab.runs.metrics import Metric, find
@@ -156,7 +157,7 @@ def as_markdown(found: Findings, measures: Sequence[str], footnotes: bool = True
 
 def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> Iterator[str]:
     yield f"## {in_markdown(case.name)}\n"
-    yield f"| Scheme | {' | '.join(in_markdown(heading(measure)) for measure in measures)} |"
+    yield f"| {in_markdown(found.head)} | {' | '.join(in_markdown(heading(measure)) for measure in measures)} |"
     yield "|---" + "|--:" * len(measures) + "|"
     for scheme, row in entries(found, case, measures).items():
         cells = [(f"**{entry.text}**" if entry.best else entry.text).replace("|", "/") for entry in row]
@@ -165,7 +166,7 @@ def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: b
         yield f"| {in_markdown(named(found, case, scheme))} | {' | '.join(cells)} |"
     yield ""
     if footnotes:
-        yield from (f"- {in_markdown(note)}" for note in [*_remarks(found, measures), *notes(found, case)])
+        yield from (f"- {in_markdown(note)}" for note in [*remarks(found, measures), *notes(found, case)])
         yield ""
 
 
@@ -178,10 +179,10 @@ def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -
 def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> str:
     heads = " & ".join(escaped(heading(measure)) for measure in measures)
     rows = [
-        " & ".join([escaped(named(found, case, scheme)), *map(_cell, row)]) + r" \\"
+        " & ".join([escaped(named(found, case, scheme)), *map(cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
     ]
-    told = [*_remarks(found, measures), *notes(found, case)] if footnotes else []
+    told = [*remarks(found, measures), *notes(found, case)] if footnotes else []
     where = found.title if len(found.cases) == 1 else f"{found.title}: {case.name}"
     caption = escaped(" ".join([f"{where.rstrip('.')}.", *told]))
     return "\n".join(
@@ -192,7 +193,7 @@ def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool
             rf"\label{{tab:{slug(case.name)}}}",
             rf"\begin{{tabular}}{{l{'r' * len(measures)}}}",
             r"\toprule",
-            rf"Scheme & {heads} \\",
+            rf"{escaped(found.head)} & {heads} \\",
             r"\midrule",
             *rows,
             r"\bottomrule",
@@ -203,22 +204,22 @@ def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool
     )
 
 
-def _cell(entry: Entry) -> str:
+def cell(entry: Entry) -> str:
     """An entry of a LaTeX table, the best mean in bold."""
     means = " / ".join(entry.means)
     width = "" if entry.half_width is None else rf" \pm {entry.half_width}"
-    if "–" in means:
-        text = escaped(means)
-    else:
-        text = rf"$\mathbf{{{means}}}{width}$" if entry.best else f"${means}{width}$"
+    formula = rf"\mathbf{{{means}}}{width}" if entry.best else f"{means}{width}"
+    text = escaped(means) if "–" in means else f"${formula}$"
     if entry.differs:
         text += rf"$^{DIFFERS}$"
     return f"{text} ({entry.some})" if entry.some else text
 
 
-def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
+def remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     """The remarks under a table."""
-    several = "mean ± half-width of the 95 % interval over the seeds" if len(found.seeds) > 1 else "one seed"
+    counts = [len(found.runs(case, scheme)) for case in found.cases for scheme in found.schemes]
+    n = runs([count for count in counts if count] or [0], found.seeds)
+    several = f"mean ± half-width of the 95 % interval, {n}" if len(found.seeds) > 1 else "one seed"
     compared = len(found.schemes) > 1
     first = f"; {DIFFERS}: differs from {label(found.schemes[0])}" if compared else ""
     ranked = compared and any(more_is_better(measure) is not None for measure in measures)

@@ -1,6 +1,6 @@
 """Words that the terminal and the pages share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from aqmlab._core import Scenario
 from aqmlab.present.labels import in_figure, of_panel
@@ -14,9 +14,23 @@ def seeds(count: int) -> str:
     return "seed 1" if count == 1 else f"seeds 1 to {count}, mean ± half-width of the 95 % interval"
 
 
-def titled(scenario: Scenario) -> str:
-    """Return the title of a scenario with the values that were set of it, which the title may contradict."""
-    given = [f"{path}={value}" for path, value in scenario.overrides if path != "title"]
+def runs(counts: Collection[int], numbers: Collection[int]) -> str:
+    """Return how many runs values are from, and their seeds: "n = 4 (seeds 1 to 4)", "n = 3 to 10 (seeds 1 to 10)"."""
+    least, most = min(counts), max(counts)
+    first, last = min(numbers), max(numbers)
+    n = str(least) if least == most else f"{least} to {most}"
+    if first == last:
+        return f"n = {n} (seed {first})"
+    in_a_row = last - first + 1 == len(numbers)
+    return f"n = {n} (seeds {f'{first} to {last}' if in_a_row else ', '.join(map(str, sorted(numbers)))})"
+
+
+def titled(scenario: Scenario, but: str = "title") -> str:
+    """Return the title of a scenario with the values that were set of it, which the title may contradict.
+
+    Paths that end in `but` are left out.
+    """
+    given = [f"{path}={value}" for path, value in scenario.overrides if not path.endswith(("title", but))]
     return f"{scenario.title}, with {', '.join(given)}" if given else scenario.title
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.measures import expand, of_first_link
 from aqmlab.runs.metrics import PLACES, find
-from aqmlab.runs.statistics import Paired, Ranking
+from aqmlab.runs.statistics import Paired, Ranking, holm
 from aqmlab.runs.store import LARGEST_FILE, PLAN, Store, held
 from aqmlab.runs.table import Case, Table
 from aqmlab.runs.task import SIM
@@ -44,6 +44,12 @@ DETAILS = (
 )
 """The usual measures that reports show, and summaries do not."""
 
+SCHEME = "set.aqm"
+"""The column of the schemes where something else is compared."""
+
+CONTROLLER = "tcp.congestion_control"
+"""The end of a path to a congestion controller."""
+
 UNTOLD = "no reason is stored"
 """Why a run has failed, where its row does not say."""
 
@@ -61,6 +67,15 @@ class Findings:
     folder: Path
     rows: Sequence[Mapping[str, Any]]
     planned: int
+    compared: str = field(default="aqm", kw_only=True)
+    """What is compared: the schemes, or the values of the column "set.PATH" (see `across`)."""
+
+    @property
+    def head(self) -> str:
+        """The head of the column of a table that names what is compared."""
+        if self.compared == "aqm":
+            return "Scheme"
+        return "Controller" if self.compared.endswith(CONTROLLER) else self.compared.removeprefix("set.")
 
     @cached_property
     def title(self) -> str:
@@ -146,6 +161,25 @@ class Findings:
     def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:
         """Return by how much a scheme exceeds the first one under the seeds they share; None if they share none."""
         return self.measured.difference(case, scheme, self.schemes[0], measure)
+
+    def entry(self, case: Case, scheme: str, measure: str) -> dict[str, Any]:
+        """Return mean and interval of a scheme, and its paired difference from the first one, for JSON."""
+        summary = self.measured.summary(case, scheme, measure)
+        than = None if scheme == self.schemes[0] else self.difference(case, scheme, measure)
+        more = than and {
+            "mean": than.difference.mean,
+            "interval": than.difference.interval,
+            "p": than.p,
+            "p_holm": None,
+            "effect": than.effect,
+        }
+        return {
+            "unit": find(measure).unit,
+            "n": summary.n if summary else 0,
+            "mean": summary.mean if summary else None,
+            "interval": summary.interval if summary else None,
+            "more_than_first": more,
+        }
 
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the cases in which each has a value; None if there are too few."""
@@ -255,6 +289,22 @@ def only(found: Findings, aqms: Sequence[str]) -> Findings:
     return replace(found, rows=sorted(rows, key=lambda row: order[row["aqm"]]))
 
 
+def across(found: Findings, column: str) -> Findings:
+    """Return the same runs with the values of a column compared instead of the schemes, which become part of the cases.
+
+    `column` is "set.PATH". InputError unless it was varied.
+    """
+    if not column.startswith("set.") or column not in found.varied:
+        varied = [name for name in found.varied if name.startswith("set.")]
+        raise unknown("compare", "no value that was varied:", column, varied)
+    rows = [
+        {**{name: value for name, value in row.items() if name != column}, "aqm": row[column], SCHEME: row["aqm"]}
+        for row in found.rows
+        if row.get(column) is not None
+    ]
+    return replace(found, rows=rows, compared=column)
+
+
 def chosen(found: Findings, wanted: Sequence[str] | None) -> list[str]:
     """Return the measures to show: those wanted, or the usual ones that the sweep has; InputError for unknown ones."""
     if wanted:
@@ -293,6 +343,16 @@ def ranked(measures: Sequence[str], *, every: bool) -> dict[str, bool]:
     """Return the measures that schemes are ranked by, and whether more is better; `every` keeps all of them."""
     better = {measure: more_is_better(measure) for measure in measures if every or measure not in UNRANKED}
     return {measure: more for measure, more in better.items() if more is not None}
+
+
+def adjusted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return entries (see `Findings.entry`) with the p-values of Holm, over all differences in a measure."""
+    for measure in dict.fromkeys(entry["measure"] for entry in entries):
+        found = [entry["more_than_first"] for entry in entries if entry["measure"] == measure]
+        tested = [than for than in found if than and than["p"] is not None]
+        for than, p in zip(tested, holm([than["p"] for than in tested]), strict=True):
+            than["p_holm"] = p
+    return entries
 
 
 def rankings(found: Findings, measures: Iterable[str]) -> dict[str, Ranking]:

@@ -175,7 +175,7 @@ def compare_engines(
         check_set(each, specs)
         for engine in engines:
             check_engine(engine, each, specs)
-    asked = [_expanded(each, measures, loaded) for each in loaded]
+    asked = [expanded(each, measures, loaded) for each in loaded]
     by_engine = {}
     for i, engine in enumerate(engines):
         told = _part(progress, i, len(engines))
@@ -189,7 +189,7 @@ def _part(progress: Progress | None, i: int, parts: int) -> Progress | None:
     return progress and (lambda done, total: progress(i * total + done, parts * total))
 
 
-def _expanded(scenario: Scenario, patterns: Sequence[str], among: Sequence[Scenario]) -> tuple[str, ...]:
+def expanded(scenario: Scenario, patterns: Sequence[str], among: Sequence[Scenario]) -> tuple[str, ...]:
     """Return the measures of a scenario that are asked for; InputError for one that none of the scenarios has."""
     known = list(dict.fromkeys(name for each in among for name in every(each)))
     mine = {*every(scenario)}

@@ -5,7 +5,7 @@ environment.json   version, machine and time of each session
 
 warmup.json        warm-ups found by pilot runs, on request
 plan.parquet       the requested runs, in order
-tune.json          instead of all these: the request of a tune
+tune.json          instead of all these: the request of a tune; break.json of a search for the worst case
 
 parts/*.parquet    finished runs: a file per batch, one file once all are done
 series/, delays/   time series and distributions of the sojourn time on request, KEY.parquet per run
@@ -41,11 +41,13 @@ Labels = Mapping[str, Any]
 
 ENVIRONMENT, PLAN, RUNS, TIMING = "environment.json", "plan.parquet", "runs.parquet", "timing.parquet"
 TUNE = "tune.json"
+BREAK = "break.json"
 SCHEMA = 2
 """Of the folder. Schema 1 had no numbers for the texts of varied values; it is read and continued as it is."""
 
 OTHERS = {
     TUNE: "a tune",
+    BREAK: "a search for the worst case",
     "live.json": "a live run",
     "result.json": "a single run",
     "results.json": "a comparison or a reproduction",
@@ -143,7 +145,7 @@ class Store:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(lock.held(self.folder, "out", "another sweep or tune"))
             self._check_schema()
-            for name, what in ((PLAN, "a sweep"), (TUNE, "a tune")):
+            for name, what in ((PLAN, "a sweep"), (TUNE, OTHERS[TUNE]), (BREAK, OTHERS[BREAK])):
                 if (self.folder / name).exists() and not (resume and name == self._plan):
                     way = "continue with --resume, or " if name == self._plan else ""
                     raise InputError("out", f"{self.folder}: holds {what} already; {way}choose another folder")

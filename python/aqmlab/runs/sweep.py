@@ -15,13 +15,13 @@ from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
 from aqmlab.runs import plan, warmup, workers
 from aqmlab.runs.executor import Outcome, Progress, do_all
-from aqmlab.runs.findings import DETAILS, USUAL, Findings, ranked, rankings
+from aqmlab.runs.findings import DETAILS, USUAL, Findings, adjusted, ranked, rankings
 from aqmlab.runs.measures import every, expand, heading, of_first_link
 from aqmlab.runs.metrics import Metric, find
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.shards import Shard
-from aqmlab.runs.statistics import holm, more_seeds
+from aqmlab.runs.statistics import more_seeds
 from aqmlab.runs.store import Store, StoredRun
 from aqmlab.runs.table import Case, told_states
 
@@ -110,7 +110,7 @@ class Sweep(Result, Findings):
             "engine": self.plan.engine,
             "runs": len(self.rows),
             "done_now": self.done_now,
-            "summary": self._adjusted([*self._entries()]),
+            "summary": adjusted([*self._entries()]),
             "ranking": {measure: vars(found) for measure, found in rankings(self, self.ranked).items()},
             "notes": self.notes,
             "failures": self.failures,
@@ -124,36 +124,8 @@ class Sweep(Result, Findings):
                     yield self._entry(case, scheme, measure)
 
     def _entry(self, case: Case, scheme: str, measure: str) -> dict[str, Any]:
-        summary = self.measured.summary(case, scheme, measure)
-        than = None if scheme == self.schemes[0] else self.difference(case, scheme, measure)
-        return {
-            "scenario": case.scenario,
-            "set": dict(case.overrides),
-            "aqm": scheme,
-            "measure": measure,
-            "unit": self.measures[measure].unit,
-            "n": summary.n if summary else 0,
-            "mean": summary.mean if summary else None,
-            "interval": summary.interval if summary else None,
-            "more_than_first": {
-                "mean": than.difference.mean,
-                "interval": than.difference.interval,
-                "p": than.p,
-                "p_holm": None,
-                "effect": than.effect,
-            }
-            if than
-            else None,
-        }
-
-    def _adjusted(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Add to each difference its p-value after Holm, over all differences in its measure."""
-        for measure in self.measures:
-            found = [entry["more_than_first"] for entry in entries if entry["measure"] == measure]
-            tested = [than for than in found if than and than["p"] is not None]
-            for than, p in zip(tested, holm([than["p"] for than in tested]), strict=True):
-                than["p_holm"] = p
-        return entries
+        place = {"scenario": case.scenario, "set": dict(case.overrides), "aqm": scheme, "measure": measure}
+        return place | self.entry(case, scheme, measure)
 
 
 def sweep(

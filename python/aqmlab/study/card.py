@@ -4,8 +4,10 @@
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean, median
 from typing import Any
 
@@ -19,8 +21,11 @@ from aqmlab.runs.checks import check_engine
 from aqmlab.runs.executor import Outcome, Progress, run_many
 from aqmlab.runs.metrics import PERCENT, Shown, find
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.statistics import Summary, summarise
 from aqmlab.runs.task import LINUX, SIM, Failure, Task
 from aqmlab.study.card_points import CardCells, CardPath, CardPoint, load_rfc, scenario
+from aqmlab.study.response import response
+from aqmlab.study.response_result import Response
 
 STANDARDS = ("reno", "cubic")
 """The IETF's controllers, which every card also measures."""
@@ -30,6 +35,9 @@ EVENTS_PER_PACKET = 20
 
 LEAST_EVENTS = 1_000_000
 """Number of events that every run may have."""
+
+WITHOUT_RESPONSE = 0.9
+"""The share of the work of a card that its points take, about."""
 
 CHANGE = Shown(100, "%", 0)
 """The format of a relative change."""
@@ -60,15 +68,32 @@ def _known() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CardCell:
-    """A number of a cell: by column, the mean over the seeds, or None; a change is relative to `alone`."""
+    """A number of a cell by column and seed, None where a run has none; a change is relative to `by_seed_alone`."""
 
     path: CardPath
-    values: Mapping[CardColumn, float | None]
-    alone: Mapping[CardColumn, float | None]
+    by_seed: Mapping[CardColumn, Sequence[float | None]]
+    by_seed_alone: Mapping[CardColumn, Sequence[float | None]]
+
+    @cached_property
+    def values(self) -> Mapping[CardColumn, float | None]:
+        """By column, the mean over the seeds, or None."""
+        return {column: _mean(found) for column, found in self.by_seed.items()}
+
+    @cached_property
+    def alone(self) -> Mapping[CardColumn, float | None]:
+        """The same of the victim alone."""
+        return {column: _mean(found) for column, found in self.by_seed_alone.items()}
 
     def change(self, column: CardColumn) -> float | None:
         """Return the change of the victim in a column."""
         return change(self.values[column], self.alone[column])
+
+    def seeds(self, column: CardColumn, *, is_harm: bool) -> list[float | None]:
+        """Return the value of each seed, or its change under the same seed; nothing where no run is possible."""
+        values = list(self.by_seed[column])
+        if not is_harm:
+            return values
+        return [change(value, alone) for value, alone in zip(values, self.by_seed_alone[column], strict=False)]
 
 
 def change(value: float | None, alone: float | None) -> float | None:
@@ -78,9 +103,13 @@ def change(value: float | None, alone: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class CardRange:
-    """The range of the cells of a row in a column: median, minimum, maximum, and the paths of the extremes."""
+    """The range of the cells of a row in a column: median, minimum, maximum, and the paths of the extremes.
+
+    `interval` is the 95 % interval of the median over the seeds; None with one seed.
+    """
 
     middle: float
+    interval: tuple[float, float] | None
     least: float
     most: float
     least_at: CardPath
@@ -122,7 +151,23 @@ class CardRow:
         if not known:
             return None
         least, most = (best(known, key=lambda each: each[0]) for best in (min, max))
-        return CardRange(median(value for value, _ in known), least[0], most[0], least[1], most[1], len(known))
+        middle = median(value for value, _ in known)
+        interval = self._interval(column, middle)
+        return CardRange(middle, interval, least[0], most[0], least[1], most[1], len(known))
+
+    def summary(self, cell: CardCell, column: CardColumn) -> Summary | None:
+        """Return the number of a cell with its interval over the seeds, None without one."""
+        value = self.value(cell, column)
+        known = [each for each in cell.seeds(column, is_harm=self.is_harm) if each is not None]
+        return None if value is None or not known else Summary(value, summarise(known).half_width, len(known))
+
+    def _interval(self, column: CardColumn, middle: float) -> tuple[float, float] | None:
+        """Return the 95 % interval of the median over the cells, from its value under each seed."""
+        found = [cell.seeds(column, is_harm=self.is_harm) for cell in self.found]
+        by_seed = zip(*filter(None, found), strict=True)
+        medians = [median(known) for values in by_seed if (known := [each for each in values if each is not None])]
+        width = summarise(medians).half_width if medians else None
+        return None if width is None else (middle - width, middle + width)
 
 
 @dataclass(frozen=True)
@@ -143,10 +188,14 @@ class Card(Result):
     points: Sequence[MeasuredPoint]
     runs: int
     failures: Sequence[Failure]
+    response: Response | None
+    """The controller's response, without `only`."""
     silent: int
     """Number of the controller's runs without a received packet of it."""
     of_law: int
     """Number of the controller's runs with a result."""
+    wall: float
+    """Seconds that all of it took."""
 
     @property
     def title(self) -> str:
@@ -204,6 +253,7 @@ class Card(Result):
             "seeds": self.seeds,
             "columns": [{"law": each.law, "engine": each.engine} for each in self.columns],
             "points": [_entry(each, self.columns) for each in self.points],
+            "response": self.response.document() if self.response else None,
             "remarks": self.remarks,
             "failures": [str(failure) for failure in self.failures],
         }
@@ -233,6 +283,7 @@ def _entry(measured: MeasuredPoint, columns: Sequence[CardColumn]) -> dict[str, 
                         "values": [cell.values[column] for column in columns],
                         **({"alone": [cell.alone[column] for column in columns]} if row.is_harm else {}),
                         **({"change": [cell.change(column) for column in columns]} if row.is_harm else {}),
+                        "half_widths": [_half_width(row, cell, column) for column in columns],
                     }
                     for cell in row.found
                 ],
@@ -242,20 +293,29 @@ def _entry(measured: MeasuredPoint, columns: Sequence[CardColumn]) -> dict[str, 
     }
 
 
+def _half_width(row: CardRow, cell: CardCell, column: CardColumn) -> float | None:
+    """The half-width of the interval of a cell; of a victim that of its change."""
+    summary = row.summary(cell, column)
+    return summary.half_width if summary else None
+
+
 def _unit(row: CardRow) -> str:
     path = row.cells.measures[row.measure]
     return "ratio" if " / " in path else find(path).unit
 
 
 def shown(row: CardRow, column: CardColumn) -> str:
-    """Return the range of a row in a column as text: the median, and the minimum to the maximum."""
+    """Return the range of a row in a column as text: the median with its interval, and the minimum to the maximum."""
     if column in row.refused:
         return "not applicable"
     found = row.range(column)
     if found is None:
         return "–"
     middle, least, most = (text(row, value) for value in (found.middle, found.least, found.most))
-    return middle if least == most else f"{middle} ({least} to {most})"
+    if found.interval:
+        half = (found.interval[1] - found.interval[0]) / 2
+        middle += f" ±\N{NO-BREAK SPACE}{half * row.shown.scale:.{row.shown.digits}f}"
+    return middle if found.count == 1 or least == most else f"{middle} ({least} to {most})"
 
 
 def text(row: CardRow, value: float | None) -> str:
@@ -264,6 +324,14 @@ def text(row: CardRow, value: float | None) -> str:
         return "–"
     number = f"{value * row.shown.scale:{'+' if row.is_harm else ''}.{row.shown.digits}f}"
     return number if float(number) else number.lstrip("+-")
+
+
+def with_interval(row: CardRow, cell: CardCell, column: CardColumn) -> str:
+    """Return the number of a cell as text, with the half-width of its interval over the seeds."""
+    summary = row.summary(cell, column)
+    if summary is None or summary.half_width is None:
+        return text(row, row.value(cell, column))
+    return f"{text(row, summary.mean)} ±\N{NO-BREAK SPACE}{summary.half_width * row.shown.scale:.{row.shown.digits}f}"
 
 
 @dataclass(frozen=True)
@@ -298,7 +366,7 @@ def card(
     law: laws.Law,
     *,
     only: str | None = None,
-    seeds: int = 1,
+    seeds: int = 5,
     jobs: int | None = None,
     engine: str = SIM,
     progress: Progress | None = None,
@@ -306,10 +374,12 @@ def card(
     """Measure a congestion controller by the points of RFC 9743, and Reno and CUBIC in the same cells.
 
     `law` is a name ("bbr3", "cubic:beta=0.8"), a file or a class (see `laws.law_spec`). `only` lists sections, with
-    globs ("5.1.*,7.9"). A value is the mean over `seeds` seeds, 1 to N. `jobs` is the number of parallel runs, by
+    globs ("5.1.*,7.9"); without it the card has the controller's response (see `response`), too. A value is the mean
+    over `seeds` seeds, 1 to N, with its 95 % interval. `jobs` is the number of parallel runs, by
     default one per core. `engine` "linux" also runs the controller on a real Linux kernel (`aqmlab kernel build`), in
     one cell of each row. `failures` contains failed runs. Raises InputError for bad input, before anything runs.
     """
+    started = time.perf_counter()
     check_seeds(seeds)
     spec = laws.law_spec(law)
     points = load_rfc().only(only)
@@ -320,7 +390,7 @@ def card(
     places = [place for _, rows in planned for *_, found in rows for place in found]
     single = {want.key: want for place in places for want in place.wants}
     tasks = [_task(want, seed) for want in single.values() for seed in range(1, seeds + 1)]
-    done = iter(run_many(tasks, jobs, progress))
+    done = iter(run_many(tasks, jobs, progress and _share(progress, 0, WITHOUT_RESPONSE)))
     outcomes = {key: [next(done) for _ in range(seeds)] for key in single}
     measured = [
         MeasuredPoint(
@@ -332,7 +402,15 @@ def card(
     mine = dict.fromkeys(place.columns[columns[0]].key for place in places if place.columns[columns[0]].scenario)
     own = [outcome for key in mine for outcome in outcomes[key] if isinstance(outcome, RunResult)]
     failures = [outcome for outcome in every if isinstance(outcome, Failure)]
-    return Card(spec, columns, seeds, measured, len(every), failures, sum(map(_is_silent, own)), len(own))
+    told = progress and _share(progress, WITHOUT_RESPONSE, 1)
+    responded = None if only is not None else response(law, seeds=seeds, jobs=jobs, progress=told)
+    silent, wall = sum(map(_is_silent, own)), time.perf_counter() - started
+    return Card(spec, columns, seeds, measured, len(every), failures, responded, silent, len(own), wall)
+
+
+def _share(progress: Progress, start: float, end: float) -> Progress:
+    """Progress of a part of the work, from one share of it to another."""
+    return lambda done, total: progress(start + (end - start) * done / total, 1)
 
 
 def _columns(law: str, engine: str) -> list[CardColumn]:
@@ -406,25 +484,26 @@ def _measured(
 def _cell(cells: CardCells, measure: str, place: _Place, outcomes: Outcomes, *, is_harm: bool) -> CardCell:
     """Return a measure of a cell, or a measure of its victim, with the controller and alone."""
 
-    def mean(want: _Want, law: str) -> float | None:
-        return _mean(want, outcomes, lambda run: _of_victims(run, want, measure, law == cells.victim))
+    def of(want: _Want, law: str) -> list[float | None]:
+        if not is_harm:
+            return _by_seed(want, outcomes, lambda run: _value(run, measure, place.path))
+        return _by_seed(want, outcomes, lambda run: _of_victims(run, want, measure, law == cells.victim))
 
-    if is_harm:
-        values = {column: mean(want, column.law) for column, want in place.columns.items()}
-        return CardCell(place.path, values, {column: mean(want, cells.victim) for column, want in place.alone.items()})
-    known = {
-        column: _mean(want, outcomes, lambda run: _value(run, measure, place.path))
-        for column, want in place.columns.items()
-    }
-    return CardCell(place.path, known, {})
+    values = {column: of(want, column.law) for column, want in place.columns.items()}
+    alone = {column: of(want, cells.victim) for column, want in place.alone.items()} if is_harm else {}
+    return CardCell(place.path, values, alone)
 
 
-def _mean(want: _Want, outcomes: Outcomes, value: Callable[[RunResult], float | None]) -> float | None:
-    """Return the mean of a value over the seeds with a value."""
+def _by_seed(want: _Want, outcomes: Outcomes, value: Callable[[RunResult], float | None]) -> list[float | None]:
+    """Return a value by seed, None for a run that failed; nothing where no run is possible."""
     if want.scenario is None:
-        return None
-    runs = [outcome for outcome in outcomes[want.key] if isinstance(outcome, RunResult)]
-    known = [found for run in runs if (found := value(run)) is not None]
+        return []
+    return [value(outcome) if isinstance(outcome, RunResult) else None for outcome in outcomes[want.key]]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean over the seeds with a value."""
+    known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
 

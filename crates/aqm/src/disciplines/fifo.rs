@@ -72,25 +72,79 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     #[inline(always)]
     fn pop(&mut self) -> Option<QueuedPacket<P>> {
         let head = self.waiting.pop_front()?;
-        self.forget(head.packet.size());
+        self.shelf.view.packets -= 1;
+        self.shelf.view.bytes -= u64::from(head.packet.size());
+        self.flows.leaves(0);
         Some(head)
     }
 
-    /// The packet at the head, of this size, no longer counts as waiting.
+    /// Offers a packet that the host keeps, which must not draw any ([`Discipline::departures_known`]); says what became of it.
     #[inline(always)]
-    fn forget(&mut self, size: u32) {
+    pub fn admit(&mut self, packet: &mut P, cx: &mut Ctx) -> Fate {
+        let size = packet.size();
+        self.count_arrival(size);
+        if self.shelf.is_full_for(size) {
+            return self.overflow(cx);
+        }
+        let fate = self.judge_arrival(packet, cx);
+        if !matches!(fate, Fate::Dropped(_)) {
+            self.shelf.view.packets += 1;
+            self.shelf.view.bytes += u64::from(size);
+        }
+        fate
+    }
+
+    /// The packet at the head, of this size, which the host has kept, is sent.
+    #[inline(always)]
+    pub fn release(&mut self, size: u32) {
         self.shelf.view.packets -= 1;
         self.shelf.view.bytes -= u64::from(size);
-        self.flows.leaves(0);
+        self.shelf.accounts.departed += 1;
+    }
+
+    /// The link asks for a packet where none waits.
+    #[inline]
+    pub fn fall_idle(&mut self, cx: &mut Ctx) {
+        self.scheme.on_empty(cx);
+    }
+
+    #[inline(always)]
+    fn count_arrival(&mut self, size: u32) {
+        self.shelf.accounts.arrived += 1;
+        self.shelf.view.arrived_packets += 1;
+        self.shelf.view.arrived_bytes += u64::from(size);
+    }
+
+    /// A packet finds no room.
+    #[cold]
+    #[inline(never)]
+    fn overflow(&mut self, cx: &mut Ctx) -> Fate {
+        self.scheme.on_overflow(&self.shelf.view, cx);
+        self.shelf.refuse(OVERFLOW)
+    }
+
+    /// Fate of an arriving packet, which is marked if that is its fate.
+    #[inline(always)]
+    fn judge_arrival(&mut self, packet: &mut P, cx: &mut Ctx) -> Fate {
+        let now = cx.now;
+        let verdict = self.scheme.judge_arrival(|| view(packet, now, self.shelf.ecn), &self.shelf.view, cx);
+        if verdict == Verdict::Pass {
+            return Fate::Kept;
+        }
+        let fate = Fate::of(verdict, can_mark(packet, self.shelf.ecn));
+        self.shelf.joins(fate, packet);
+        fate
     }
 
     /// Judges the packet at the head, which then no longer counts as waiting: true if it leaves, perhaps marked, false if
     /// it is dropped; `None` if there is none. It is judged where it lies: what has just been moved is slow to come.
     #[inline(always)]
     fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
-        self.forget(self.waiting.front()?.packet.size());
-        let Self { waiting, scheme, shelf, .. } = self;
-        let QueuedPacket { packet, since } = &mut waiting[0];
+        let Self { waiting, scheme, shelf, flows, .. } = self;
+        let QueuedPacket { packet, since } = waiting.front_mut()?;
+        shelf.view.packets -= 1;
+        shelf.view.bytes -= u64::from(packet.size());
+        flows.leaves(0);
         let verdict = scheme.judge_departure(|| view(packet, *since, shelf.ecn), &shelf.view, cx);
         Some(shelf.leaves(Fate::of(verdict, can_mark(packet, shelf.ecn)), packet, *since))
     }
@@ -109,29 +163,20 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     #[inline(always)] // one copy of its code in the engine
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let size = packet.size();
-        self.shelf.accounts.arrived += 1;
-        self.shelf.view.arrived_packets += 1;
-        self.shelf.view.arrived_bytes += u64::from(size);
+        self.count_arrival(size);
         if self.shelf.is_full_for(size) {
-            self.scheme.on_overflow(&self.shelf.view, cx);
-            return self.shelf.refuse(OVERFLOW);
+            return self.overflow(cx);
         }
         if (self.draws || cfg!(debug_assertions)) && self.draw(&packet, cx) {
             return self.shelf.refuse(MATCH);
         }
-        let now = cx.now;
-        let verdict = self.scheme.judge_arrival(|| view(&packet, now, self.shelf.ecn), &self.shelf.view, cx);
-        let mut fate = Fate::Kept;
-        if verdict != Verdict::Pass {
-            fate = Fate::of(verdict, can_mark(&packet, self.shelf.ecn));
-            if !self.shelf.joins(fate, &mut packet) {
-                return fate;
-            }
+        let fate = self.judge_arrival(&mut packet, cx);
+        if !matches!(fate, Fate::Dropped(_)) {
+            self.shelf.view.packets += 1;
+            self.shelf.view.bytes += u64::from(size);
+            self.flows.joins(packet.flow());
+            self.waiting.push_back(QueuedPacket { packet, since: cx.now });
         }
-        self.shelf.view.packets += 1;
-        self.shelf.view.bytes += u64::from(size);
-        self.flows.joins(packet.flow());
-        self.waiting.push_back(QueuedPacket { packet, since: now });
         fate
     }
 

@@ -76,6 +76,7 @@ impl Aqm for Pi {
         self.e_old = e;
     }
 
+    #[inline]
     fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
         if cx.chance(self.p) { Verdict::Signal(EARLY) } else { Verdict::Pass }
     }

@@ -137,9 +137,24 @@ pub struct Red {
     idle_since: Option<Time>,
     /// Lengths are whole packets where the average is used, as in Linux's CHOKe; else Linux counts bytes.
     pub(super) in_whole_packets: bool,
-    /// The weight for a target and a rate.
-    weight: Option<(f64, f64, Rate)>,
+    /// What follows from the parameters for the present queue.
+    derived: Derived,
     pub(super) p: f64,
+}
+
+/// What follows from RED's parameters for a target and a rate.
+#[derive(Clone, Copy)]
+struct Derived {
+    target: f64,
+    rate: Rate,
+    weight: f64,
+    min_th: f64,
+    max_th: f64,
+}
+
+impl Derived {
+    /// Of no target.
+    const NONE: Self = Self { target: f64::NAN, rate: Rate(0.0), weight: 0.0, min_th: 0.0, max_th: 0.0 };
 }
 
 /// Arrivals since the last signal, times p_b, at which the next is certain. Gaps are uniform from one less to this, so
@@ -245,25 +260,24 @@ impl RedParams {
 impl Red {
     /// Goes on under other parameters.
     pub(super) fn set_params(&mut self, params: RedParams) {
-        (self.params, self.weight) = (params, None);
+        (self.params, self.derived) = (params, Derived::NONE);
     }
 
-    /// The weight of the present queue, which is worked out again when target or rate have changed.
-    fn weight(&mut self, queue: &QueueView) -> f64 {
-        if let Some((weight, target, rate)) = self.weight
-            && (target, rate) == (queue.target, queue.rate)
-        {
-            return weight;
-        }
-        let weight = self.params.weight(queue.target, queue.rate);
-        self.weight = Some((weight, queue.target, queue.rate));
-        weight
+    /// Works out weight and thresholds for another target or rate.
+    #[cold]
+    #[inline(never)]
+    fn derive(&mut self, target: f64, rate: Rate) {
+        let (min_th, max_th) = self.params.thresholds(target);
+        self.derived = Derived { target, rate, weight: self.params.weight(target, rate), min_th, max_th };
     }
 
     /// Folds the present queue, and any idle time before it, into the average.
     #[inline]
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
-        let w = self.weight(queue);
+        if (self.derived.target, self.derived.rate) != (queue.target, queue.rate) {
+            self.derive(queue.target, queue.rate);
+        }
+        let w = self.derived.weight;
         if let Some(since) = self.idle_since.take() {
             let packets_per_second = queue.rate.0 / (8.0 * self.params.mean_packet.0);
             let missed = (packets_per_second * cx.now.since(since).seconds()).floor();
@@ -289,6 +303,7 @@ impl Red {
     }
 
     /// A length as it is counted.
+    #[inline(always)]
     fn length(&self, packets: f64) -> f64 {
         if self.in_whole_packets { whole(packets) } else { packets }
     }
@@ -298,12 +313,12 @@ impl Red {
     pub(super) fn decide(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         match self.params.flavour {
             RedFlavour::Ns2 => self.decide_as_ns2(queue, cx),
-            RedFlavour::Linux => self.decide_as_linux(queue, cx),
+            RedFlavour::Linux => self.decide_as_linux(cx),
         }
     }
 
-    fn decide_as_linux(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-        let (min_th, max_th) = self.params.thresholds(queue.target);
+    fn decide_as_linux(&mut self, cx: &mut Ctx) -> Verdict {
+        let Derived { min_th, max_th, .. } = self.derived;
         let is_between = (min_th..max_th).contains(&self.avg);
         let was_between = std::mem::replace(&mut self.is_counting, is_between);
         self.p = if self.avg < min_th { 0.0 } else { self.probability(min_th, max_th) };
@@ -318,10 +333,11 @@ impl Red {
         if is_due { Verdict::Signal(EARLY) } else { Verdict::Pass }
     }
 
+    #[inline(always)] // for each packet
     fn decide_as_ns2(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.count += 1;
         self.p = 0.0;
-        let (min_th, max_th) = self.params.thresholds(queue.target);
+        let Derived { min_th, max_th, .. } = self.derived;
         if self.avg < min_th || queue.packets <= 1 {
             self.above_min_th = false;
             return Verdict::Pass;
@@ -343,6 +359,7 @@ impl Red {
         }
     }
 
+    #[inline(always)]
     fn probability(&self, min_th: f64, max_th: f64) -> f64 {
         if self.avg < max_th {
             return self.max_p * self.length(self.avg - min_th) / (max_th - min_th);
@@ -396,7 +413,7 @@ impl Scheme for Red {
             reach: 0.0,
             idle_since: Some(Time::ZERO),
             in_whole_packets: false,
-            weight: None,
+            derived: Derived::NONE,
             p: 0.0,
         })
     }
@@ -413,6 +430,7 @@ impl Scheme for Red {
 }
 
 impl Aqm for Red {
+    #[inline]
     fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.update_average(queue, cx);
         self.decide(queue, cx)
@@ -425,7 +443,7 @@ impl Aqm for Red {
             self.decide(queue, cx);
             return;
         }
-        self.above_min_th = self.avg >= self.params.thresholds(queue.target).0 && queue.packets > 1;
+        self.above_min_th = self.avg >= self.derived.min_th && queue.packets > 1;
         self.count = 0;
     }
 

@@ -93,6 +93,7 @@ impl Aqm for Rem {
         self.p = 1.0 - libm::pow(phi, -self.price);
     }
 
+    #[inline]
     fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
         if cx.chance(self.p) { Verdict::Signal(EARLY) } else { Verdict::Pass }
     }

@@ -1,7 +1,7 @@
 //! The decision that CAKE takes at the head of a queue, after a description of it, for a queue that drops at the tail
 //! when it is full.
 
-use crate::{Arrived, MS, Notes, Packet, Phase, Setup, Transcription};
+use super::{Arrived, MS, Notes, Packet, Phase, Setup, Transcription};
 use aqmlab_core::Stream;
 use std::collections::VecDeque;
 

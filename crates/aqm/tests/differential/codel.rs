@@ -1,7 +1,7 @@
 //! RFC 8289, section 5, with what Linux does of a mark, which the RFC leaves open: it counts as a drop does, the packet
 //! goes out, and the next signal is foreseen at once.
 
-use crate::{Arrived, MS, Notes, Packet, Phase, Setup, Transcription};
+use super::{Arrived, MS, Notes, Packet, Phase, Setup, Transcription};
 use aqmlab_core::Stream;
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! DualPI2 after RFC 9332, appendix A: figures 2, 3, 5, 7 and 8. The scheduler, which the RFC leaves open, is weighted
 //! round robin with 1/16 for the classic queue, in sixteenths of a byte.
 
-use crate::{Arrived, MS, Notes, Packet, Phase, Setup, Transcription, US};
+use super::{Arrived, MS, Notes, Packet, Phase, Setup, Transcription, US};
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::Stream;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! RFC 8033, appendix A, with marks (5.1), derandomisation (5.4) and the cap on steps (5.5) as in appendix B. The delay
 //! comes from time stamps (4.3); a link that finds nothing to send has a delay of 0.
 
-use crate::{Arrived, MS, Notes, Packet, Phase, Setup, Transcription};
+use super::{Arrived, MS, Notes, Packet, Phase, Setup, Transcription};
 use aqmlab_core::Stream;
 use std::collections::VecDeque;
 

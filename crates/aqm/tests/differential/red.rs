@@ -1,7 +1,7 @@
 //! Random Early Detection after Floyd & Jacobson 1993, in packets, with what ns-2 added: `gentle`, `wait`, the first
 //! arrival above the threshold let go, nothing dropped from a queue of one, and drops above a marking limit.
 
-use crate::{Arrived, Notes, Packet, Phase, Setup, Transcription};
+use super::{Arrived, Notes, Packet, Phase, Setup, Transcription};
 use aqmlab_core::Stream;
 use std::collections::VecDeque;
 

@@ -181,8 +181,17 @@ impl NetworkState {
     }
 
     /// Handles the events up to and including `until`, about `most` of them; true if there may be more.
+    #[inline(never)] // `make instructions` counts what it takes
     pub fn advance(&mut self, until: Time, most: u64) -> bool {
-        let is_large = self.is_cold || self.flows.len() > IN_CACHE;
+        match self.is_cold || self.flows.len() > IN_CACHE {
+            true => self.handle_until::<true>(until, most),
+            false => self.handle_until::<false>(until, most),
+        }
+    }
+
+    /// The same; where `IS_LARGE`, what an event will touch is fetched from memory before it comes.
+    #[inline(never)]
+    fn handle_until<const IS_LARGE: bool>(&mut self, until: Time, most: u64) -> bool {
         let fetch = |flows: &Part<Flow>, links: &Part<Link>, abroad: &Option<Box<Abroad>>, event: &Event| {
             if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
                 match flows.get(*flow as usize) {
@@ -200,7 +209,7 @@ impl NetworkState {
         };
         for _ in 0..most {
             let Agenda { calendar, abroad, .. } = &mut self.agenda;
-            let next = calendar.pop_showing(until, is_large, |event| fetch(&self.flows, &self.links, abroad, event));
+            let next = calendar.pop_showing(until, IS_LARGE, |event| fetch(&self.flows, &self.links, abroad, event));
             let Some((time, event)) = next else {
                 self.now = self.now.max(until);
                 self.agenda.as_of(Moment::at(self.now));

@@ -190,7 +190,7 @@ impl Simulation {
         let end = self.end();
         for link in &mut self.network.links {
             link.pass_time(end);
-            debug_assert!(link.queue.accounts_balance());
+            debug_assert!(link.accounts_balance());
         }
         self.look_at_schemes()?;
         Ok(self.output())

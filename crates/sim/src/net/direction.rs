@@ -5,7 +5,7 @@ use crate::measure::link::LinkUsage;
 use crate::net::WirePacket;
 use crate::net::impairment::Gathering;
 use crate::net::lines::LineSpec;
-use crate::net::link::{Admission, DepartureMode, Link};
+use crate::net::link::{DepartureMode, Link};
 use crate::net::outcome::{Decision, PacketOutcome};
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_aqm::{Discipline, Failure, Fate};
@@ -115,11 +115,9 @@ impl<P: WirePacket> Direction<P> {
     /// marked.
     pub fn offer(&mut self, mut packet: P, now: Time) -> P {
         match self.link.offer(&mut packet, now) {
-            Admission::Dropped(why) => {
-                self.decisions.push(Decision { time: now, packet, outcome: PacketOutcome::Refused(why) });
-            }
-            _ if self.link.is_free() => self.start(now),
-            _ => {}
+            Err(why) => self.decisions.push(Decision { time: now, packet, outcome: PacketOutcome::Refused(why) }),
+            Ok(()) if self.link.is_free() => self.start(now),
+            Ok(()) => {}
         }
         self.note(now);
         packet

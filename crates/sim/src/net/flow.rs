@@ -112,6 +112,8 @@ pub struct Group {
     pub is_tcp: bool,
     /// They leave by a link that is their host's.
     pub begins_at_host: bool,
+    /// Its receivers do more than to answer each segment with an ACK of its cumulative number.
+    pub has_extras: bool,
     /// ACKs may wait at the receiver.
     pub delays_acks: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
@@ -139,21 +141,26 @@ impl Group {
     pub fn new(spec: &FlowSpec, begins_at_host: bool) -> Self {
         // Within 16 bits: the scenario language allows no packet above 65000 B with its header.
         let (data_size, syn_size) = (spec.wire_size() as u16, (spec.header as u16).max(1));
+        let (needs, is_tcp) = (spec.control.needs(), spec.traffic.is_tcp());
+        let delays_acks = spec.tcp.delayed_ack || spec.tcp.quick_acks > 0;
+        let (measures_delay, counts_marks) = (needs.delay, needs.feedback == EcnFeedback::Counter);
+        let drives_sender = needs.receiver_target.is_some();
         let time = |size: u16| spec.access_rate.map_or(Span::ZERO, |rate| rate.transmission(size.into()));
         Self {
             tcp: spec.tcp,
             variant: spec.variant,
             control: spec.control.clone(),
-            is_tcp: spec.traffic.is_tcp(),
+            is_tcp,
             begins_at_host,
-            delays_acks: spec.tcp.delayed_ack || spec.tcp.quick_acks > 0,
+            has_extras: !is_tcp || delays_acks || measures_delay || counts_marks || drives_sender,
+            delays_acks,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
             dscp: spec.dscp,
             announces_rtt: spec.rtt_notification,
-            measures_delay: spec.control.needs().delay,
-            counts_marks: spec.control.needs().feedback == EcnFeedback::Counter,
-            drives_sender: spec.control.needs().receiver_target.is_some(),
+            measures_delay,
+            counts_marks,
+            drives_sender,
             data_size,
             syn_size,
             ack_size: spec.tcp.ack.0 as u16,
@@ -387,9 +394,9 @@ impl Flow {
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
-    /// way through the receiver but delay.
+    /// way through the receiver but delay. `EXTRAS`: those of its group ([`Group::has_extras`]).
     #[inline(always)]
-    pub fn receive(
+    pub fn receive<const EXTRAS: bool>(
         &mut self,
         packet: &Packet,
         time: Time,
@@ -411,21 +418,23 @@ impl Flow {
         }
         let tcp = &path.group.tcp;
         let is_marked = ecn == Ecn::Ce;
-        if !path.group.is_tcp {
+        if EXTRAS && !path.group.is_tcp {
             self.take_datagram(*packet, received, counts, path.schedule);
             return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
-        if path.group.delays_acks {
+        if EXTRAS && path.group.delays_acks {
             let is_late = self.receiver.ack_due() < received; // at one instant it leaves just before the other, and as that does
             match self.receiver.take_before(seq, is_marked, received, tcp) {
                 None => {}
-                Some((_, ack)) if !is_late => self.send_ack(packet.flow, &ack, Span::ZERO, received, &mut path),
+                Some((_, ack)) if !is_late => {
+                    self.send_ack::<EXTRAS>(packet.flow, &ack, Span::ZERO, received, &mut path)
+                }
                 Some((due, ack)) => self.send_due_ack(packet.flow, due, &ack, &mut path),
             }
         }
         let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
         let is_ect = ecn.is_capable();
-        let echo = if path.group.drives_sender { packet.echo(received) } else { None };
+        let echo = if EXTRAS && path.group.drives_sender { packet.echo(received) } else { None };
         let segment = SegmentArrival { seq, is_ce: is_marked, is_ect, is_cwr, is_push, is_resent, sent_at, echo };
         let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
@@ -435,7 +444,7 @@ impl Flow {
             self.receiver.delivered += delivered;
         }
         match ack {
-            Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
+            Some(ack) => self.send_ack::<EXTRAS>(packet.flow, &ack, received.since(sent_at), received, &mut path),
             None => {
                 if self.receiver.ack_due() != due {
                     self.due_since = path.schedule.now();
@@ -467,21 +476,28 @@ impl Flow {
     #[inline(never)]
     fn send_due_ack(&mut self, index: u32, due: Time, ack: &Ack, path: &mut Path<impl Schedule>) {
         let present = path.schedule.as_of(Moment { now: due, since: self.due_since });
-        self.send_ack(index, ack, Span::ZERO, due, path);
+        self.send_ack::<true>(index, ack, Span::ZERO, due, path);
         path.schedule.as_of(present);
     }
 
     #[inline(always)]
-    fn send_ack(&mut self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path<impl Schedule>) {
+    fn send_ack<const EXTRAS: bool>(
+        &mut self,
+        index: u32,
+        ack: &Ack,
+        delay: Span,
+        time: Time,
+        path: &mut Path<impl Schedule>,
+    ) {
         let (group, back) = (path.group, path.way.back(self.route()));
         let mut packet = Packet::of_ack(self.label(index), group.ack_size, path.way.first_back, ack);
-        if group.measures_delay {
+        if EXTRAS && group.measures_delay {
             packet.set_delay(delay);
         }
-        if group.drives_sender {
+        if EXTRAS && group.drives_sender {
             self.receiver.advertise(time).into_iter().for_each(|window| packet.set_advertised(window));
         }
-        if group.counts_marks {
+        if EXTRAS && group.counts_marks {
             packet.set_marks(ack.ce);
         }
         path.schedule.arrive(back, time + back.delay, Place::receiver(index), packet);

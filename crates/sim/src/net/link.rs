@@ -5,6 +5,7 @@ use crate::measure::losses::LossMeter;
 use crate::measure::settling::Stage;
 use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
+use crate::net::foreseen::Foreseen;
 use crate::net::gate::LinkGate;
 use crate::net::impairment::Impairment;
 use crate::net::outcome::PacketOutcome;
@@ -45,13 +46,13 @@ pub struct Link<P = Packet> {
     /// The way in which departures are computed.
     pub departures: DepartureMode,
     /// End of the transmission in progress.
-    in_service: Option<Time>,
+    pub(super) in_service: Option<Time>,
     /// Time at which the queue releases a packet, if packets wait and none may go yet.
     ready_at: Option<Time>,
     /// The packet in transmission, unless its departure was foreseen.
     sending: Option<P>,
-    /// End of the transmission of all accepted packets, if departures are foreseen.
-    clear_at: Time,
+    /// The packets that wait, if departures are foreseen.
+    pub(super) foreseen: Foreseen,
     /// Usage when metrics began to count.
     usage_before: LinkUsage,
     /// Usage when the present rate began.
@@ -73,7 +74,7 @@ pub struct Link<P = Packet> {
     layer: LinkLayer,
     /// Size of the last packet timed and what its transmission takes; size 0 where it takes another time for each packet.
     transmission: (u16, Span),
-    rng: Stream,
+    pub(super) rng: Stream,
     /// The meter of losses by flow, if they are to be counted.
     pub losses: Option<Box<LossMeter>>,
     /// The last packet that asked to join, or to leave, has cost others their place in the queue.
@@ -100,16 +101,6 @@ pub struct Offered {
     pub dropped: u64,
     /// Those marked.
     pub marked: u64,
-}
-
-/// Admission of an offered packet to a link.
-pub enum Admission {
-    /// It was dropped.
-    Dropped(Reason),
-    /// It waits; if the transmitter is free, a transmission may start.
-    Joined,
-    /// The packet will have been sent at this time.
-    SentAt(Time),
 }
 
 impl<P: WirePacket> Link<P> {
@@ -140,7 +131,7 @@ impl<P: WirePacket> Link<P> {
             in_service: None,
             ready_at: None,
             sending: None,
-            clear_at: Time::ZERO,
+            foreseen: Foreseen::default(),
             usage_before: LinkUsage::default(),
             usage_at_change: LinkUsage::default(),
             straddling: (spec.rate, Time::ZERO),
@@ -167,7 +158,11 @@ impl<P: WirePacket> Link<P> {
 
     /// The link at rest, with what happens to its packets written down.
     pub fn traced(self) -> Self {
-        Self { queue: self.queue.traced(), ..self }
+        let departures = match self.departures {
+            DepartureMode::Foreseen => DepartureMode::AtService, // they are written down, packet by packet
+            departures => departures,
+        };
+        Self { queue: self.queue.traced(), departures, ..self }
     }
 
     /// The link at rest, with a radio in place of its transmitter.
@@ -207,10 +202,11 @@ impl<P: WirePacket> Link<P> {
         self.given_up += 1;
     }
 
-    /// A packet arrives at the queue, which may mark it.
+    /// A packet arrives at the queue, which may mark it, or drop it for the reason that is returned. If it waits and the
+    /// transmitter is free, a transmission may start. Departures must not be foreseen ([`Link::foresee`]).
     #[inline(always)]
-    pub fn offer(&mut self, packet: &mut P, now: Time) -> Admission {
-        self.catch_up(Time(now.0 + u64::from(self.departs_first)));
+    pub fn offer(&mut self, packet: &mut P, now: Time) -> Result<(), Reason> {
+        debug_assert_ne!(self.departures, DepartureMode::Foreseen);
         let before = self.meter.queue;
         let fate = self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng });
         self.meter.on_queue(self.queue.len(), now);
@@ -219,19 +215,11 @@ impl<P: WirePacket> Link<P> {
             Fate::Marked(_) => packet.mark(),
             Fate::Dropped(why) => {
                 self.has_removed = self.meter.queue != before;
-                return Admission::Dropped(why);
+                return Err(why);
             }
         }
-        if self.departures != DepartureMode::Foreseen {
-            self.has_removed = self.meter.queue != before + 1;
-            return Admission::Joined;
-        }
-        let begins = now.max(self.clear_at);
-        self.clear_at = begins + self.transmission(packet.size() as u16, begins);
-        if self.in_service.is_none() {
-            self.start_service(now);
-        }
-        Admission::SentAt(self.clear_at)
+        self.has_removed = self.meter.queue != before + 1;
+        Ok(())
     }
 
     /// It shares a buffer; its departures are events then, and of other links no more is looked at.
@@ -267,10 +255,10 @@ impl<P: WirePacket> Link<P> {
         self.in_service.is_some_and(|end| end > now)
     }
 
-    /// A transmission ends now, as an event that has not come yet, and before what arrives now.
+    /// A transmission ends now, as an event that has not come yet, and before what arrives now; departures are not foreseen.
     #[inline(always)]
     pub fn departs_now(&self, now: Time) -> bool {
-        self.in_service == Some(now) && self.departs_first && self.departures != DepartureMode::Foreseen
+        self.in_service == Some(now) && self.departs_first
     }
 
     /// True if the wire has impairments.
@@ -287,18 +275,12 @@ impl<P: WirePacket> Link<P> {
         {
             return self.ask_at(Some(next), now);
         }
-        let cx = &mut Ctx { now, rng: &mut self.rng };
-        let next = match self.departures {
-            DepartureMode::Foreseen => self.queue.dequeue_with(cx, |packet, since| (packet.size() as u16, since)),
-            _ => self.queue.dequeue_with(cx, |packet, since| {
-                self.sending = Some(packet);
-                (packet.size() as u16, since)
-            }),
-        };
+        let next = self.queue.dequeue_with(&mut Ctx { now, rng: &mut self.rng }, |packet, since| {
+            self.sending = Some(packet);
+            (packet.size() as u16, since)
+        });
         let waiting = self.queue.len();
-        if self.departures != DepartureMode::Foreseen {
-            self.has_removed = waiting + u32::from(next.is_some()) != self.meter.queue;
-        }
+        self.has_removed = waiting + u32::from(next.is_some()) != self.meter.queue;
         self.meter.on_queue(waiting, now);
         let Some((size, since)) = next else { return self.ask_again(now) };
         let end = now + self.transmission(size, now);
@@ -343,18 +325,6 @@ impl<P: WirePacket> Link<P> {
         self.meter.service = None;
         if let Some(wire) = &mut self.impairment {
             wire.losses = None;
-        }
-    }
-
-    /// Goes through the departures before now that made no event.
-    #[inline]
-    pub fn catch_up(&mut self, now: Time) {
-        if self.departures != DepartureMode::Foreseen {
-            return;
-        }
-        while let Some(end) = self.in_service.filter(|end| *end < now) {
-            self.in_service = None;
-            self.start_service(end);
         }
     }
 
@@ -522,7 +492,7 @@ impl<P: WirePacket> Link<P> {
 
     /// Transmission time of a packet of `size` bytes that begins now.
     #[inline(always)]
-    fn transmission(&mut self, size: u16, now: Time) -> Span {
+    pub(super) fn transmission(&mut self, size: u16, now: Time) -> Span {
         if size != self.transmission.0 {
             self.time(size, now);
         }

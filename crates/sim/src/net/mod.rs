@@ -5,6 +5,7 @@ pub mod deliveries;
 pub mod direction;
 pub mod ecmp;
 pub mod flow;
+mod foreseen;
 mod gate;
 mod grants;
 pub mod impairment;

@@ -1,8 +1,8 @@
 //! Window and threshold of a sender, and the law by which they change.
 
-use super::law_host::{AckContext, LawHost, RecoveryReport};
+use super::law_adapter::LawAdapter;
 use super::reno::Reno;
-use super::{CongestionControl, CongestionEvent, Facts, LawFailure, Needs, Window};
+use super::{CongestionControl, CongestionEvent, Facts, Needs, Window};
 use crate::ack::Ack;
 use crate::ecn::EcnFeedback;
 use crate::params::{EcnResponse, ReductionBase};
@@ -14,14 +14,31 @@ pub(crate) enum AnyLaw {
     Reno(Reno),
     /// One that asks for nothing, so that there is nothing to keep for it.
     Plain(Box<dyn CongestionControl>),
-    Other(Box<LawHost>),
+    Other(Box<LawAdapter>),
 }
 
 impl AnyLaw {
     pub fn new(law: impl CongestionControl + 'static, needs: Needs) -> Self {
         match needs.is_plain() {
             true => Self::Plain(Box::new(law)),
-            false => Self::Other(Box::new(LawHost::new(Box::new(law), needs))),
+            false => Self::Other(Box::new(LawAdapter::new(Box::new(law), needs))),
+        }
+    }
+
+    /// The law itself.
+    pub fn control(&self) -> &dyn CongestionControl {
+        match self {
+            Self::Reno(reno) => reno,
+            Self::Plain(law) => &**law,
+            Self::Other(adapter) => &*adapter.law,
+        }
+    }
+
+    pub fn control_mut(&mut self) -> &mut dyn CongestionControl {
+        match self {
+            Self::Reno(reno) => reno,
+            Self::Plain(law) => &mut **law,
+            Self::Other(adapter) => &mut *adapter.law,
         }
     }
 }
@@ -39,11 +56,6 @@ impl Congestion {
         Self { window: Window { cwnd, ssthresh }, law }
     }
 
-    /// A number of this sender's own, before the first segment.
-    pub fn seed(&mut self, seed: u64) {
-        self.law().seed(seed);
-    }
-
     /// An ACK of new data may open the window.
     #[inline]
     pub fn on_ack(&mut self, facts: impl FnOnce() -> Facts) {
@@ -54,99 +66,58 @@ impl Congestion {
         }
     }
 
-    /// The host of a law that has needs.
+    /// The adapter of a law that has needs.
     #[inline]
-    pub fn host(&mut self) -> Option<&mut LawHost> {
+    pub fn adapter(&mut self) -> Option<&mut LawAdapter> {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
+    }
+
+    /// The adapter of a law that takes samples of the delivery rate.
+    #[inline]
+    pub fn sampled(&mut self) -> Option<&mut LawAdapter> {
+        self.adapter().filter(|law| law.needs.rate_samples)
     }
 
     /// The form in which the receiver tells it of marks.
     pub fn feedback(&self) -> EcnFeedback {
-        if let AnyLaw::Other(law) = &self.law { law.feedback() } else { EcnFeedback::Classic }
+        if let AnyLaw::Other(law) = &self.law { law.needs.feedback } else { EcnFeedback::Classic }
     }
 
-    /// The law alone sets the window.
-    pub fn owns_window(&self) -> bool {
-        matches!(&self.law, AnyLaw::Other(law) if law.owns_window())
-    }
-
-    /// A loss in a window of data that a mark has reduced reduces it again.
-    pub fn reduces_again(&mut self) -> bool {
-        self.law().reduces_again()
-    }
-
-    /// The law has a pace of its own.
-    pub fn paces(&self) -> bool {
-        matches!(&self.law, AnyLaw::Other(law) if law.paces())
-    }
-
-    /// Any ACK comes, to a law that asks for it. True if it tells of a new mark.
-    pub fn on_feedback(&mut self, ack: &Ack, context: AckContext) -> bool {
+    /// Any ACK comes, to a law that asks for it, while `una` is the first segment not acknowledged and `resent` have been sent
+    /// again. True if it tells of a new mark.
+    pub fn on_feedback(&mut self, ack: &Ack, facts: Facts, una: u32, resent: u32) -> bool {
         match &mut self.law {
-            AnyLaw::Other(law) => law.on_feedback(&mut self.window, ack, context),
+            AnyLaw::Other(law) => law.on_feedback(&mut self.window, ack, facts, una, resent),
             _ => ack.ece,
         }
     }
 
-    /// Loss recovery has seen an ACK: the law that owns the window sets it.
-    pub fn set_window(&mut self, seen: RecoveryReport) {
+    /// Loss recovery has seen an ACK: the law that owns the window sets it. `in_flight` are in the network after it; `report`
+    /// adds the findings of loss recovery.
+    pub fn set_window(&mut self, in_flight: u32, report: impl FnOnce(&mut Facts)) {
         if let AnyLaw::Other(law) = &mut self.law {
-            law.set_window(&mut self.window, seen);
-        }
-    }
-
-    /// The law's phase, of a law that has phases of its own.
-    pub fn phase(&self) -> Option<&'static str> {
-        match &self.law {
-            AnyLaw::Reno(_) => None,
-            AnyLaw::Plain(law) => law.phase(),
-            AnyLaw::Other(host) => host.law.phase(),
-        }
-    }
-
-    /// The law's variables, of a law that shows some.
-    pub fn variables(&self) -> Vec<(&'static str, f64)> {
-        match &self.law {
-            AnyLaw::Reno(_) => Vec::new(),
-            AnyLaw::Plain(law) => law.variables(),
-            AnyLaw::Other(host) => host.law.variables(),
+            report(&mut law.last_facts);
+            law.set_window(&mut self.window, in_flight);
         }
     }
 
     /// The rate at which the law paces, of a law that does.
     pub fn pacing_rate(&self) -> Option<f64> {
-        if let AnyLaw::Other(host) = &self.law { host.law.pacing_rate() } else { None }
-    }
-
-    /// The law's breakdown, if it has one.
-    pub fn failure(&self) -> Option<&LawFailure> {
-        match &self.law {
-            AnyLaw::Reno(_) => None,
-            AnyLaw::Plain(law) => law.failure(),
-            AnyLaw::Other(host) => host.law.failure(),
-        }
-    }
-
-    fn law(&mut self) -> &mut dyn CongestionControl {
-        match &mut self.law {
-            AnyLaw::Reno(reno) => reno,
-            AnyLaw::Plain(law) => &mut **law,
-            AnyLaw::Other(host) => &mut *host.law,
-        }
+        if let AnyLaw::Other(adapter) = &self.law { adapter.law.pacing_rate() } else { None }
     }
 
     /// The largest flight that the present ssthresh can have come from, were it set at a timeout.
-    pub fn reduced_from(&mut self) -> u32 {
-        (self.window.ssthresh / self.law().kept(CongestionEvent::Timeout)) as u32
+    pub fn reduced_from(&self) -> u32 {
+        (self.window.ssthresh / self.law.control().kept(CongestionEvent::Timeout)) as u32
     }
 
     /// ssthresh becomes the share kept of what `halve` says; returns that share, which ssthresh may not be below 2 for.
     pub fn reduce_ssthresh(&mut self, event: CongestionEvent, halve: ReductionBase, window: f64, flight: u32) -> f64 {
         let before = self.window;
-        let own = self.law().threshold(event, &before);
-        let kept = own.unwrap_or_else(|| self.law().kept(event) * halve.reduced(window, flight));
+        let own = self.law.control().threshold(event, &before);
+        let kept = own.unwrap_or_else(|| self.law.control().kept(event) * halve.reduced(window, flight));
         self.window.ssthresh = own.unwrap_or_else(|| halve.threshold(kept)).max(2.0);
-        self.law().on_congestion(event, &before);
+        self.law.control_mut().on_congestion(event, &before);
         kept
     }
 
@@ -158,16 +129,7 @@ impl Congestion {
 
     /// Window after fast recovery.
     pub fn leave_recovery(&mut self) {
-        match &mut self.law {
-            AnyLaw::Reno(reno) => reno.on_recovered(&mut self.window),
-            AnyLaw::Plain(law) => law.on_recovered(&mut self.window),
-            AnyLaw::Other(host) => host.law.on_recovered(&mut self.window),
-        }
-    }
-
-    /// Recovery ends because nothing was lost.
-    pub fn undo(&mut self) {
-        self.law().on_undo();
+        self.law.control_mut().on_recovered(&mut self.window);
     }
 
     /// Window after the echo of a congestion mark.
@@ -187,22 +149,18 @@ impl Congestion {
     /// One segment again, after a timeout whose window of data has been answered.
     pub fn collapse(&mut self) {
         self.window.cwnd = 1.0;
-        self.law().on_timeout();
+        self.law.control_mut().on_timeout();
     }
 
     /// A pause ends in which there was nothing to send.
     pub fn resume(&mut self, now: Time) {
-        match &mut self.law {
-            AnyLaw::Reno(_) => {}
-            AnyLaw::Plain(law) => law.on_resume(&mut self.window, now),
-            AnyLaw::Other(host) => host.law.on_resume(&mut self.window, now),
-        }
+        self.law.control_mut().on_resume(&mut self.window, now);
     }
 
     /// A segment is sent while others are outstanding, but none is in the network.
     pub fn restart(&mut self, now: Time) {
-        if let AnyLaw::Other(host) = &mut self.law {
-            host.on_restart(&mut self.window, now);
+        if let AnyLaw::Other(adapter) = &mut self.law {
+            adapter.on_restart(&mut self.window, now);
         }
     }
 }

@@ -7,7 +7,7 @@
 //!   checked            such a law, whose answers are looked at
 //!   window             the window and threshold that a law sets
 //!   congestion         window and threshold of a sender under its law
-//!   law_host           the state that a sender keeps for a law other than Reno's
+//!   law_adapter        the state that a sender keeps for a law other than Reno's
 //!   slow_start         the slow starts that a law can choose from: hystart, hystart_plus_plus, search,
 //!                      rapid_start
 //!   path               the model of a path that BBR has
@@ -28,7 +28,7 @@ mod congestion;
 mod declaration;
 mod hystart;
 mod hystart_plus_plus;
-mod law_host;
+mod law_adapter;
 mod path;
 mod rapid_start;
 pub mod rate;
@@ -43,7 +43,7 @@ use std::fmt::Debug;
 pub use catalogue::{LawChoice, LawEntry, entries, entry, register};
 pub(crate) use congestion::{AnyLaw, Congestion};
 pub use declaration::{LawConstructor, LawDeclaration, declare};
-pub(crate) use law_host::{AckContext, LawHost, RecoveryReport};
+pub(crate) use law_adapter::LawAdapter;
 pub use rate::{LostSegment, RateSample};
 pub use reno::Reno;
 pub use window::Window;
@@ -205,7 +205,7 @@ impl Needs {
     }
 
     /// Some ACK must be looked into before loss recovery sees it.
-    fn needs_feedback(&self) -> bool {
+    pub(crate) fn needs_feedback(&self) -> bool {
         self.every_ack || self.rate_samples || self.owns_window || self.feedback != EcnFeedback::Classic
     }
 }

@@ -2,25 +2,23 @@
 
 use super::newreno::MAX_BURST;
 use crate::params::TcpParams;
-use crate::scoreboard::LossRecovery;
-use crate::sender::{RecoveryState, SegmentSink, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Tcb};
 use aqmlab_core::Time;
 
-impl Sender {
+impl Tcb {
     /// RFC 3042: one new segment for each of the first duplicate ACKs.
     pub(super) fn limited_transmit(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        let limit = f64::from(self.hole) + (self.cc.window.cwnd + f64::from(self.duplicate_acks));
-        let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole) + self.room(params));
-        if params.limited_transmit && within && self.next_seq < self.end {
-            self.transmit(self.next_seq, now, params, net);
-            self.next_seq += 1;
+        let limit = f64::from(self.snd_una) + (self.cc.window.cwnd + f64::from(self.duplicate_acks));
+        let within = f64::from(self.snd_nxt + 1) <= limit.min(f64::from(self.snd_una) + self.room(params));
+        if params.limited_transmit && within && self.snd_nxt < self.end {
+            self.transmit(self.snd_nxt, now, params, net);
+            self.snd_nxt += 1;
             self.limited_transmits += 1;
         }
     }
 
     /// A duplicate ACK of Reno or NewReno: limited transmit, fast retransmit at the threshold, then one more segment each.
-    pub(crate) fn on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        let is_reno = matches!(self.recovery, LossRecovery::Reno);
+    pub fn on_duplicate_ack(&mut self, is_reno: bool, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.duplicate_acks += 1;
         if self.duplicate_acks < params.dup_ack_threshold {
             self.limited_transmit(now, params, net);
@@ -43,14 +41,14 @@ impl Sender {
     /// No fast retransmit for duplicates of segments sent before the last reduction (RFC 6582, section 3.2, step 2).
     pub(super) fn may_fast_retransmit(&self, params: &TcpParams) -> bool {
         let careful = params.careful || self.ecn;
-        let only_syn_through = self.hole == 1;
-        let beyond_last_cut = self.recover == 0 || self.hole > self.recover;
+        let only_syn_through = self.snd_una == 1;
+        let beyond_last_cut = self.recover == 0 || self.snd_una > self.recover;
         self.flight() > 0 && (!careful || only_syn_through || beyond_last_cut)
     }
 
     /// RFC 5681, section 3.2, steps 2 and 3: reduce the window, resend the hole, count the segments that have left.
     pub(super) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        self.recover = self.sent;
+        self.recover = self.snd_max;
         // RFC 5681, section 3.2, step 2: what limited transmit sent does not count.
         let flight = self.flight().saturating_sub(self.limited_transmits);
         let before = self.cc.window.cwnd;
@@ -67,7 +65,7 @@ impl Sender {
         self.state = RecoveryState::FastRecovery;
         self.deadline = now + self.rtt.timeout(params);
         self.rtt.cancel();
-        self.transmit(self.hole, now, params, net);
+        self.transmit(self.snd_una, now, params, net);
         self.inflation = params.dup_ack_threshold;
     }
 }

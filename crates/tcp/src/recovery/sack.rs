@@ -13,149 +13,170 @@
 //! - The ACK that ends recovery does not open the window; under `open_on_exit` it does here.
 //! - After a timeout it ignores duplicate ACKs and what they name.
 
+mod scoreboard;
+
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::scoreboard::{LossRecovery, Scoreboard};
-use crate::sender::{RecoveryState, SegmentSink, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Tcb};
 use aqmlab_core::Time;
+use scoreboard::Scoreboard;
 
-impl Sender {
+/// The state of a sender with SACK.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SackRecovery {
+    board: Scoreboard,
+}
+
+impl SackRecovery {
     /// RFC 6675, section 5: what an ACK means, in recovery or not. An old one means nothing.
     #[inline(never)] // Reno's way stays short
-    pub(crate) fn sack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        if ack.next < self.hole {
+    pub fn on_ack(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        if ack.next < tcb.snd_una {
             return;
         }
-        let (hole, sent) = (self.hole, self.sent);
-        let known = self.board().sacked(hole, ack.next);
-        let tells_news = self.board().update(ack, hole, sent, params.dup_ack_threshold);
-        if self.state == RecoveryState::FastRecovery && ack.next < self.recover {
+        let (hole, sent) = (tcb.snd_una, tcb.snd_max);
+        let known = self.board.sacked(hole, ack.next);
+        let tells_news = self.board.update(ack, hole, sent, params.dup_ack_threshold);
+        if tcb.state == RecoveryState::FastRecovery && ack.next < tcb.recover {
             if ack.next > hole {
-                self.acknowledge(ack, now, params);
-                self.restart_timer(now, params);
+                tcb.acknowledge(ack, now, params);
+                tcb.restart_timer(now, params);
             }
-            return self.fill_pipe(now, params, net);
+            return self.fill_pipe(tcb, now, params, net);
         }
         if ack.next > hole {
-            self.take_new_ack(ack, known, now, params);
-            self.board().restart();
+            tcb.take_new_ack(ack, known, now, params);
+            self.board.restart();
         }
-        if tells_news && self.hole >= self.not_before {
-            self.sack_on_duplicate_ack(now, params, net);
+        if tells_news && tcb.snd_una >= self.board.recovery_point {
+            self.on_duplicate_ack(tcb, now, params, net);
         } else {
-            self.send_allowed(now, params, net, u32::MAX);
+            self.send_allowed(tcb, now, params, net);
         }
     }
 
     /// Steps (1) to (3): something has arrived beyond a hole.
-    fn sack_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        let hole = self.hole;
-        self.duplicate_acks += 1;
-        if self.duplicate_acks >= params.dup_ack_threshold || self.board().is_lost(hole) {
-            self.sack_recover(now, params, net);
+    fn on_duplicate_ack(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        tcb.duplicate_acks += 1;
+        if tcb.duplicate_acks >= params.dup_ack_threshold || self.board.is_lost(tcb.snd_una) {
+            self.recover(tcb, now, params, net);
         } else if params.limited_transmit {
-            while self.has_room(params) && self.has_new(params) && self.may_send(now) {
-                self.send_new(now, params, net);
-                self.limited_transmits += 1;
+            while self.has_room(tcb, params) && has_new(tcb, params) && tcb.may_send(now, |_| 1) {
+                send_new(tcb, now, params, net);
+                tcb.limited_transmits += 1;
             }
         }
     }
 
     /// Step (4): halve, unless an echo has done so for this window of data, resend the hole, fill the pipe.
-    fn sack_recover(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        let hole = self.hole;
-        self.board().restart();
-        self.board().resend(hole);
-        self.board().rescue = hole + 1;
-        if self.state == RecoveryState::Cwr && hole < self.recover {
-            self.recover = self.sent;
-            self.enter_fast_recovery(now, params, net);
+    fn recover(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        let hole = tcb.snd_una;
+        self.board.restart();
+        self.board.resend(hole);
+        self.board.rescue = Some(hole + 1);
+        if tcb.state == RecoveryState::Cwr && hole < tcb.recover {
+            tcb.recover = tcb.snd_max;
+            tcb.enter_fast_recovery(now, params, net);
         } else {
-            self.fast_retransmit(now, params, net);
+            tcb.fast_retransmit(now, params, net);
         }
-        self.inflation = 0; // the pipe counts what has left
-        self.fill_pipe(now, params, net);
+        tcb.inflation = 0; // the pipe counts what has left
+        self.fill_pipe(tcb, now, params, net);
     }
 
     /// Step (C): while the window has room, the segment that `NextSeg` names (section 4).
-    pub(crate) fn fill_pipe(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        let (hole, recover) = (self.hole, self.recover);
-        while self.has_room(params) && self.may_send(now) {
-            if let Some(seq) = self.board().next_lost(hole) {
-                self.resend(seq, now, params, net);
-            } else if self.has_new(params) {
-                self.send_new(now, params, net);
-            } else if let Some(seq) = self.board().next_hole(hole) {
-                self.resend(seq, now, params, net);
+    fn fill_pipe(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        let hole = tcb.snd_una;
+        while self.has_room(tcb, params) && tcb.may_send(now, |_| 1) {
+            if let Some(seq) = self.board.next_lost(hole) {
+                self.resend(tcb, seq, now, params, net);
+            } else if has_new(tcb, params) {
+                send_new(tcb, now, params, net);
+            } else if let Some(seq) = self.board.next_hole(hole) {
+                self.resend(tcb, seq, now, params, net);
             } else {
-                let (sent, board) = (self.sent, self.board());
-                if hole > board.rescue
-                    && let Some(seq) = board.last_hole(hole, sent)
+                if self.board.rescue.is_none_or(|rescue| hole > rescue)
+                    && let Some(seq) = self.board.last_hole(hole, tcb.snd_max)
                 {
-                    board.rescue = recover;
-                    self.transmit(seq, now, params, net);
+                    self.board.rescue = Some(tcb.recover);
+                    tcb.transmit(seq, now, params, net);
                 }
                 return;
             }
         }
     }
 
-    /// Outside fast recovery: what the window allows, at most `burst` segments, but for those that the receiver has.
+    /// Outside fast recovery: what the window allows, but for those that the receiver has.
     #[inline(never)] // Reno's way stays short
-    pub(crate) fn sack_send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink, burst: u32) {
-        if self.hole < self.not_before && !params.go_back_n {
-            return self.sack_send_after_timeout(now, params, net);
+    pub fn send_allowed(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        if tcb.snd_una < self.board.recovery_point && !params.go_back_n {
+            return self.send_after_timeout(tcb, now, params, net);
         }
-        let stop = self.allowed(params, burst);
-        while self.next_seq < stop && self.may_send(now) {
-            let seq = self.next_seq;
-            if !self.board().has(seq) {
-                self.transmit(seq, now, params, net);
+        let stop = tcb.allowed(params, u32::MAX);
+        while tcb.snd_nxt < stop && tcb.may_send(now, |_| 1) {
+            let seq = tcb.snd_nxt;
+            if !self.board.has(seq) {
+                tcb.transmit(seq, now, params, net);
             }
-            self.next_seq += 1;
+            tcb.snd_nxt += 1;
+        }
+    }
+
+    /// The pace, or the host, allows a segment that the window has allowed before.
+    pub fn send_more(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        match tcb.state {
+            RecoveryState::FastRecovery => self.fill_pipe(tcb, now, params, net),
+            _ => self.send_allowed(tcb, now, params, net),
         }
     }
 
     /// Section 5.1: until all that was sent before a timeout is acknowledged, from the hole on, what the receiver lacks, while
     /// the window has room for it.
-    fn sack_send_after_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        let (hole, next_seq, window) = (self.hole, self.next_seq, self.window(params) as u32);
-        let end = self.end.min(hole.saturating_add(self.room(params) as u32));
-        let mut sacked = self.board().sacked(hole, next_seq);
-        while self.next_seq < end && self.next_seq - hole - sacked < window && self.may_send(now) {
-            let seq = self.next_seq;
-            if self.board().has(seq) {
+    fn send_after_timeout(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        let (hole, next_seq, window) = (tcb.snd_una, tcb.snd_nxt, tcb.window(params) as u32);
+        let end = tcb.end.min(hole.saturating_add(tcb.room(params) as u32));
+        let mut sacked = self.board.sacked(hole, next_seq);
+        while tcb.snd_nxt < end && tcb.snd_nxt - hole - sacked < window && tcb.may_send(now, |_| 1) {
+            let seq = tcb.snd_nxt;
+            if self.board.has(seq) {
                 sacked += 1;
             } else {
-                self.transmit(seq, now, params, net);
+                tcb.transmit(seq, now, params, net);
             }
-            self.next_seq += 1;
+            tcb.snd_nxt += 1;
         }
     }
 
-    fn resend(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        self.board().resend(seq);
-        self.transmit(seq, now, params, net);
-    }
-
-    fn send_new(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
-        self.transmit(self.next_seq, now, params, net);
-        self.next_seq += 1;
+    fn resend(&mut self, tcb: &mut Tcb, seq: u32, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        self.board.resend(seq);
+        tcb.transmit(seq, now, params, net);
     }
 
     /// The window has room for a segment more than there are in the pipe.
-    fn has_room(&mut self, params: &TcpParams) -> bool {
-        let (hole, sent) = (self.hole, self.sent);
-        f64::from(self.board().pipe(hole, sent, params.dup_ack_threshold) + 1) <= self.cc.window.cwnd
+    fn has_room(&self, tcb: &Tcb, params: &TcpParams) -> bool {
+        f64::from(self.board.pipe(tcb.snd_una, tcb.snd_max, params.dup_ack_threshold) + 1) <= tcb.cc.window.cwnd
     }
 
-    /// There is a segment never sent, and the receiver has room for it.
-    fn has_new(&self, params: &TcpParams) -> bool {
-        self.next_seq < self.end && f64::from(self.next_seq - self.hole + 1) <= self.room(params)
+    /// The retransmission timer is over. Earlier retransmissions count no more, and section 5.1 holds until all that was sent is
+    /// acknowledged.
+    pub fn on_timer(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        if tcb.on_retransmission_timer(now, params) {
+            self.board.restart();
+            self.board.recovery_point = tcb.snd_max;
+            if params.go_back_n {
+                self.board.expunge(tcb.snd_una);
+            }
+            self.send_allowed(tcb, now, params, net);
+        }
     }
+}
 
-    fn board(&mut self) -> &mut Scoreboard {
-        let LossRecovery::Sack(board) = &mut self.recovery else { unreachable!("made for variant sack") };
-        board
-    }
+fn send_new(tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+    tcb.transmit(tcb.snd_nxt, now, params, net);
+    tcb.snd_nxt += 1;
+}
+
+/// There is a segment never sent, and the receiver has room for it.
+fn has_new(tcb: &Tcb, params: &TcpParams) -> bool {
+    tcb.snd_nxt < tcb.end && f64::from(tcb.snd_nxt - tcb.snd_una + 1) <= tcb.room(params)
 }

@@ -1,9 +1,9 @@
 //! ECN: when a sender answers.
 
-use super::{RecoveryState, Sender};
+use super::{RecoveryState, Tcb};
 use crate::params::{EcnResponse, TcpParams};
 
-impl Sender {
+impl Tcb {
     /// RFC 3168, section 6.1.2: the echo of a mark reduces the window, once per window of data.
     pub(crate) fn on_ecn_echo(&mut self, next: u32, params: &TcpParams) {
         let is_heeded = match params.ecn_response {
@@ -13,7 +13,7 @@ impl Sender {
         if !is_heeded {
             return;
         }
-        self.recover = self.sent;
+        self.recover = self.snd_max;
         self.state = RecoveryState::Cwr;
         let before = self.cc.window.cwnd;
         self.cc.on_ecn_echo(params.ecn_response, params.halve, self.window(params), self.flight());
@@ -36,7 +36,7 @@ impl Sender {
     /// An echo has reduced the window for the data that have now timed out: ssthresh falls once per window of data (RFC
     /// 3168, section 6.1.2). For ns-2 the data sent since count as the same window.
     pub(crate) fn is_of_echoed_window(&self, params: &TcpParams) -> bool {
-        let is_of_window = params.ecn_response == EcnResponse::Ns2 || self.hole < self.recover;
+        let is_of_window = params.ecn_response == EcnResponse::Ns2 || self.snd_una < self.recover;
         self.state == RecoveryState::Cwr && is_of_window
     }
 

@@ -2,7 +2,7 @@
 
 use crate::cc::Window;
 use crate::params::TcpParams;
-use crate::sender::Sender;
+use crate::sender::Tcb;
 
 /// The use of the window since it was last reduced.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,19 +13,15 @@ pub(crate) struct WindowUse {
     cwnd: f64,
 }
 
-impl Sender {
+impl Tcb {
     /// An ACK that found `flight` segments outstanding has let the window grow from `before`: takes back what the draft does not
     /// allow. What the window was before stays, as in the draft's example; its section 3 would cut that, too.
-    #[inline]
-    pub(crate) fn limit_growth(&mut self, before: Window, flight: u32, params: &TcpParams) {
-        if params.rate_limited_increase {
-            self.cap_growth(before, flight, params);
-        }
-    }
-
     #[cold]
     #[inline(never)]
-    fn cap_growth(&mut self, before: Window, flight: u32, params: &TcpParams) {
+    pub(crate) fn limit_growth(&mut self, before: Window, flight: u32, params: &TcpParams) {
+        if !params.rate_limited_increase {
+            return;
+        }
         let used = &mut self.window_use;
         if used.cwnd == 0.0 {
             used.max_flight = params.initial_window.0 as u32;

@@ -1,6 +1,6 @@
 //! ns-2.35's arithmetic of a window, and its answer to an echo.
 
-use super::{RecoveryState, Sender};
+use super::{RecoveryState, Tcb};
 use crate::params::{EcnResponse, ReductionBase, TcpParams};
 
 impl ReductionBase {
@@ -41,7 +41,7 @@ impl EcnResponse {
     }
 }
 
-impl Sender {
+impl Tcb {
     /// True if an echo on an ACK of all before `next` asks for a reduction. An echo after a timeout always does. The second
     /// in a row at a window of one segment also doubles the timeout (ns-2's ecn_backoff_).
     pub(crate) fn ns2_heeds_echo(&mut self, next: u32, params: &TcpParams) -> bool {

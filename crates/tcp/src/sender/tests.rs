@@ -79,7 +79,7 @@ impl Bench {
 
     /// The highest ACK once more, `count` times: what each of them released.
     fn duplicates(&mut self, count: usize) -> Vec<Vec<u32>> {
-        let ack = self.sender.hole.checked_sub(1).expect("there has been an ACK");
+        let ack = self.sender.tcb.snd_una.checked_sub(1).expect("there has been an ACK");
         (0..count).map(|_| self.ack(ack)).collect()
     }
 
@@ -91,7 +91,7 @@ impl Bench {
     }
 
     fn cwnd_and_ssthresh(&self) -> (f64, f64) {
-        (self.sender.cc.window.cwnd, self.sender.cc.window.ssthresh)
+        (self.sender.tcb.cc.window.cwnd, self.sender.tcb.cc.window.ssthresh)
     }
 
     /// Slow start up to the ACK of segment `last`: then cwnd is 2 + last, and `last + 1 ..= 2*last + 2` are outstanding.
@@ -143,7 +143,7 @@ fn slow_start_releases_two_segments_per_ack() {
 #[test]
 fn congestion_avoidance_adds_the_inverse_of_a_real_window() {
     let mut bench = reno(&[]).grown(2);
-    bench.sender.cc.window.ssthresh = 4.0;
+    bench.sender.tcb.cc.window.ssthresh = 4.0;
     // cwnd 4, then 4.25, 4.4853, 4.7082, 4.9206 and 5.1239: only the last has a whole segment more.
     let released: Vec<_> = (3..=7).map(|ack| bench.ack(ack)).collect();
     assert_eq!(released, [vec![7], vec![8], vec![9], vec![10], vec![11, 12]]);
@@ -163,7 +163,7 @@ fn the_receivers_window_bounds_the_flight_and_is_the_first_ssthresh() {
 fn an_old_ack_changes_nothing() {
     let mut bench = reno(&[]).grown(6);
     assert_eq!(bench.ack(3), []);
-    assert_eq!((bench.sender.hole, bench.sender.duplicate_acks, bench.sender.cwnd()), (7, 0, 8.0));
+    assert_eq!((bench.sender.tcb.snd_una, bench.sender.tcb.duplicate_acks, bench.sender.cwnd()), (7, 0, 8.0));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn limited_transmit_compares_with_the_real_window() {
     // ACK 6, next segment 15: it needs 15 <= 6 + cwnd + duplicates.
     let released = |cwnd| {
         let mut bench = reno(&[]).grown(6);
-        bench.sender.cc.window.cwnd = cwnd;
+        bench.sender.tcb.cc.window.cwnd = cwnd;
         bench.duplicates(2)
     };
     assert_eq!(released(8.0), [vec![15], vec![16]]);
@@ -228,7 +228,7 @@ fn reno_leaves_recovery_on_a_partial_ack() {
     let mut bench = reno(&[]).in_recovery();
     assert_eq!(bench.ack(10), [], "11 is not resent");
     assert_eq!(bench.sender.cwnd(), 4.25);
-    assert_eq!(bench.sender.inflation, 0);
+    assert_eq!(bench.sender.tcb.inflation, 0);
     // Within the window of the last reduction there is no second fast retransmit, and no inflation either.
     assert_eq!(bench.duplicates(12), vec![vec![0; 0]; 12]);
     assert_eq!(bench.cwnd_and_ssthresh(), (4.25, 4.0));
@@ -240,11 +240,11 @@ fn newreno_stays_in_recovery_deflates_and_resends_the_next_hole() {
     assert_eq!(bench.duplicates(5), [vec![], vec![], vec![], vec![17], vec![18]]);
     // 8 have left, 2 of them are acknowledged and one is added back: 7; 4 + 7 from 9 on reach 19.
     assert_eq!(bench.ack(8), [9, 19]);
-    assert_eq!((bench.sender.cwnd(), bench.sender.inflation), (4.0, 7));
+    assert_eq!((bench.sender.cwnd(), bench.sender.tcb.inflation), (4.0, 7));
     assert_eq!(bench.duplicates(2), [[20], [21]]);
     // 16 was the highest segment sent at the loss: all of it is acknowledged, recovery is over.
     assert_eq!(bench.ack(18), [22]);
-    assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.inflation), ((4.25, 4.0), 0));
+    assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.tcb.inflation), ((4.25, 4.0), 0));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn newreno_deflates_the_window_itself_when_more_is_acknowledged_than_has_left() 
     for (ack, cwnd, released) in [(9, 4.0, vec![10]), (10, 3.0, vec![11]), (15, 1.0, vec![16, 17])] {
         let mut bench = newreno(&[]).in_recovery();
         assert_eq!(bench.ack(ack), released);
-        assert_eq!((bench.sender.cwnd(), bench.sender.inflation), (cwnd, 1));
+        assert_eq!((bench.sender.cwnd(), bench.sender.tcb.inflation), (cwnd, 1));
     }
 }
 
@@ -268,7 +268,7 @@ fn newreno_leaves_at_exactly_the_highest_segment_sent_at_the_loss() {
 #[test]
 fn newreno_sends_at_most_two_segments_per_duplicate() {
     let mut bench = newreno(&[]).in_recovery();
-    bench.sender.inflation = 11; // with the next duplicate the window reaches 22
+    bench.sender.tcb.inflation = 11; // with the next duplicate the window reaches 22
     assert_eq!(bench.duplicates(4), [vec![17, 18], vec![19, 20], vec![21, 22], vec![23, 24]]);
 }
 
@@ -291,7 +291,7 @@ fn only_the_syn_through_allows_a_fast_retransmit_even_after_its_timeout() {
 #[test]
 fn a_reno_sender_still_in_recovery_may_retransmit_again_and_newreno_not() {
     let again = |mut bench: Bench| {
-        bench.sender.duplicate_acks = 2;
+        bench.sender.tcb.duplicate_acks = 2;
         bench.duplicates(1)
     };
     assert_eq!(again(reno(&[]).in_recovery()), [[7]]);
@@ -322,7 +322,7 @@ fn rfc_starts_with_ten_segments_and_a_timeout_of_a_second() {
 #[test]
 fn rfc_halves_the_flight_and_goes_to_ssthresh() {
     let mut bench = rfc(&[("limited_transmit", "false")]).grown(1);
-    assert_eq!(bench.sender.flight(), 11);
+    assert_eq!(bench.sender.tcb.flight(), 11);
     assert_eq!(bench.duplicates(3), [vec![], vec![], vec![2]]);
     assert_eq!(bench.cwnd_and_ssthresh(), (5.5, 5.5));
 }
@@ -417,7 +417,7 @@ fn beyond_slow_start_a_rate_limited_sender_gets_one_segment_above_its_flight() {
     bench.sender.offer(4, Span::ZERO, bench.now, &bench.params, &mut bench.wire);
     (0..5).for_each(|seq| drop(bench.ack(seq)));
     assert_eq!(bench.sender.cwnd(), 8.0, "slow start: twice the flight of four");
-    bench.sender.cc.window = crate::cc::Window { cwnd: 6.0, ssthresh: 6.0 };
+    bench.sender.tcb.cc.window = crate::cc::Window { cwnd: 6.0, ssthresh: 6.0 };
     let mut seq = 4;
     for _ in 0..20 {
         bench.sender.offer(1, Span::ZERO, bench.now, &bench.params, &mut bench.wire);

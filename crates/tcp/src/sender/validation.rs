@@ -8,7 +8,7 @@
 //! (section 4.4.2).
 
 use crate::params::{IdleWindow, TcpParams};
-use crate::sender::{RecoveryState, Sender};
+use crate::sender::{RecoveryState, Tcb};
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
@@ -72,24 +72,18 @@ impl Validation {
     }
 }
 
-impl Sender {
+impl Tcb {
     /// An ACK has been taken, or a pause ends: notes what that says of the window, and adjusts one that has not been validated for
     /// five minutes.
-    #[inline]
-    pub(crate) fn validate_window(&mut self, now: Time, params: &TcpParams) {
-        if let Some(validation) = self.validation.take() {
-            self.validate(validation, now, params);
-        }
-    }
-
     #[cold]
     #[inline(never)]
-    fn validate(&mut self, mut validation: Box<Validation>, now: Time, params: &TcpParams) {
-        let is_recovering = self.state != RecoveryState::Open && self.hole < self.recover;
-        if self.state == RecoveryState::FastRecovery || is_recovering || self.hole <= u32::from(params.syn) {
-            validation.restart(self.hole);
+    pub(crate) fn validate_window(&mut self, now: Time, params: &TcpParams) {
+        let Some(mut validation) = self.validation.take() else { return };
+        let is_recovering = self.state != RecoveryState::Open && self.snd_una < self.recover;
+        if self.state == RecoveryState::FastRecovery || is_recovering || self.snd_una <= u32::from(params.syn) {
+            validation.restart(self.snd_una);
         } else {
-            validation.take(self.hole, self.sent, now);
+            validation.take(self.snd_una, self.snd_max, now);
         }
         let period = Span(3 * self.rtt.smoothed().0).max(LEAST_SAMPLING_PERIOD);
         validation.expire(period, now);
@@ -128,7 +122,7 @@ impl Sender {
     /// The reduction is over. If the window was not validated, what was sent again was beyond what the path carries, and the
     /// window falls to the threshold.
     pub(crate) fn end_unvalidated_reduction(&mut self) {
-        let (hole, resent) = (self.hole, self.retransmits);
+        let (hole, resent) = (self.snd_una, self.retransmits);
         if let Some(validation) = &mut self.validation {
             validation.restart(hole);
             if let Some((used, before)) = validation.reduced_from.take() {

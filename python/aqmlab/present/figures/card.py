@@ -25,10 +25,9 @@ def _over_buffer(card: Card, picture: CardPicture, row: CardRow) -> LineChart:
     for cell in row.found:
         panel = lines.setdefault(f"{cell.path.rate}, {cell.path.rtt}", {})
         for column in card.columns:
-            value = row.value(cell, column)
-            if value is not None:
+            if summary := row.summary(cell, column):
                 line = panel.setdefault(column.title, {})
-                line[float(cell.path.buffer.split()[0])] = Summary(value * row.shown.scale, None, 1)
+                line[float(cell.path.buffer.split()[0])] = summary.scaled(row.shown.scale)
     panels = [LinePanel(title, picture.label, of, picture.logarithmic) for title, of in lines.items()]
     return LineChart("Buffer (BDP)", panels, columns=3, logarithmic=True)
 
@@ -37,9 +36,7 @@ def _by_scheme(card: Card, picture: CardPicture, rows: list[CardRow]) -> Bars:
     """Return bars: the schemes of one cell, a panel per controller."""
     panels = []
     for column in card.columns:
-        values = {row.by: row.value(row.found[0], column) for row in rows}
-        bars = {
-            name: Summary(value * rows[0].shown.scale, None, 1) for name, value in values.items() if value is not None
-        }
+        found = {row.by: row.summary(row.found[0], column) for row in rows}
+        bars = {name: summary.scaled(rows[0].shown.scale) for name, summary in found.items() if summary}
         panels.append(BarPanel(column.title, picture.label, bars))
     return Bars(panels, columns=1)

@@ -1,6 +1,6 @@
 """The figures of a sweep: clouds of runs, dots, lines, distributions, queues over time, the ranking."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,6 +33,7 @@ from aqmlab.present.plots.data import (
     ScatterPanel,
 )
 from aqmlab.present.plots.style import THIRDS
+from aqmlab.present.text import runs
 from aqmlab.problems import InputError
 from aqmlab.runs.findings import Findings, check_measure, more_is_better, only
 from aqmlab.runs.grid import number
@@ -62,6 +63,9 @@ LOGARITHMIC = {"cdf": "x", "ecdf": "x", "delay-throughput": "xy", "fairness": "y
 
 OF_ANY = ("measure", "box", "heat", "ecdf", "ranking")
 """The figures that show whichever measure is wanted."""
+
+INTERVALS = ("measure", "fairness", "settling")
+"""The figures that show means with their intervals."""
 
 MEASURE_OF = {"fairness": JAIN, "settling": SETTLING}
 """The figures that show one measure by scheme under a name of their own."""
@@ -113,8 +117,8 @@ def heat(found: Findings, measure: str, against: str, by: str, scenario: str | N
     check_measure(found, measure)
     if against == by:
         raise InputError("by", f"{by}: is on the other axis already; give another value that was varied")
-    across, up = _positions(found, against), _positions(found, by)
-    x, y = (sorted({place for place, _ in found_at.values()}) for found_at in (across, up))
+    across, up = _axis(found, against), _axis(found, by)
+    x, y = (sorted(set(axis.places.values())) for axis in (across, up))
     panels: dict[tuple[str, str], HeatPanel] = {}
     for case in _cases(found, scenario):
         rest = _titled(found, case, against, by)
@@ -124,23 +128,24 @@ def heat(found: Findings, measure: str, against: str, by: str, scenario: str | N
             if row.get(against) is not None and row.get(by) is not None and summary:
                 name = _without(scheme, against, by)
                 empty = HeatPanel(name, np.full((len(y), len(x)), np.nan))
-                cell = y.index(up[str(row[by])][0]), x.index(across[str(row[against])][0])
+                cell = y.index(up.places[str(row[by])]), x.index(across.places[str(row[against])])
                 panels.setdefault((rest, name), empty).values[cell] = summary.mean * find(measure).shown.scale
     if not panels:
         raise InputError("against", f"{against}: no scheme has runs that vary in it and in {by}")
     several = len({rest for rest, _ in panels}) > 1
     drawn = [HeatPanel(f"{name}, {rest}" if several else name, panel.values) for (rest, name), panel in panels.items()]
-    return HeatMaps(_axis(found, against, across), _axis(found, by, up), words.measure(measure), x, y, drawn)
+    return HeatMaps(across.label, up.label, words.measure(measure), across.names or x, up.names or y, drawn)
 
 
 def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> LineChart:
     """Return a measure against a value that was varied: "set.PATH", or "SCHEME.PARAMETER".
 
     Each line is a scheme with its other parameters, each panel a scenario with its other values. `scenario` keeps
-    only the cases whose name begins with it. InputError for a value that was not varied or is not a number.
+    only the cases whose name begins with it. Values that are not numbers in one unit are names on the axis, in the
+    order of the sweep. InputError for a value that was not varied.
     """
     check_measure(found, measure)
-    xs = _positions(found, against)
+    axis = _axis(found, against)
     panels: dict[str, dict[str, dict[float, Summary]]] = {}
     for case in _cases(found, scenario):
         rest = _titled(found, case, against)
@@ -149,10 +154,9 @@ def lines(found: Findings, measure: str, against: str, scenario: str | None = No
             summary = found.measured.summary(case, scheme, measure)
             if row.get(against) is not None and summary:
                 line = panels.setdefault(rest, {}).setdefault(_without(scheme, against), {})
-                line[xs[str(row[against])][0]] = summary.scaled(find(measure).shown.scale)
-    return LineChart(
-        _axis(found, against, xs), [LinePanel(title, words.measure(measure), drawn) for title, drawn in panels.items()]
-    )
+                line[axis.places[str(row[against])]] = summary.scaled(find(measure).shown.scale)
+    drawn = [LinePanel(title, words.measure(measure), each) for title, each in panels.items()]
+    return LineChart(axis.label, drawn, names_of_x=axis.names)
 
 
 def cdf(found: Findings, case: Case, delays: Runs) -> Distributions:
@@ -236,7 +240,10 @@ def figure(found: Findings, wanted: Wanted) -> Drawing:
     if name == "heat":
         return heat(found, measure, wanted.against or "", wanted.by or "", wanted.scenario)
     if wanted.against:
-        return lines(found, measure, wanted.against, wanted.scenario)
+        chart = lines(found, measure, wanted.against, wanted.scenario)
+        if chart.names_of_x and "x" in wanted.log:
+            raise InputError("log", f"x: the values of {wanted.against} are names: {', '.join(chart.names_of_x)}")
+        return chart
     case = _case(found, wanted.scenario)
     if name in OVER_TIME or name == "cdf":
         what, columns = SERIES if name in OVER_TIME else DELAYS
@@ -252,7 +259,7 @@ def figure(found: Findings, wanted: Wanted) -> Drawing:
 
 
 def caption(found: Findings, wanted: Wanted) -> str:
-    """Return the caption of a figure: the scheme if there is only one, how many runs each value is from, their seeds.
+    """Return the caption of a figure: a scheme that is alone, what marks show, the runs of each value, and their seeds.
 
     Empty if the figure shows no run.
     """
@@ -263,9 +270,9 @@ def caption(found: Findings, wanted: Wanted) -> str:
     axes = [name for name in (wanted.against, wanted.by) if name]
     names = dict.fromkeys(_without(scheme, *axes) for _, scheme in shown)
     alone = [f"{name}." for name in names if len(names) == 1]
-    counts = sorted({len(seeds) for seeds in shown.values()})
-    count = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
-    return " ".join([*alone, f"n = {count} ({_seeds_in_words(set().union(*shown.values()))})."])
+    counts = [len(seeds) for seeds in shown.values()]
+    mean = "Mean and 95 % interval, " if wanted.figure in INTERVALS and max(counts) > 1 else ""
+    return " ".join([*alone, f"{mean}{runs(counts, set().union(*shown.values()))}."])
 
 
 def _seeds(found: Findings, wanted: Wanted) -> dict[tuple[Case, str], set[int]]:
@@ -286,15 +293,6 @@ def _seeds(found: Findings, wanted: Wanted) -> dict[tuple[Case, str], set[int]]:
         for scheme in found.schemes
         if all(row.get(axis) is not None for row in found.runs(case, scheme).values() for axis in axes)
     }
-
-
-def _seeds_in_words(seeds: Collection[int]) -> str:
-    """Return the seeds as text, such as "seed 2" or "seeds 1 to 4"."""
-    first, last = min(seeds), max(seeds)
-    if first == last:
-        return f"seed {first}"
-    in_a_row = last - first + 1 == len(seeds)
-    return f"seeds {first} to {last}" if in_a_row else f"seeds {', '.join(map(str, sorted(seeds)))}"
 
 
 OVER_TIME = {"queue": queue, "utilisation": utilisation}
@@ -352,22 +350,29 @@ def _shown(found: Findings, case: Case, scheme: str, measure: str) -> dict[int, 
     return {seed: scale * value for seed, value in found.measured.values(case, scheme, measure).items()}
 
 
-def _positions(found: Findings, against: str) -> dict[str, tuple[float, str]]:
-    """Return the position of each value on the abscissa, with the unit; InputError unless all are in one unit."""
+@dataclass(frozen=True)
+class Axis:
+    """The axis of a varied value: its label, and the place of each text; `names` are at 0, 1, ... if there are any."""
+
+    label: str
+    places: Mapping[str, float]
+    names: Sequence[str] = ()
+
+
+def _axis(found: Findings, against: str) -> Axis:
+    """Return the axis of a varied value: numbers in one unit, or names in the order of the sweep."""
     if against not in found.varied:
         if not found.varied:
             raise InputError("against", f"{against}: this sweep varies nothing but scenarios, schemes and seeds")
         raise unknown("against", "was not varied:", against, found.varied)
-    read = {text: number(text) for text in found.varied[against]}
-    xs = {text: position for text, position in read.items() if position}
-    if len(xs) < len(read) or len({unit for _, unit in xs.values()}) > 1:
-        raise InputError("against", f"{against}: {', '.join(read)}: expected numbers in one unit")
-    return xs
-
-
-def _axis(found: Findings, path: str, places: Mapping[str, tuple[float, str]]) -> str:
-    """The label of the axis that a varied value is on."""
-    return words.axis(path, next(iter(places.values()))[1], found.varied)
+    texts = found.varied[against]
+    numbers = {text: at for text in texts if (at := number(text))}
+    units = {unit for _, unit in numbers.values()}
+    if len(numbers) == len(texts) and len(units) == 1:
+        places = {text: at for text, (at, _) in numbers.items()}
+        return Axis(words.axis(against, units.pop(), found.varied), places)
+    names = [words.called(against, text) for text in texts]
+    return Axis(words.quantity(against, found.varied), {text: float(i) for i, text in enumerate(texts)}, names)
 
 
 def _titled(found: Findings, case: Case, *axes: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from aqmlab.present.labels import label
+from aqmlab.runs.findings import CONTROLLER
 from aqmlab.runs.metrics import find
 
 FIELDS = {
@@ -19,6 +20,8 @@ FIELDS = {
     ("flows", "access_rate"): "Access rate",
     ("flows", "start"): "Start",
     ("flows", "stop"): "Stop",
+    ("flows", "congestion_control"): "Congestion controller",
+    ("aqm",): "Scheme",
     ("duration",): "Duration",
     ("warmup",): "Warm-up",
 }
@@ -74,10 +77,16 @@ def axis(name: str, unit: str, varied: Iterable[str] = ()) -> str:
 def setting(name: str, value: str, varied: Iterable[str] = ()) -> str:
     """Return a value in words, within a sentence: "link rate 5 Mbit/s"."""
     words = quantity(name, varied)
+    value = called(name, value)
     return f"{words[0].lower()}{words[1:]} {value}" if words != name.removeprefix("set.") else f"{words}={value}"
+
+
+def called(name: str, value: str) -> str:
+    """Return a value that was varied as people read it: a scheme or a controller by its title."""
+    return label(value) if _field(name)[0] in (("aqm",), ("flows", "congestion_control")) else value
 
 
 def _field(name: str) -> tuple[tuple[str, ...], str]:
     """The kind of a path with its field, and whose it is."""
-    parts = name.removeprefix("set.").split(".")
+    parts = name.removeprefix("set.").replace(CONTROLLER, "congestion_control").split(".")
     return ((parts[0], parts[2]), parts[1]) if len(parts) == 3 else (tuple(parts), "")

@@ -7,9 +7,11 @@ from aqmlab.present.figures.card import pictures
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import version
 from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.response import sections as of_response
 from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.executor import Progress
-from aqmlab.study.card import Card, CardRow, MeasuredPoint, text
+from aqmlab.study.card import Card, CardRow, MeasuredPoint, with_interval
 from aqmlab.study.card_points import load_rfc
 
 
@@ -23,7 +25,7 @@ def subject(law: str) -> str:
     return f"card of {law}"
 
 
-def files(card: Card, command: str, told_progress: Progress | None = None) -> Files:
+def files(card: Card, command: str, told_progress: Progress | None = None, size: Size = PAGE) -> Files:
     """Return report.html and the figures; `told_progress` gets the number of drawn figures."""
     drawn = pictures(card)
     drawings: Drawings = {name: drawing for name, (_, drawing) in drawn.items()}
@@ -31,12 +33,14 @@ def files(card: Card, command: str, told_progress: Progress | None = None) -> Fi
         _section(card, each, {shown.caption: name for name, (shown, _) in drawn.items() if _has(each, shown.of)})
         for each in card.points
     ]
+    if card.response:
+        sections += of_response(card.response, drawings)
     first = Section("How to read it", "", findings=told(card), warnings=card.remarks)
     seeds = "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
-    facts = {"Command": command, "Version": version(), "Runs": f"{card.runs:,}, {seeds}"}
+    facts = {"Command": command, "Version": version(), "Runs": f"{card.runs:,}, {seeds}, in {card.wall:.0f} s"}
     rfc = load_rfc()
     part = Part("card", card.title, rfc.source, [first, *sections])
-    return page.report(subject(card.law), card.title, [part], drawings, facts, told_progress)
+    return page.report(subject(card.law), card.title, [part], drawings, facts, told_progress, size)
 
 
 def _has(measured: MeasuredPoint, cells: str) -> bool:
@@ -58,7 +62,5 @@ def _section(card: Card, measured: MeasuredPoint, figures: dict[str, str]) -> Se
 
 def _cells(card: Card, row: CardRow) -> HtmlTable:
     """Return every cell of a row."""
-    cells = {
-        str(cell.path): [Item(text(row, row.value(cell, column))) for column in card.columns] for cell in row.found
-    }
+    cells = {str(cell.path): [Item(with_interval(row, cell, column)) for column in card.columns] for cell in row.found}
     return HtmlTable("Path and buffer", [column.title for column in card.columns], cells)

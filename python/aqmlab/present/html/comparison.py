@@ -11,6 +11,7 @@ from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.setup import setup
 from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
+from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.comparison import Comparison, View, document
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.runs.executor import Progress
@@ -49,7 +50,7 @@ def records(comparisons: Sequence[Comparison] | Sequence[EngineComparison]) -> F
     return {"results.json": document(comparisons) + "\n", **scenarios}
 
 
-def files(comparisons: Sequence[Comparison], command: str, told: Progress | None = None) -> Files:
+def files(comparisons: Sequence[Comparison], command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
     """Return report.html and the figures; `told` hears how many are drawn."""
     drawings: Drawings = {}
     first = comparisons[0]
@@ -62,7 +63,7 @@ def files(comparisons: Sequence[Comparison], command: str, told: Progress | None
     if len(schemes) > 1 and len(parts) > 1:
         parts.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
     subject = ", ".join(each.scenario.name for each in comparisons)
-    return page.report(subject, title, parts, drawings, facts, told)
+    return page.report(subject, title, parts, drawings, facts, told, size)
 
 
 def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:

@@ -10,6 +10,7 @@ from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.setup import setup
 from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
+from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.comparison import View
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.runs.executor import Progress
@@ -20,7 +21,9 @@ CAPTION = (
 )
 
 
-def files(comparisons: Sequence[EngineComparison], command: str, told: Progress | None = None) -> Files:
+def files(
+    comparisons: Sequence[EngineComparison], command: str, told: Progress | None = None, size: Size = PAGE
+) -> Files:
     """Return report.html and the figures; `told` hears how many are drawn."""
     drawings: Drawings = {}
     first = comparisons[0]
@@ -31,7 +34,7 @@ def files(comparisons: Sequence[EngineComparison], command: str, told: Progress 
     facts["Engine"] = f"{' and '.join(first.engines)}, side by side; linux is {facts.get('Engine', 'Linux')}"
     title = parts[0].title if len(parts) == 1 else f"{' and '.join(first.engines)} in {len(parts)} scenarios"
     subject = ", ".join(each.scenario.name for each in comparisons)
-    return page.report(subject, title, parts, drawings, facts, told)
+    return page.report(subject, title, parts, drawings, facts, told, size)
 
 
 def _part(compared: EngineComparison, drawings: Drawings, *, several: bool) -> Part:

@@ -6,11 +6,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from aqmlab.names import plain
+from aqmlab.present.figures_tex import in_latex
 from aqmlab.present.html.setup import Setup
 from aqmlab.present.html.table import HtmlTable
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots import files
 from aqmlab.present.plots.data import Drawing
+from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.present.text import readings
 from aqmlab.runs.executor import Progress
 from aqmlab.study.cells import VERDICTS
@@ -54,7 +56,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison, or one paper with its coverage and its ledger: sentences, and what their words are taken for."""
+    """One comparison, or one paper with its coverage and its ledger: sentences, and how their words are read."""
 
     name: str
     title: str
@@ -73,16 +75,29 @@ def report(
     drawings: Drawings,
     facts: Mapping[str, str],
     told: Progress | None = None,
+    size: Size = PAGE,
 ) -> Files:
-    """Return report.html and the figures in it.
+    """Return report.html, the figures in it, and figures.tex with their captions.
 
     A report replaces another one on the same `subject` only. `facts` say how to repeat the work, `told` hears how many
     figures are drawn.
     """
-    drawn = files.encode_all(drawings, told)
+    drawn = files.encode_all(drawings, told, size)
     inline = {stem: files.inline(drawn[f"{stem}.svg"]) for stem in drawings}
     text = render("report.html", subject=subject, title=title, parts=parts, drawn=inline, facts=facts)
-    return {"report.html": text, **drawn}
+    return {"report.html": text, **drawn, **({"figures.tex": in_latex(_captions(parts), size)} if drawn else {})}
+
+
+def _captions(parts: Sequence[Part]) -> dict[str, str]:
+    """Return the caption of each figure."""
+    sections = [section for part in parts for section in part.sections]
+    return {name: _caption(section, text) for section in sections for text, name in section.figures.items()}
+
+
+def _caption(section: Section, caption: str) -> str:
+    """Return the caption of a figure with its seeds."""
+    about = section.subtitle
+    return caption if "seed" in caption.lower() or not about else f"{caption} {about[0].upper()}{about[1:]}."
 
 
 def render(name: str, **given: object) -> str:

@@ -10,6 +10,7 @@ from aqmlab.present.html.comparison import provenance
 from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
+from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
 from aqmlab.present.text import seeds
 from aqmlab.runs.executor import Progress
@@ -22,12 +23,12 @@ def records(result: SuiteResult) -> Files:
     return {"results.json": json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"}
 
 
-def files(result: SuiteResult, command: str, told: Progress | None = None) -> Files:
+def files(result: SuiteResult, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
     """Return report.html and the figures; `told` gets the number of drawn figures."""
-    return (_judged if result.suite.claims else _ranked)(result, command, told)
+    return (_judged if result.suite.claims else _ranked)(result, command, told, size)
 
 
-def _judged(result: SuiteResult, command: str, told: Progress | None) -> Files:
+def _judged(result: SuiteResult, command: str, told: Progress | None, size: Size) -> Files:
     """Return the report on a suite with claims: curves, the claims, a table per measure."""
     drawings: Drawings = {"curves": curves(result)}
     caption = "Means over the seeds with 95 % intervals; a single seed has no interval."
@@ -41,10 +42,10 @@ def _judged(result: SuiteResult, command: str, told: Progress | None) -> Files:
     suite = result.suite
     part = Part(suite.name, suite.title, suite.source, sections, claims=result.claims, words=suite.words)
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
-    return page.report(suite.name, suite.title, [part], drawings, facts, told)
+    return page.report(suite.name, suite.title, [part], drawings, facts, told, size)
 
 
-def _ranked(result: SuiteResult, command: str, told: Progress | None) -> Files:
+def _ranked(result: SuiteResult, command: str, told: Progress | None, size: Size) -> Files:
     """Return the report on a suite that ranks schemes. Traces a run of each experiment."""
     traced = traces(result)
     drawings: Drawings = {
@@ -62,7 +63,7 @@ def _ranked(result: SuiteResult, command: str, told: Progress | None) -> Files:
     title = f"{result.suite.name}: which scheme for {link(result)}?"
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
     part = Part(result.suite.name, title, result.suite.source, sections)
-    return page.report(part.name, title, [part], drawings, facts, told)
+    return page.report(part.name, title, [part], drawings, facts, told, size)
 
 
 def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> HtmlTable:

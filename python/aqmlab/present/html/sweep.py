@@ -74,18 +74,18 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     `measures` names the measures of the tables and rankings, by default the usual ones. InputError for an unknown one.
     """
     shown = chosen(found, measures)
-    ranks = rankings(found, ranked(shown, every=measures is not None))
+    by_measure = rankings(found, ranked(shown, every=measures is not None))
     series, delays = (stored(found, *what, found.cases) for what in (SERIES, DELAYS))
     return page.render(
         "sweep.html",
         subject=subject(found),
         title=found.title,
-        summary=_summary(found, ranks),
+        summary=_summary(found, by_measure),
         facts=_facts(found),
         failures=found.failures[:MOST_FAILURES],
         failed=len(found.failures),
-        ranks=_ranks(found, ranks),
-        diagrams={find(name).title: _diagram(ranking) for name, ranking in ranks.items()},
+        ranks=ranks(found, by_measure),
+        diagrams={find(name).title: _diagram(ranking) for name, ranking in by_measure.items()},
         first=label(found.schemes[0]),
         marks=footnote(map(label, found.schemes)),
         definitions=definitions([find(measure) for measure in shown]),
@@ -96,14 +96,14 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     )
 
 
-def _ranks(found: Findings, ranks: Mapping[str, Ranking]) -> HtmlTable | None:
+def ranks(found: Findings, by_measure: Mapping[str, Ranking]) -> HtmlTable | None:
     """Return the mean ranks and the number of cases, in bold the best of a measure if no other is as good.
 
     That is, if all others are further away than the critical difference.
     """
-    if not ranks:
+    if not by_measure:
         return None
-    each = ranks.values()
+    each = by_measure.values()
     rows = {
         label(scheme): [
             Item(f"{ranking.ranks[scheme]:.2f}", value=ranking.ranks[scheme], bold=_is_alone(ranking, scheme))
@@ -116,7 +116,7 @@ def _ranks(found: Findings, ranks: Mapping[str, Ranking]) -> HtmlTable | None:
         "p (Friedman)": [Item(f"{ranking.p:.2g}") for ranking in each],
         "Scenarios": [Item(f"{ranking.blocks}") for ranking in each],
     }
-    return HtmlTable("Scheme", [find(name).title for name in ranks], rows, foot=foot, sortable=True)
+    return HtmlTable(found.head, [find(name).title for name in by_measure], rows, foot=foot, sortable=True)
 
 
 def _is_alone(ranking: Ranking, scheme: str) -> bool:
@@ -137,22 +137,22 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
     }
     differences = {
         tables.named(found, case, scheme): [
-            _difference(find(measure), found.difference(case, scheme, measure)) for measure in measures
+            difference(find(measure), found.difference(case, scheme, measure)) for measure in measures
         ]
         for scheme in found.schemes[1:]
     }
     return CaseSection(
         case,
         text.titled(scenario) if scenario else "",
-        HtmlTable("Scheme", heads, means, sortable=True),
+        HtmlTable(found.head, heads, means, sortable=True),
         tables.notes(found, case),
-        HtmlTable("Scheme", heads, differences, sortable=True),
+        HtmlTable(found.head, heads, differences, sortable=True),
         list(_plots(found, case, series, delays)),
         setup(scenario, found.schemes),
     )
 
 
-def _difference(metric: Metric, pair: Paired | None) -> Item:
+def difference(metric: Metric, pair: Paired | None) -> Item:
     """Return a paired difference, bold where its interval does not contain 0."""
     if pair is None:
         return Item("–")

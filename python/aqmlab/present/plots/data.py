@@ -180,13 +180,13 @@ class HeatPanel:
 
 @dataclass(frozen=True)
 class HeatMaps:
-    """Panels of a measure over the same two numbers, with one scale of colours; `label` is the measure's."""
+    """Panels of a measure over the same two values, with one scale of colours; `label` is the measure's."""
 
     x_label: str
     y_label: str
     label: str
-    x: Sequence[float]
-    y: Sequence[float]
+    x: Sequence[float] | Sequence[str]
+    y: Sequence[float] | Sequence[str]
     panels: Sequence[HeatPanel]
     columns: int = 3
 
@@ -203,12 +203,16 @@ class LinePanel:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Panels of means against what is varied; panels of the same measure share their axes."""
+    """Panels of means against what is varied; panels of the same measure share their axes.
+
+    If values are names, `names_of_x` contains the names at 0, 1, 2, ...
+    """
 
     x: str
     panels: Sequence[LinePanel]
     columns: int = 2
     logarithmic: bool = False
+    names_of_x: Sequence[str] = ()
 
     @property
     def names(self) -> list[str]:

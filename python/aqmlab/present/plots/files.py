@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from io import BytesIO
 from multiprocessing import get_context
 from signal import SIG_IGN, SIGINT, signal
@@ -12,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from aqmlab.present.plots import data, loop, paper, ranking
-from aqmlab.present.plots.style import STYLE, Print, printed
+from aqmlab.present.plots.style import PAGE, STYLE, Print, Size, printed
 from aqmlab.runs.executor import Progress
 
 MANY = 6
@@ -52,29 +53,36 @@ def encode(figure: Figure, kind: str) -> bytes:
     return _shorter(buffer.getvalue()) if kind == "svg" else buffer.getvalue()
 
 
-def encode_all(drawings: Mapping[str, data.Drawing], told: Progress | None = None) -> dict[str, bytes]:
-    """Return each picture as SVG and as PNG, by file name; many pictures are drawn on all cores.
+FORMATS = ("svg", "png", "pdf")
+"""The formats in which a report's pictures are written."""
+
+
+def encode_all(
+    drawings: Mapping[str, data.Drawing], told: Progress | None = None, size: Size = PAGE
+) -> dict[str, bytes]:
+    """Return each picture in each of `FORMATS`, by file name; many pictures are drawn on all cores.
 
     `told` hears how many are drawn, and how many there are.
     """
 
-    def counted(pairs: Iterable[dict[str, bytes]]) -> Iterator[dict[str, bytes]]:
-        for i, pair in enumerate(pairs, 1):
+    def counted(found: Iterable[dict[str, bytes]]) -> Iterator[dict[str, bytes]]:
+        for i, each in enumerate(found, 1):
             if told:
                 told(i, len(drawings))
-            yield pair
+            yield each
 
+    encoded = partial(_encoded, Print(size))
     if len(drawings) < MANY:
-        pairs = list(counted(map(_pair, drawings.values())))
+        drawn = list(counted(map(encoded, drawings.values())))
     else:
         with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_leave_interrupts) as pool:
             try:
-                pairs = list(counted(pool.map(_pair, drawings.values())))
+                drawn = list(counted(pool.map(encoded, drawings.values())))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-    files = zip(drawings, pairs, strict=True)
-    return {f"{stem}.{kind}": written for stem, pair in files for kind, written in pair.items()}
+    files = zip(drawings, drawn, strict=True)
+    return {f"{stem}.{kind}": written for stem, each in files for kind, written in each.items()}
 
 
 def inline(svg: bytes) -> str:
@@ -89,9 +97,9 @@ def _leave_interrupts() -> None:
     signal(SIGINT, SIG_IGN)
 
 
-def _pair(drawing: data.Drawing) -> dict[str, bytes]:
-    figure = draw(drawing)
-    return {kind: encode(figure, kind) for kind in ("svg", "png")}
+def _encoded(how: Print, drawing: data.Drawing) -> dict[str, bytes]:
+    figure = draw(drawing, how)
+    return {kind: encode(figure, kind) for kind in FORMATS}
 
 
 def _shorter(svg: bytes) -> bytes:

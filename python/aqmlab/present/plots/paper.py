@@ -1,5 +1,6 @@
 """Pictures as journals print them, by matplotlib: one function for each kind."""
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
@@ -33,6 +34,9 @@ GUIDE: Any = DASHED | {"color": DARK}
 
 FEW_TICKS = 6
 """Maximum number of varied values with separate ticks on a logarithmic axis."""
+
+GROUP = 0.6
+"""Width that the marks over one name take, as a share of the distance to the next name."""
 
 BINS = 800
 """Number of intervals of a curve over time whose minimum and maximum are drawn."""
@@ -158,8 +162,10 @@ def heat_maps(drawn: HeatMaps) -> Figure:
     return figure
 
 
-def short(value: float) -> str:
-    """Return a number with three digits, as short as it can be written: 1200, 0.005, 1.67e-5."""
+def short(value: float | str) -> str:
+    """Return a number with three digits, as short as it can be written: 1200, 0.005, 1.67e-5; a name unchanged."""
+    if isinstance(value, str):
+        return value
     digits = f"{value:.3g}"
     if "e" not in digits:
         return digits
@@ -191,15 +197,22 @@ def _write_values(axes: Any, values: Any, norm: Any) -> None:
 
 
 def lines(drawn: LineChart) -> Figure:
-    """Draw a measure against what is varied: means with their 95 % intervals."""
+    """Draw a measure against what is varied: means with their 95 % intervals; without lines between names."""
     of = looks([*drawn.names, ""])
+    aside = _aside(drawn.names) if drawn.names_of_x else {}
     every = sorted({x for panel in drawn.panels for line in panel.lines.values() for x in line})
     alike = {"sharex": True, "sharey": len({panel.label for panel in drawn.panels}) == 1}
     with page(len(drawn.panels), drawn.columns, 2.0, names=drawn.names, **alike) as (figure, grid):
         for axes, panel in zip(grid.flat, drawn.panels, strict=False):
             for name, line in panel.lines.items():
                 xs = sorted(line)
-                _intervals(axes, xs, [line[x] for x in xs], of[name], linestyle=of[name].dashes)
+                at = [x + aside.get(name, 0.0) for x in xs]
+                dashes = "none" if aside else of[name].dashes
+                _intervals(axes, at, [line[x] for x in xs], of[name], linestyle=dashes)
+            if drawn.names_of_x:
+                _name(axes, drawn.names_of_x, grid.shape[1])
+                axes.set_xlim(-0.5, len(drawn.names_of_x) - 0.5)
+                axes.grid(visible=False, axis="x")
             if drawn.logarithmic:
                 axes.set_xscale("log")
                 if 0 < len(every) <= FEW_TICKS:
@@ -211,8 +224,14 @@ def lines(drawn: LineChart) -> Figure:
                 axes.yaxis.set_major_formatter("{x:g}")
             heading(axes, panel.title)
         label(grid, drawn.x, [panel.label for panel in drawn.panels])
-        legend(figure, {name: entry(of[name], marker=True, line=True) for name in drawn.names})
+        legend(figure, {name: entry(of[name], marker=True, line=not aside) for name in drawn.names})
     return figure
+
+
+def _aside(names: Sequence[str]) -> dict[str, float]:
+    """Return how far the mark of each line is from the place of a name on the axis, so that none covers another."""
+    middle = (len(names) - 1) / 2
+    return {name: (i - middle) * GROUP / max(len(names), 1) for i, name in enumerate(names)}
 
 
 def bars(drawn: Bars) -> Figure:
@@ -239,7 +258,7 @@ def _intervals(axes: Any, xs: Any, summaries: Any, look: Look, **more: Any) -> N
     )
 
 
-def _name(axes: Any, names: list[str], columns: int = 1) -> None:
+def _name(axes: Any, names: Sequence[str], columns: int = 1) -> None:
     """Write the names of schemes under their marks, turned where they need more than the width."""
     inches = axes.figure.get_figwidth() / wanted().scale / columns
     turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(", ".join(names)) > 11 * inches else {}

@@ -4,6 +4,7 @@ from rich.text import Text
 
 from aqmlab.present.card_words import remarks, texts, title, told
 from aqmlab.present.terminal import console as consoles
+from aqmlab.present.terminal.response import response
 from aqmlab.study.card import Card
 from aqmlab.study.card_points import load_rfc
 
@@ -25,3 +26,6 @@ def card(shown: Card) -> None:
     out.print(table)
     for sentence in told(shown):
         out.print(consoles.aside(sentence))
+    out.print(consoles.aside(f"{shown.runs:,} runs in {shown.wall:.0f} s"))
+    if shown.response:
+        response(shown.response)

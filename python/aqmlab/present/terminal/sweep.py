@@ -13,6 +13,7 @@ from aqmlab.runs.findings import Findings, rankings
 from aqmlab.runs.measures import heading
 from aqmlab.runs.metrics import find
 from aqmlab.runs.plan import Plan
+from aqmlab.runs.statistics import Ranking
 from aqmlab.runs.sweep import Sweep
 
 MOST_ROWS = 60
@@ -55,23 +56,22 @@ def sweep(swept: Sweep) -> None:
         out.print(f"The first {MOST_ROWS} of {len(swept.plan.conditions):,} rows; all of them: --json, or runs.parquet")
     for text in swept.notes:
         out.print(note(text))
-    _ranking(out, swept)
+    ranking(out, swept, rankings(swept, swept.ranked))
     out.print(f"{len(swept.rows):,} runs, {swept.done_now:,} of them done now; {len(swept.failures):,} failed")
 
 
-def _ranking(out: Console, swept: Sweep) -> None:
-    """Print the mean ranks, if there are schemes and scenarios enough for them."""
-    found = rankings(swept, swept.ranked)
-    if not found:
+def ranking(out: Console, found: Findings, ranks: Mapping[str, Ranking]) -> None:
+    """Print the mean ranks by measure, if there are schemes and scenarios enough for them."""
+    if not ranks:
         return
-    heads = [swept.measures[measure].title for measure in found]
-    ranks = table("Mean rank over the scenarios, 1 the best", "Scheme", numbers=heads)
-    for scheme in swept.schemes:
-        ranks.add_row(label(scheme), *(f"{ranking.ranks[scheme]:.2f}" for ranking in found.values()))
-    ranks.add_section()
-    ranks.add_row("critical difference", *(f"{ranking.critical:.2f}" for ranking in found.values()))
-    ranks.add_row("p (Friedman)", *(f"{ranking.p:.2g}" for ranking in found.values()))
-    out.print(ranks)
+    heads = [find(measure).title for measure in ranks]
+    shown = table("Mean rank over the scenarios, 1 the best", found.head, numbers=heads)
+    for scheme in found.schemes:
+        shown.add_row(label(scheme), *(f"{each.ranks[scheme]:.2f}" for each in ranks.values()))
+    shown.add_section()
+    shown.add_row("critical difference", *(f"{each.critical:.2f}" for each in ranks.values()))
+    shown.add_row("p (Friedman)", *(f"{each.p:.2g}" for each in ranks.values()))
+    out.print(shown)
 
 
 def what_to_draw(found: Findings, figures: Mapping[str, str]) -> None:

@@ -19,7 +19,10 @@ impl NetworkState {
         };
         let meter = &mut self.group_meters[self.routes.group(flow.way)];
         let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
-        flow.receive(packet, time, path, meter, &self.measured);
+        match path.group.has_extras {
+            true => flow.receive::<true>(packet, time, path, meter, &self.measured),
+            false => flow.receive::<false>(packet, time, path, meter, &self.measured),
+        }
         self.acknowledge_ahead();
     }
 

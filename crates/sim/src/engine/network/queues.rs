@@ -5,7 +5,7 @@ use crate::calendar::{Lane, Place};
 use crate::engine::event::Event;
 use crate::net::flow::Schedule;
 use crate::net::impairment::Gathering;
-use crate::net::link::{Admission, DepartureMode};
+use crate::net::link::DepartureMode;
 use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
 use crate::net::route::{Hop, NextHop, Way};
 use aqmlab_aqm::Reason;
@@ -14,39 +14,54 @@ use aqmlab_core::Time;
 impl NetworkState {
     /// A packet or an ACK arrives.
     #[inline(always)]
-    pub fn take(&mut self, packet: Packet) {
+    pub fn take(&mut self, mut packet: Packet) {
         match packet.hop {
             AT_SENDER => self.acknowledge(&packet),
-            _ => self.arrive(packet),
+            _ => self.arrive(&mut packet),
         }
     }
 
     /// A packet reaches a queue of its way, or its receiver. An ACK of an earlier transfer goes no further: whether there is one
     /// depends on how far ahead its receiver has acted.
     #[inline(always)]
-    fn arrive(&mut self, mut packet: Packet) {
+    fn arrive(&mut self, packet: &mut Packet) {
         let (now, way) = (self.now, self.way(packet.flow));
         let Way { hops, first_back, .. } = &self.routes.ways[way as usize];
-        if packet.hop == *first_back && self.flows.get(packet.flow as usize).is_some_and(|flow| !flow.knows(&packet)) {
+        if packet.hop == *first_back && self.flows.get(packet.flow as usize).is_some_and(|flow| !flow.knows(packet)) {
             return;
         }
         self.events += 1;
-        let Some(&hop) = hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
-        if self.links[hop.link].departs_now(now) {
-            self.depart_first(hop.link as u32);
-        }
+        let Some(&hop) = hops.get(packet.hop as usize) else { return self.receive_late(packet, now) };
         let link = &mut self.links[hop.link];
+        if link.departures != DepartureMode::Foreseen {
+            return self.arrive_to_wait(packet, hop.link);
+        }
         if packet.is_resent() {
-            link.recall(&mut packet, now);
+            link.recall(packet, now);
+        }
+        match link.foresee(packet, now) {
+            Ok(time) if link.is_impaired() => self.forward_over_wire(*packet, time),
+            Ok(time) => self.forward(packet, hop, time),
+            Err(why) => self.lose(hop.link, *packet, why),
+        }
+    }
+
+    /// A packet reaches a queue whose departures are not foreseen.
+    #[inline(always)]
+    fn arrive_to_wait(&mut self, packet: &mut Packet, index: usize) {
+        if self.links[index].departs_now(self.now) {
+            self.depart_first(index as u32);
+        }
+        let link = &mut self.links[index];
+        if packet.is_resent() {
+            link.recall(packet, self.now);
         }
         if link.shares_buffer() {
-            return self.arrive_at_shared(packet, hop.link);
+            return self.arrive_at_shared(*packet, index);
         }
-        match (link.offer(&mut packet, now), link.is_impaired()) {
-            (Admission::Dropped(why), _) => self.lose(hop.link, packet, why),
-            (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
-            (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
-            (Admission::Joined, _) => self.join(hop.link),
+        match link.offer(packet, self.now) {
+            Ok(()) => self.join(index),
+            Err(why) => self.lose(index, *packet, why),
         }
     }
 
@@ -65,8 +80,8 @@ impl NetworkState {
         let admission = link.offer(&mut packet, self.now);
         link.report_to(&mut self.buffers);
         match admission {
-            Admission::Dropped(why) => self.lose(index, packet, why),
-            _ => self.join(index), // its departures are not foreseen
+            Ok(()) => self.join(index),
+            Err(why) => self.lose(index, packet, why),
         }
     }
 

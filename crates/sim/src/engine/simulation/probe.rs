@@ -193,7 +193,7 @@ impl Simulation {
         let NetworkState { groups, links, flows, routes, now, .. } = &mut self.network;
         let (mut content, link) = (vec![0; groups.len()], &mut links[link]);
         link.catch_up(*now);
-        link.queue.for_each(&mut |packet| content[routes.group(flows[packet.flow as usize].way)] += 1);
+        link.for_each_flow(|flow| content[routes.group(flows[flow as usize].way)] += 1);
         content
     }
 

@@ -115,6 +115,9 @@ impl Simulation {
                 link = link.on_air(); // its links are the last
             }
             link.departs_first = !spec.host && scenario.is_of_linux();
+            if self.options.trace == Some(i) {
+                link = link.traced();
+            }
             let period = link.queue.tick_every();
             let mut new_lane = || self.network.agenda.calendar.lane();
             let events = match scenario.fabric {
@@ -125,9 +128,6 @@ impl Simulation {
                 None => LinkEvents::new(&link, new_lane),
             };
             self.network.link_events.push(events);
-            if self.options.trace == Some(i) {
-                link = link.traced();
-            }
             self.network.links.push(link);
             period.into_iter().for_each(|period| self.network.schedule_tick(i as u32, Time::ZERO, period));
             self.network.schedule_rate_change(i as u32);

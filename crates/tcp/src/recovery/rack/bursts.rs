@@ -1,7 +1,9 @@
 //! Bursts of segmentation offload: the host hands the segments of about a millisecond to its interface at once. Names in
 //! parentheses are Linux's (6.1; net/ipv4/tcp_output.c and tcp_input.c).
 
-use crate::sender::{RecoveryState, Sender};
+use super::RackRecovery;
+use crate::params::{BurstLimit, TcpParams};
+use crate::sender::{Extras, RecoveryState, Tcb};
 use aqmlab_core::{Span, Time};
 
 /// A burst takes so long at the sender's rate, s (`sk_pacing_shift` of 10).
@@ -16,31 +18,37 @@ const SILENCE: Span = Span::from_millis(1);
 /// Nor one that may send this part of its window (`sysctl_tcp_tso_win_divisor`).
 const PART: u32 = 3;
 
-impl Sender {
+impl RackRecovery {
     /// New segments that may now be sent at once, under a window of `limit`; 0: they wait for a whole burst
     /// (`tcp_tso_should_defer`).
     #[inline(never)] // the way without bursts stays short
-    pub(super) fn rack_burst(&mut self, limit: u32, now: Time) -> u32 {
-        if self.cc.paces() {
+    pub(super) fn burst(&self, tcb: &Tcb, limit: u32, now: Time) -> u32 {
+        if tcb.extras.has(Extras::PACING) {
             return u32::MAX;
         }
-        let burst = self.rack_burst_size();
-        let room = limit - self.rack().board.in_flight();
-        let recovers = matches!(self.state, RecoveryState::FastRecovery | RecoveryState::RtoRecovery);
-        let is_silent = now.since(self.rack().usage.sent_at()) > SILENCE;
-        let is_enough = room >= burst || room >= limit / PART || room >= self.end - self.next_seq;
-        if recovers || is_silent || is_enough || self.rack_ack_is_late(now) { burst } else { 0 }
+        let burst = self.burst_size(tcb);
+        let room = limit - self.board.in_flight();
+        let recovers = matches!(tcb.state, RecoveryState::FastRecovery | RecoveryState::RtoRecovery);
+        let is_silent = now.since(self.usage.sent_at) > SILENCE;
+        let is_enough = room >= burst || room >= limit / PART || room >= tcb.end - tcb.snd_nxt;
+        if recovers || is_silent || is_enough || self.ack_is_late(tcb, now) { burst } else { 0 }
+    }
+
+    /// True if the host, and the pace of the law, if it has one, allow a segment now.
+    #[inline]
+    pub(super) fn may_send(&self, tcb: &mut Tcb, now: Time, params: &TcpParams) -> bool {
+        tcb.may_send(now, |tcb| if params.bursts == BurstLimit::Gso { self.burst_size(tcb) } else { 1 })
     }
 
     /// Segments of a burst.
-    pub(crate) fn rack_burst_size(&mut self) -> u32 {
-        burst(self.window_rate(), self.rack().detection.min_rtt())
+    fn burst_size(&self, tcb: &Tcb) -> u32 {
+        burst(tcb.window_rate(), self.detection.min_rtt())
     }
 
     /// Half a round trip has not passed since the first segment outstanding was sent: its ACK is too far away to be waited for.
-    fn rack_ack_is_late(&mut self, now: Time) -> bool {
-        let half = Span(self.rtt.smoothed().0 / 2);
-        self.rack().board.first_sent().is_none_or(|sent| now.since(sent) < half)
+    fn ack_is_late(&self, tcb: &Tcb, now: Time) -> bool {
+        let half = Span(tcb.rtt.smoothed().0 / 2);
+        self.board.first_sent().is_none_or(|sent| now.since(sent) < half)
     }
 }
 

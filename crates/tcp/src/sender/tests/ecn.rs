@@ -104,7 +104,7 @@ fn an_echo_halves_the_window_once_per_window_of_data() {
 #[test]
 fn an_echo_does_not_open_the_window_and_an_ack_without_does() {
     for mut bench in [rfc(&[]).grown(0), ns2().grown(8)] {
-        let last = bench.sender.hole;
+        let last = bench.sender.tcb.snd_una;
         bench.echo(last);
         assert_eq!(bench.cwnd_and_ssthresh(), (5.0, 5.0));
         bench.echo(last + 1);
@@ -143,7 +143,7 @@ fn ns2_goes_below_one_segment_and_backs_off_at_the_second_echo() {
 #[test]
 fn ns2_halves_a_window_between_one_and_two() {
     let mut bench = ns2().grown(0);
-    bench.sender.cc.window.cwnd = 1.5;
+    bench.sender.tcb.cc.window.cwnd = 1.5;
     bench.echo(1);
     assert_eq!(bench.cwnd_and_ssthresh(), (0.75, 2.0));
 }
@@ -170,7 +170,7 @@ fn a_closed_window_with_nothing_left_to_send_needs_no_timer() {
     bench.sender.open(Some(2), bench.now, &bench.params, &mut bench.wire);
     bench.ack(0);
     bench.echo(1);
-    bench.sender.cc.window.cwnd = 0.5;
+    bench.sender.tcb.cc.window.cwnd = 0.5;
     bench.echo(2);
     assert_eq!((bench.sender.is_done(), bench.sender.deadline()), (true, Time::NEVER));
 }

@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::ack::Sack;
-use crate::cc::{CongestionControl, LawHost, Needs, Window};
+use crate::cc::{CongestionControl, Facts, LawAdapter, Needs, Window};
 
 fn open() -> Bench {
     open_without("")
@@ -129,10 +129,10 @@ fn three_segments_above_a_hole_begin_a_recovery_that_shrinks_as_segments_arrive(
     // 1 has arrived: all sent before the reduction, up to 12, are not yet acknowledged.
     bench.now = ms(300);
     bench.on(Ack { next: 11, is_resent: true, ..Ack::default() });
-    assert_eq!(bench.sender.state, RecoveryState::FastRecovery);
+    assert_eq!(bench.sender.tcb.state, RecoveryState::FastRecovery);
     bench.on(Ack { next: 13, is_resent: true, ..Ack::default() });
     // The ACK that ends it opens the window, too, as Linux has it: two have arrived, 2/5.
-    assert_eq!((bench.sender.state, bench.sender.cwnd()), (RecoveryState::Open, 5.4));
+    assert_eq!((bench.sender.tcb.state, bench.sender.cwnd()), (RecoveryState::Open, 5.4));
     assert_eq!((bench.sender.retransmits(), bench.sender.timeouts()), (1, 0));
 }
 
@@ -144,7 +144,7 @@ fn a_lost_retransmission_is_found_by_time() {
     assert_eq!(bench.sack_at(202, 1, &[2..5]), [1]);
     bench.sack_at(301, 1, &[2..12]);
     assert_eq!(bench.sender.retransmits(), 1, "11 was sent before 1 was again");
-    let sent = bench.sender.sent;
+    let sent = bench.sender.tcb.snd_max;
     assert_eq!(bench.sack_at(401, 1, &[2..sent])[0], 1, "what was sent at 301 ms has arrived");
     assert_eq!((bench.sender.retransmits(), bench.sender.timeouts()), (2, 0));
 }
@@ -153,15 +153,15 @@ fn a_lost_retransmission_is_found_by_time() {
 fn recovery_begins_again_while_anything_is_lost() {
     let mut bench = open();
     assert_eq!(bench.sack_at(200, 1, &[2..5])[0], 1);
-    let recover = bench.sender.recover;
+    let recover = bench.sender.tcb.recover;
     bench.sack_at(250, 1, &[2..recover]);
-    let sent = bench.sender.sent;
+    let sent = bench.sender.tcb.snd_max;
     // Of those sent since, the first is lost.
     assert!(bench.sack_at(300, 1, &[2..recover, recover + 1..sent]).contains(&recover));
-    let sent = bench.sender.sent;
+    let sent = bench.sender.tcb.snd_max;
     // 1 has arrived, which ends the recovery; the other loss is not mended yet.
     bench.sack_at(350, recover, &[recover + 1..sent]);
-    assert_eq!((bench.sender.state, bench.sender.recover), (RecoveryState::FastRecovery, sent));
+    assert_eq!((bench.sender.tcb.state, bench.sender.tcb.recover), (RecoveryState::FastRecovery, sent));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn fewer_than_three_wait_for_a_quarter_of_the_least_round_trip() {
     // Sent at 100 ms; a round trip of 100 ms, a quarter of it, and 2 ms on top. The timer expires at the end of its tick.
     assert_eq!(bench.sender.deadline(), ms(228));
     assert_eq!(bench.timeout(), [1]);
-    assert_eq!((bench.sender.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
+    assert_eq!((bench.sender.tcb.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_probe_asks_about_the_last_segments_and_the_timeout_comes_after_it() {
     assert_eq!(bench.sender.deadline(), ms(608));
     // The probe's SACK tells that all before are lost.
     assert_eq!(bench.sack_at(404, 1, &[10..11])[0], 1);
-    assert_eq!((bench.sender.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
+    assert_eq!((bench.sender.tcb.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
 }
 
 /// Ten segments are acknowledged but the last, which the probe at 10 has sent again; then five more.
@@ -206,7 +206,7 @@ fn a_probe_that_mends_the_only_loss_counts_as_one() {
     let mut bench = probed();
     // The window of 20 has not been used up for a timeout: (20 + 10)/2 = 15, whose half is 7.
     bench.ack(12);
-    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh()), (RecoveryState::Open, (7.0, 7.0)));
+    assert_eq!((bench.sender.tcb.state, bench.cwnd_and_ssthresh()), (RecoveryState::Open, (7.0, 7.0)));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn reduced_of(mut bench: Bench) -> Bench {
     bench.sack_at(201, 1, &[2..4]);
     assert_eq!(bench.sack_at(202, 1, &[2..5]), [1]);
     bench.sack_at(203, 1, &[2..6]);
-    assert_eq!((bench.cwnd_and_ssthresh().1, bench.sender.state), (5.0, RecoveryState::FastRecovery));
+    assert_eq!((bench.cwnd_and_ssthresh().1, bench.sender.tcb.state), (5.0, RecoveryState::FastRecovery));
     bench
 }
 
@@ -246,7 +246,7 @@ fn a_recovery_is_undone_if_the_original_arrives() {
     // RFC 3522: the ACK echoes a timestamp older than that of 1 when it was sent again.
     let mut bench = reduced();
     bench.sack_at(210, 6, &[]);
-    assert_eq!(bench.sender.state, RecoveryState::Open);
+    assert_eq!(bench.sender.tcb.state, RecoveryState::Open);
     assert_eq!(bench.cwnd_and_ssthresh(), (11.0, bench.params.window.0), "10 as before, and 1 has arrived");
     // Now that the path is known to reorder, three above a hole are not enough: 25 ms or an eighth of the round trip are.
     assert_eq!(bench.sack_at(220, 6, &[7..11]).iter().filter(|seq| **seq == 6).count(), 0);
@@ -256,12 +256,12 @@ fn a_recovery_is_undone_if_the_original_arrives() {
 fn without_undo_a_recovery_goes_on_if_the_original_arrives() {
     let mut bench = reduced_of(open_without("undo"));
     bench.sack_at(210, 6, &[]);
-    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 5.0));
+    assert_eq!((bench.sender.tcb.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 5.0));
     // Nor does a later DSACK undo it.
-    let sent = bench.sender.sent;
+    let sent = bench.sender.tcb.snd_max;
     bench.now = ms(302);
     bench.on(Ack { next: sent, is_resent: true, dsack: Some(1), ..Ack::default() });
-    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, 5.0));
+    assert_eq!((bench.sender.tcb.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, 5.0));
 }
 
 #[test]
@@ -282,9 +282,9 @@ fn without_detection_by_time_three_make_a_loss_and_a_lost_retransmission_none() 
     assert!(bench.sender.deadline() > ms(300), "no timer for reordering: {}", bench.sender.deadline());
     bench.sack_at(201, 1, &[2..4]);
     assert_eq!(bench.sack_at(202, 1, &[2..5]), [1]);
-    let sent = bench.sender.sent;
+    let sent = bench.sender.tcb.snd_max;
     bench.sack_at(301, 1, &[2..sent]);
-    let sent = bench.sender.sent;
+    let sent = bench.sender.tcb.snd_max;
     bench.sack_at(401, 1, &[2..sent]);
     assert_eq!((bench.sender.retransmits(), bench.sender.timeouts()), (1, 0));
     let mut quiet = open_without("detect_by_time");
@@ -305,9 +305,9 @@ fn a_law_is_told_that_a_recovery_is_undone() {
         bench.sack_at(at, 1, &[2..end]);
     }
     bench.paced_until(220);
-    assert_eq!((bench.sender.state, bench.sender.retransmits()), (RecoveryState::FastRecovery, 1));
+    assert_eq!((bench.sender.tcb.state, bench.sender.retransmits()), (RecoveryState::FastRecovery, 1));
     bench.sack_at(221, 6, &[]);
-    assert_eq!(bench.sender.state, RecoveryState::Open);
+    assert_eq!(bench.sender.tcb.state, RecoveryState::Open);
     let before = bench.sender.cwnd();
     bench.now = ms(240);
     bench.on(Ack { next: 7, ce: 1, ..Ack::default() });
@@ -332,7 +332,8 @@ impl CongestionControl for Prediction {
 fn the_header_of_an_ack_is_predicted_if_nothing_in_it_is_new_but_what_it_acknowledges() {
     let mut bench = open();
     let needs = Needs { every_ack: true, ..Needs::NONE };
-    bench.sender.cc.law = AnyLaw::Other(Box::new(LawHost::new(Box::new(Prediction(false)), needs)));
+    bench.sender.tcb.cc.law = AnyLaw::Other(Box::new(LawAdapter::new(Box::new(Prediction(false)), needs)));
+    bench.sender.tcb.extras = Extras::new(&bench.sender.tcb.cc, &bench.params);
     let ack = |next| Ack { next, ..Ack::default() };
     for (ack, expected) in [
         (ack(2), 1.0),
@@ -368,7 +369,8 @@ impl CongestionControl for Restarts {
 fn a_law_is_told_of_a_segment_sent_after_a_timeout_while_none_is_in_the_network() {
     let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
     let needs = Needs { rate_samples: true, owns_window: true, ..Needs::NONE };
-    bench.sender.cc.law = AnyLaw::Other(Box::new(LawHost::new(Box::new(Restarts(0)), needs)));
+    bench.sender.tcb.cc.law = AnyLaw::Other(Box::new(LawAdapter::new(Box::new(Restarts(0)), needs)));
+    bench.sender.tcb.extras = Extras::new(&bench.sender.tcb.cc, &bench.params);
     bench.open();
     bench.now = ms(100);
     bench.ack(0);
@@ -388,7 +390,7 @@ fn a_recovery_is_not_undone_if_what_was_sent_again_arrives() {
     let mut bench = reduced();
     bench.now = ms(302);
     bench.on(Ack { next: 6, is_resent: true, ..Ack::default() });
-    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 5.0));
+    assert_eq!((bench.sender.tcb.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 5.0));
 }
 
 #[test]
@@ -397,16 +399,16 @@ fn a_recovery_is_undone_if_all_that_was_sent_again_arrives_twice() {
     let mut bench = reduced();
     bench.now = ms(302);
     bench.on(Ack { next: 12, is_resent: true, dsack: Some(1), ..Ack::default() });
-    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, bench.params.window.0));
+    assert_eq!((bench.sender.tcb.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, bench.params.window.0));
 }
 
 #[test]
 fn a_recovery_that_is_over_is_undone_by_a_later_dsack() {
     let mut bench = reduced();
-    let sent = bench.sender.sent;
+    let sent = bench.sender.tcb.snd_max;
     bench.now = ms(302);
     bench.on(Ack { next: sent, is_resent: true, ..Ack::default() });
-    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, 5.0));
+    assert_eq!((bench.sender.tcb.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, 5.0));
     bench.on(Ack { next: sent, dsack: Some(1), ..Ack::default() });
     assert_eq!(bench.cwnd_and_ssthresh().1, bench.params.window.0);
     assert!(bench.sender.cwnd() >= 10.0);
@@ -415,7 +417,7 @@ fn a_recovery_that_is_over_is_undone_by_a_later_dsack() {
 #[test]
 fn a_mark_forbids_to_undo() {
     let mut bench = reduced();
-    bench.sender.ecn = true;
+    bench.sender.tcb.ecn = true;
     bench.now = ms(210);
     bench.on(Ack { next: 6, ece: true, ..Ack::default() });
     assert_eq!(bench.cwnd_and_ssthresh().1, 5.0);
@@ -428,7 +430,7 @@ fn a_timeout_is_undone_if_the_original_arrives() {
     assert_eq!(bench.timeout(), [1]);
     bench.now += Span::from_millis(10);
     bench.ack(1);
-    assert_eq!(bench.sender.state, RecoveryState::Open);
+    assert_eq!(bench.sender.tcb.state, RecoveryState::Open);
     assert_eq!(bench.cwnd_and_ssthresh(), (11.0, bench.params.window.0));
 }
 
@@ -443,7 +445,7 @@ fn a_segment_lost_again_after_a_timeout_reduces_again() {
     // 3, sent again after 2, arrives.
     bench.now += Span::from_millis(100);
     bench.sack(2, &[3..4]);
-    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 2.0));
+    assert_eq!((bench.sender.tcb.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 2.0));
 }
 
 #[test]
@@ -465,7 +467,7 @@ fn a_pause_halves_the_window_for_each_timeout() {
         let mut bench = open_finite();
         bench.params.read("tcp", [("after_idle", after_idle)], &mut Vec::new());
         bench.sack_at(200, 11, &[]);
-        bench.sender.cc.window.cwnd = 100.0;
+        bench.sender.tcb.cc.window.cwnd = 100.0;
         // The last segment was sent at 100 ms. The timeout is srtt + 4*rttvar = 100 + 200 ms.
         bench.now = ms(100 + pause);
         bench.sender.resume(Span::from_millis(pause - 100), bench.now, &bench.params);
@@ -490,8 +492,8 @@ fn a_timeout_that_was_spurious_is_undone() {
     bench.now += Span::from_millis(100);
     assert_eq!(bench.on(Ack { next: 2, is_resent: true, ..Ack::default() }), [12, 13]);
     bench.ack(2);
-    assert_eq!(bench.sender.state, RecoveryState::Open);
-    assert!(bench.sender.cwnd() >= cwnd && bench.sender.cc.window.ssthresh == ssthresh);
+    assert_eq!(bench.sender.tcb.state, RecoveryState::Open);
+    assert!(bench.sender.cwnd() >= cwnd && bench.sender.tcb.cc.window.ssthresh == ssthresh);
 }
 
 #[test]
@@ -512,12 +514,12 @@ fn an_echo_shrinks_the_window_over_a_round_trip() {
     bench.ack(0);
     bench.now = ms(200);
     bench.on(Ack { next: 3, ece: true, ..Ack::default() });
-    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Cwr, 5.0));
+    assert_eq!((bench.sender.tcb.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Cwr, 5.0));
     assert!(bench.sender.cwnd() > 5.0, "not at once");
     (4..14).for_each(|next| drop(bench.on(Ack { next, ece: true, ..Ack::default() })));
     assert_eq!(
         bench.sender.ecn_reductions(),
-        1 + u32::from(bench.sender.state == RecoveryState::Cwr && bench.sender.recover > 11)
+        1 + u32::from(bench.sender.tcb.state == RecoveryState::Cwr && bench.sender.tcb.recover > 11)
     );
 }
 
@@ -528,7 +530,7 @@ fn bursts_wait_until_they_are_whole_while_acks_are_near() {
     bench.open();
     bench.now = ms(40);
     assert_eq!(bench.ack(0).len(), 400);
-    bench.sender.cc.window.ssthresh = 200.0;
+    bench.sender.tcb.cc.window.ssthresh = 200.0;
     let mut sent = Vec::new();
     for seq in 1..=24 {
         bench.now = ms(80) + Span::from_micros(50 * u64::from(seq));

@@ -46,7 +46,7 @@ fn a_lost_segment_is_resent_and_the_pipe_kept_full() {
     assert_eq!(bench.without_1(11..14), [[14], [15], [16]]);
     // 1 has arrived, and so have all up to 12, the highest sent at the loss.
     assert_eq!(bench.sack(13, &[]), [17]);
-    assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.flight()), ((5.0, 5.0), 5));
+    assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.tcb.flight()), ((5.0, 5.0), 5));
     assert_eq!((bench.sender.retransmits(), bench.sender.timeouts()), (1, 0));
     assert_eq!(bench.sack(14, &[]), [18]);
     assert_eq!(bench.sender.cwnd(), 5.2);
@@ -80,7 +80,7 @@ fn an_ack_that_tells_nothing_new_is_no_duplicate() {
     let mut bench = open();
     assert_eq!(bench.sack(1, &[2..3]), [11]);
     (0..5).for_each(|_| assert_eq!(bench.sack(1, &[2..3]), []));
-    assert_eq!((bench.sender.duplicate_acks, bench.sender.cwnd()), (1, 10.0));
+    assert_eq!((bench.sender.tcb.duplicate_acks, bench.sender.cwnd()), (1, 10.0));
     (0..5).for_each(|_| assert_eq!(bench.sack(0, &[]), [], "old"));
 }
 
@@ -112,7 +112,7 @@ fn a_lost_retransmission_waits_for_the_timer_and_what_arrived_is_not_resent() {
 fn a_timeout_sends_again_only_what_is_missing() {
     let mut bench = open();
     bench.sack(1, &[3..6]); // 1, 2 and 6 to 10 are missing; 1 is sent again
-    let last = bench.sender.sent - 1;
+    let last = bench.sender.tcb.snd_max - 1;
     assert_eq!(bench.timeout(), [1]);
     assert_eq!(bench.sack(2, &[3..6]), [2, 6], "3 to 5 are there");
     assert_eq!(bench.sack(6, &[]), [7, 8]);
@@ -154,7 +154,7 @@ fn a_loss_in_the_window_after_an_echoed_one_halves_again() {
     bench.on(Ack { next: 2, ece: true, ..Ack::default() });
     (3..=11).for_each(|next| drop(bench.sack(next, &[])));
     // 11 was the first sent after the reduction. Nine increments of 1/cwnd from 5 on make 6.6: 11 to 16 are in flight.
-    assert_eq!((bench.sender.recover, bench.sender.flight()), (11, 6));
+    assert_eq!((bench.sender.tcb.recover, bench.sender.tcb.flight()), (11, 6));
     assert_eq!(bench.sack(11, &[12..15]), [11]);
     assert_eq!(bench.cwnd_and_ssthresh(), (3.0, 3.0));
 }

@@ -1,6 +1,7 @@
 //! The retransmission timer, and the round-trip times that set it.
 
 use super::*;
+use crate::rtt::RttEstimator;
 
 #[test]
 fn only_the_first_partial_ack_restarts_newrenos_timer() {
@@ -54,7 +55,7 @@ fn a_timeout_in_recovery_halves_the_window_without_its_inflation() {
     let mut bench = reno(&[]).in_recovery();
     assert_eq!(bench.timeout(), [7]);
     assert_eq!(bench.cwnd_and_ssthresh(), (1.0, 2.0), "half of 4, not of 4 + 3");
-    assert_eq!(bench.sender.inflation, 0);
+    assert_eq!(bench.sender.tcb.inflation, 0);
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn the_timeout_doubles_and_only_a_timed_segment_ends_that() {
 #[test]
 fn a_fast_retransmit_spoils_the_sample() {
     let mut bench = reno(&[]).grown(0);
-    bench.sender.rtt = RttEstimator::new(&bench.params, Span::ZERO);
+    bench.sender.tcb.rtt = RttEstimator::new(&bench.params, Span::ZERO);
     assert_eq!(bench.ack(1), [3, 4], "3 is timed");
     bench.duplicates(3);
     bench.now = ms(100);
@@ -149,7 +150,7 @@ fn a_second_timeout_of_a_segment_leaves_ssthresh_alone_under_rfc_5681() {
 #[test]
 fn only_fast_retransmit_and_timeout_cancel_the_timing_of_a_segment() {
     let mut bench = newreno(&[]).in_recovery();
-    bench.sender.rtt = RttEstimator::new(&bench.params, Span::ZERO);
+    bench.sender.tcb.rtt = RttEstimator::new(&bench.params, Span::ZERO);
     bench.now = ms(100);
     assert_eq!(bench.duplicates(4)[3], [17], "17 is new and timed");
     assert_eq!(bench.ack(8), [9, 18]);

@@ -75,11 +75,11 @@ fn a_window_of_which_less_than_half_is_used_neither_grows_nor_shrinks() {
 fn a_pause_leaves_it_for_five_minutes_then_halves_it() {
     let after = |pause| {
         let mut app = Application::new(TcpVariant::NewReno, Profile::Rfc);
-        app.bench.sender.cc.window.ssthresh = 12.0;
+        app.bench.sender.tcb.cc.window.ssthresh = 12.0;
         app.bench.now = ms(400 + pause);
         app.offer(100, pause);
         let sent = app.bench.sent().len();
-        (sent, app.cwnd(), app.bench.sender.cc.window.ssthresh)
+        (sent, app.cwnd(), app.bench.sender.tcb.cc.window.ssthresh)
     };
     assert_eq!(after(300_000), (18, 18.0, 12.0));
     assert_eq!(after(300_001), (9, 9.0, 13.5), "three quarters of 18");
@@ -95,7 +95,7 @@ fn a_loss_leaves_half_of_what_was_used_less_what_is_sent_again() {
     app.bench.sent();
     // Eight outstanding, pipeACK 4, of a window of 33.
     assert_eq!(app.bench.duplicates(3), [vec![], vec![], vec![app.acked]]);
-    let values = |app: &Application| (app.cwnd(), app.bench.sender.cc.window.ssthresh);
+    let values = |app: &Application| (app.cwnd(), app.bench.sender.tcb.cc.window.ssthresh);
     assert_eq!(values(&app), (4.0, 4.0), "max(4, 8)/2");
     app.bench.ack(app.acked + 7);
     app.acked += 8;
@@ -112,13 +112,13 @@ fn a_loss_of_a_validated_window_is_answered_by_the_law() {
     app.offer(30, 0);
     app.bench.sent();
     app.bench.duplicates(3);
-    assert_eq!(app.bench.sender.cc.window.ssthresh, 9.0, "half of the 18 outstanding");
+    assert_eq!(app.bench.sender.tcb.cc.window.ssthresh, 9.0, "half of the 18 outstanding");
 }
 
 #[test]
 fn a_mark_and_a_timeout_leave_half_of_what_was_used() {
     let mut app = Application::new(TcpVariant::NewReno, Profile::Rfc);
-    app.bench.sender.ecn = true;
+    app.bench.sender.tcb.ecn = true;
     app.trickle(400, 2000);
     app.offer(6, 0);
     app.bench.now = ms(2100);
@@ -130,7 +130,7 @@ fn a_mark_and_a_timeout_leave_half_of_what_was_used() {
     while app.bench.sender.timeouts() == 0 {
         app.bench.timeout(); // a probe comes first
     }
-    assert_eq!((app.cwnd(), app.bench.sender.cc.window.ssthresh), (1.0, 3.0));
+    assert_eq!((app.cwnd(), app.bench.sender.tcb.cc.window.ssthresh), (1.0, 3.0));
 }
 
 #[test]
@@ -146,11 +146,11 @@ fn under_prr_the_flight_is_what_is_reduced() {
     };
     assert_eq!([sack(&mut app, 2100, hole + 2), sack(&mut app, 2101, hole + 3)], [vec![], vec![]]);
     assert_eq!(sack(&mut app, 2102, hole + 4), [hole]);
-    assert_eq!(app.bench.sender.cc.window.ssthresh, 4.0, "max(4, 8)/2");
+    assert_eq!(app.bench.sender.tcb.cc.window.ssthresh, 4.0, "max(4, 8)/2");
     assert_eq!(sack(&mut app, 2103, hole + 8), []);
     app.bench.now = ms(2200);
     app.bench.on(Ack { next: hole + 8, is_resent: true, ..Ack::default() });
     // (8 - 1)/2, and the ACK that ends the recovery opens the window by 1/3.
-    assert_eq!(app.bench.sender.cc.window.ssthresh, 3.5);
+    assert_eq!(app.bench.sender.tcb.cc.window.ssthresh, 3.5);
     assert!((app.cwnd() - (3.5 + 1.0 / 3.0)).abs() < 1e-6, "{}", app.cwnd());
 }

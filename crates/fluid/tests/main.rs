@@ -1,0 +1,5 @@
+//! The tests of the crate as one program, which is linked once.
+
+mod model;
+mod properties;
+mod signal;

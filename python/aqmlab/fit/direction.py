@@ -1,0 +1,100 @@
+"""The fit of one direction: kinds that explain the measurement badly are given up step by step."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+
+from aqmlab.fit.features import Scale
+from aqmlab.fit.observation import Observation
+from aqmlab.fit.regression import Estimate, parameters, step
+from aqmlab.fit.search import Search, Trial
+from aqmlab.fit.twin import TwinLink
+
+MATCHES = 3
+"""Simulations with which every kind is first matched to the measurement."""
+KEPT = (3, 2)
+"""Kinds that the first and the second regression refine."""
+WORSE, MORE = 3.0, 1.0
+"""A kind is given up if its score is above so many times the best one, and so much more."""
+RUNS, FEWER, LARGE = 20, 14, 300_000
+"""Simulations of a regression; of a load of more than `LARGE` packets fewer."""
+SEEDS = (901, 902, 903)
+"""Seeds of the final score."""
+ALIKE = 1.1
+"""Two candidates are alike if they differ by no more than this many times the difference between two seeds."""
+DEVIATIONS, LEAST = 1.96, 0.003
+"""Half-width of an interval in standard deviations, and the relative deviation below which nothing is known."""
+FIRST_SEED = {"match": 10, "regression": 100}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A link that may explain the measurement: its score (0 is perfect), and intervals of identified parameters."""
+
+    link: TwinLink
+    score: float
+    intervals: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class DirectionFit:
+    """The fit of one direction. The first `alike` of the candidates, best first, explain the measurement equally."""
+
+    seen: Observation
+    scale: Scale
+    candidates: tuple[Candidate, ...]
+    alike: int
+    runs: int
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate with the lowest score."""
+        return self.candidates[0]
+
+
+def fit_direction(search: Search) -> DirectionFit:
+    """Match every kind of queue, refine the best by regression, and compare them under fresh seeds."""
+    links = search.starts()
+    for i in range(MATCHES):
+        links = [search.matched(trial) for trial in search.trials(links, [FIRST_SEED["match"] + i])]
+    ranked = _ranked(search, search.trials(links, SEEDS[:2]))
+    runs = FEWER if search.packets > LARGE else RUNS
+    seed = FIRST_SEED["regression"]
+    found: list[Estimate] = []
+    for narrower, kept in enumerate(KEPT, 1):
+        found = [step(search, trial.link, runs, narrower, seed) for trial in _promising(search, ranked)[:kept]]
+        seed += runs + 1
+        ranked = _ranked(search, search.trials([each.link for each in found], SEEDS))
+    by_link = {id(each.link): each for each in found}
+    spread = search.spread(ranked)
+    candidates = tuple(
+        Candidate(trial.link, search.score(trial, spread), _intervals(by_link[id(trial.link)])) for trial in ranked
+    )
+    own = search.apart(ranked[0], ranked[0], spread)
+    alike = [trial for trial in ranked[1:] if search.apart(ranked[0], trial, spread) <= ALIKE * own]
+    return DirectionFit(search.seen, search.scale, candidates, 1 + len(alike), search.runs)
+
+
+def _ranked(search: Search, trials: Sequence[Trial]) -> list[Trial]:
+    spread = search.spread(trials)
+    return sorted(trials, key=lambda trial: search.score(trial, spread))
+
+
+def _promising(search: Search, ranked: Sequence[Trial]) -> list[Trial]:
+    spread = search.spread(ranked)
+    limit = WORSE * search.score(ranked[0], spread) + MORE
+    return [trial for trial in ranked if search.score(trial, spread) <= limit]
+
+
+def _intervals(estimate: Estimate) -> dict[str, tuple[float, float]]:
+    """Return the 95 % interval of each identified parameter, in its own unit."""
+    found = {}
+    for name, value in parameters(estimate.link).items():
+        if name in estimate.deviations:
+            if name == "loss":
+                half = DEVIATIONS * estimate.deviations[name]
+                found[name] = (max(0.0, value - half), value + half)
+            else:
+                half = DEVIATIONS * max(LEAST, estimate.deviations[name])
+                found[name] = (exp(value - half), exp(value + half))
+    return found

@@ -60,8 +60,9 @@ pub struct Abroad {
     own: u16,
     /// The part of each link.
     pub links: Arc<[u16]>,
-    /// Of each flow by its number.
+    /// Of each flow by its number; of none where nothing crosses from one part to another.
     pub homes: Vec<Home>,
+    crosses: bool,
     /// Flows that have begun here, of which the others do not know yet, and their ways.
     pub begun: Vec<(u32, Home)>,
     /// Events that go to links of others and arrive after the next round: they wait here and not there, as the links of many flows are
@@ -75,14 +76,15 @@ pub struct Abroad {
 }
 
 impl Abroad {
-    /// The outlook of the part number `own` of so many.
-    pub fn new(own: u16, parts: usize, links: Arc<[u16]>, homes: Vec<Home>, lanes: usize) -> Self {
+    /// The outlook of the part number `own` of so many; `homes` where something crosses.
+    pub fn new(own: u16, parts: usize, links: Arc<[u16]>, homes: Option<Vec<Home>>, lanes: usize) -> Self {
         let boxes = vec![Vec::new(); parts];
         let later = Calendar::with_lanes(lanes);
         Self {
             own,
             links,
-            homes,
+            crosses: homes.is_some(),
+            homes: homes.unwrap_or_default(),
             begun: Vec::new(),
             later,
             outboxes: boxes.clone(),
@@ -91,8 +93,11 @@ impl Abroad {
         }
     }
 
-    /// A flow begins here.
+    /// A flow begins here; where nothing crosses nobody asks for it.
     pub fn begin(&mut self, flow: u32, way: u32) {
+        if !self.crosses {
+            return;
+        }
         let home = Home { way, part: self.own };
         self.learn(flow, home);
         self.begun.push((flow, home));

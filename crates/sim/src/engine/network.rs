@@ -183,8 +183,7 @@ impl NetworkState {
     /// Handles the events up to and including `until`, about `most` of them; true if there may be more.
     #[inline(never)] // `make instructions` counts what it takes
     pub fn advance(&mut self, until: Time, most: u64) -> bool {
-        let all = self.agenda.abroad.as_ref().map_or(0, |abroad| abroad.homes.len());
-        match self.is_cold || self.flows.len().max(all) > IN_CACHE {
+        match self.is_cold || self.flows.len() > IN_CACHE {
             true => self.handle_until::<true>(until, most),
             false => self.handle_until::<false>(until, most),
         }

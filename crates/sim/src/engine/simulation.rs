@@ -71,7 +71,7 @@ pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Outpu
     simulation.stop_probing();
     let plan = goes_on.then(|| Plan::new(&simulation.network, threads)).flatten();
     if let Some(plan) = plan.filter(Plan::is_worthwhile) {
-        simulation.go_in_rounds(&plan)?;
+        simulation = simulation.after_rounds(&plan)?;
     }
     let mut output = simulation.finish()?;
     output.result.engine.wall = started.map_or(0.0, |started| started.elapsed().as_secs_f64());
@@ -87,8 +87,7 @@ pub fn run_divided(scenario: impl Into<Arc<Scenario>>, options: Options) -> Resu
     let mut simulation = Simulation::foreseeing(scenario.into(), options)?;
     simulation.stop_probing();
     let Some(plan) = Plan::new(&simulation.network, threads) else { return Ok(None) };
-    simulation.go_in_rounds(&plan)?;
-    simulation.finish().map(Some)
+    simulation.after_rounds(&plan)?.finish().map(Some)
 }
 
 /// A scenario at one instant.
@@ -174,11 +173,12 @@ impl Simulation {
         Ok(true)
     }
 
-    /// Lets everything happen on several threads.
-    fn go_in_rounds(&mut self, plan: &Plan) -> Result<(), RunError> {
-        let network = std::mem::replace(&mut self.network, NetworkState::new(&self.scenario, false));
-        self.network = rounds::run(network, plan, self.options.watch.as_deref())?;
-        self.look_at_schemes()
+    /// It after everything has happened, on several threads.
+    fn after_rounds(self, plan: &Plan) -> Result<Self, RunError> {
+        let network = rounds::run(self.network, plan, self.options.watch.as_deref())?;
+        let whole = Self { network, ..self };
+        whole.look_at_schemes()?;
+        Ok(whole)
     }
 
     /// Goes on to the end of the scenario; returns what was measured, as if the simulation had never been stopped.

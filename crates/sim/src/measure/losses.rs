@@ -6,7 +6,7 @@ use crate::net::outcome::{Decision, PacketOutcome};
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_core::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// Losses of each flow at one link. Only a loss, and a segment sent again, cost anything.
 #[derive(Clone, Debug)]
@@ -16,6 +16,7 @@ pub struct LossMeter {
     flows: Vec<FlowLosses>,
     /// Where each flow is, if few of many cross the link.
     places: Option<BTreeMap<u32, u32>>,
+    lost: LostSegments,
     /// Number of flows that are active all the time.
     long: u32,
     /// Their mean round-trip propagation.
@@ -32,40 +33,48 @@ pub struct LossMeter {
     pub foreign: Vec<Decision<Packet>>,
 }
 
-/// Losses of one flow, in a cache line of their own.
-#[derive(Clone, Debug)]
-#[repr(align(64))]
+/// Losses of one flow, in half a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct FlowLosses {
     /// Data packets dropped since metrics began to count.
     dropped: u32,
     /// The last loss event in which it lost a packet, from 1 on; [`NOT_LONG`] where it is not active all the time.
     event: u32,
-    lost: LostSegments,
+    lost: LostList,
 }
 
 const NOT_LONG: u32 = u32::MAX;
 
-/// Segments that have not been sent again since they were lost, in the order of their losses, which is mostly that in which
-/// they are sent again.
+/// Segments of one transfer that have not been sent again since they were lost, in the order of their losses, which is mostly that
+/// in which they are sent again.
+#[derive(Clone, Copy, Debug)]
+struct LostList {
+    /// Slots of the first and of the last; [`NO_SLOT`] if there are none.
+    first: u32,
+    last: u32,
+    epoch: u8,
+}
+
+/// The segments of all lists. A slot is used again, so that memory is what is lost at a time.
 #[derive(Clone, Debug)]
 struct LostSegments {
-    /// Most often there is no other.
-    first: LostSegment,
-    others: VecDeque<LostSegment>,
+    slots: Vec<LostSegment>,
+    /// The first slot that holds none; each of them tells the next.
+    free: u32,
 }
+
+/// In place of a slot.
+const NO_SLOT: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct LostSegment {
-    seq: u32,
-    epoch: u8,
     first_sent: Time,
     /// When it was dropped, or had been sent onto the wire that lost it. That may lie ahead, where a departure is foreseen.
     lost_at: Time,
-}
-
-impl LostSegment {
-    /// In place of a segment: there is none.
-    const NONE: Self = Self { seq: 0, epoch: 0, first_sent: Time::ZERO, lost_at: Time::NEVER };
+    seq: u32,
+    /// Slot of the next one.
+    next: u32,
 }
 
 impl LossMeter {
@@ -77,7 +86,8 @@ impl LossMeter {
         let (notes, foreign) = (Vec::new(), Vec::new());
         let mut meter = Self {
             places: of_few.then(BTreeMap::new),
-            flows: Vec::new(),
+            flows: Vec::with_capacity(long.len()),
+            lost: LostSegments::default(),
             long: long.len() as u32,
             round_trip: Span(sum),
             event,
@@ -87,7 +97,10 @@ impl LossMeter {
             notes,
             foreign,
         };
-        long.iter().for_each(|(flow, _)| meter.of(*flow).event = 0);
+        for (flow, _) in long {
+            let index = meter.index(*flow);
+            meter.flows[index].event = 0;
+        }
         meter
     }
 
@@ -99,10 +112,11 @@ impl LossMeter {
         if packet.goes_back() {
             return;
         }
-        let flow = self.of(packet.flow);
+        let index = self.index(packet.flow);
+        let flow = &mut self.flows[index];
         flow.dropped += 1;
         if flow.event != NOT_LONG {
-            self.lose_together(packet.flow, now, wait);
+            self.lose_together(index, now, wait);
         }
         self.miss(packet, now);
     }
@@ -122,8 +136,9 @@ impl LossMeter {
         }
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.
         let Some(first_sent) = packet.first_sent() else { return };
-        let segment = LostSegment { seq: packet.data().seq, epoch: packet.epoch(), first_sent, lost_at };
-        self.of(packet.flow).lost.push(segment);
+        let segment = LostSegment { first_sent, lost_at, seq: packet.data().seq, next: NO_SLOT };
+        let index = self.index(packet.flow);
+        self.lost.push(&mut self.flows[index].lost, packet.epoch(), segment);
     }
 
     /// A segment is sent again: when it was sent first, if it has been lost here before now.
@@ -131,7 +146,8 @@ impl LossMeter {
     #[inline(never)]
     pub fn recall(&mut self, flow: u32, seq: u32, epoch: u8, now: Time) -> Option<Time> {
         let place = self.place(flow)?;
-        self.flows.get_mut(place)?.lost.take(seq, epoch, now)
+        let list = &mut self.flows.get_mut(place)?.lost;
+        if list.epoch == epoch { self.lost.take(list, seq, now) } else { None }
     }
 
     /// Asks for the losses of a flow, which are needed soon.
@@ -168,63 +184,106 @@ impl LossMeter {
         (self.events > 0 && self.long > 1).then(|| self.losing as f64 / most as f64)
     }
 
-    fn of(&mut self, flow: u32) -> &mut FlowLosses {
+    /// Where a flow is from now on.
+    fn index(&mut self, flow: u32) -> usize {
         let place = match &mut self.places {
             None => flow as usize,
             Some(places) => *places.entry(flow).or_insert(self.flows.len() as u32) as usize,
         };
-        if place >= self.flows.len() {
+        let more = (place + 1).saturating_sub(self.flows.len());
+        if more > 0 {
+            memory::reserve(&mut self.flows, more);
             self.flows.resize(place + 1, FlowLosses::NONE);
         }
-        &mut self.flows[place]
+        place
     }
 
     /// A long flow loses a packet: in the present loss event, or as the first of another.
-    fn lose_together(&mut self, flow: u32, now: Time, wait: impl FnOnce() -> Span) {
+    fn lose_together(&mut self, index: usize, now: Time, wait: impl FnOnce() -> Span) {
         if now >= self.ends {
             self.ends = now + self.round_trip + wait();
             self.event += 1;
             self.events += 1;
         }
         let event = self.event;
-        let last = std::mem::replace(&mut self.of(flow).event, event);
+        let last = std::mem::replace(&mut self.flows[index].event, event);
         self.losing += u64::from(last != self.event);
     }
 }
 
 impl FlowLosses {
     /// It has lost nothing, and is not active all the time.
-    const NONE: Self = Self { dropped: 0, event: NOT_LONG, lost: LostSegments::NONE };
+    const NONE: Self = Self { dropped: 0, event: NOT_LONG, lost: LostList { first: NO_SLOT, last: NO_SLOT, epoch: 0 } };
+}
+
+impl Default for LostSegments {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: NO_SLOT }
+    }
 }
 
 impl LostSegments {
-    const NONE: Self = Self { first: LostSegment::NONE, others: VecDeque::new() };
+    /// One more segment of a list; those of an earlier transfer are forgotten.
+    fn push(&mut self, list: &mut LostList, epoch: u8, segment: LostSegment) {
+        if list.epoch != epoch {
+            self.clear(list);
+            list.epoch = epoch;
+        }
+        match self.slots.get_mut(list.last as usize) {
+            Some(last) if last.seq == segment.seq => *last = segment, // a datagram
+            _ => self.append(list, segment),
+        }
+    }
 
-    fn push(&mut self, segment: LostSegment) {
-        let last = self.others.back_mut().unwrap_or(&mut self.first);
-        let is_none = last.lost_at == Time::NEVER;
-        if is_none || last.seq == segment.seq && last.epoch == segment.epoch {
-            *last = segment; // the first, or a datagram
-        } else if last.epoch == segment.epoch {
-            if self.others.len() == self.others.capacity() {
-                self.others.reserve_exact((self.others.len() / 2).max(4)); // a million flows that lose much fill the memory
+    fn append(&mut self, list: &mut LostList, segment: LostSegment) {
+        let slot = match self.slots.get_mut(self.free as usize) {
+            Some(free) => {
+                let next = std::mem::replace(free, segment).next;
+                std::mem::replace(&mut self.free, next)
             }
-            self.others.push_back(segment);
-        } else {
-            *self = Self { first: segment, ..Self::NONE };
+            None => {
+                memory::reserve(&mut self.slots, 1);
+                self.slots.push(segment);
+                self.slots.len() as u32 - 1
+            }
+        };
+        match self.slots.get_mut(list.last as usize) {
+            Some(last) => last.next = slot,
+            None => list.first = slot,
+        }
+        list.last = slot;
+    }
+
+    /// The list is empty from now on.
+    fn clear(&mut self, list: &mut LostList) {
+        if let Some(last) = self.slots.get_mut(list.last as usize) {
+            last.next = std::mem::replace(&mut self.free, list.first);
+            (list.first, list.last) = (NO_SLOT, NO_SLOT);
         }
     }
 
     /// Takes out a segment that was lost before now; returns when it was sent first.
     #[inline]
-    fn take(&mut self, seq: u32, epoch: u8, now: Time) -> Option<Time> {
-        let is_it = |segment: &LostSegment| segment.seq == seq && segment.epoch == epoch && segment.lost_at < now;
-        if is_it(&self.first) {
-            let next = self.others.pop_front().unwrap_or(LostSegment::NONE);
-            return Some(std::mem::replace(&mut self.first, next).first_sent);
+    fn take(&mut self, list: &mut LostList, seq: u32, now: Time) -> Option<Time> {
+        let (mut before, mut slot) = (NO_SLOT, list.first);
+        loop {
+            let segment = self.slots.get(slot as usize)?;
+            if segment.seq == seq && segment.lost_at < now {
+                break;
+            }
+            (before, slot) = (slot, segment.next);
         }
-        let place = self.others.iter().position(is_it)?;
-        self.others.remove(place).map(|segment| segment.first_sent)
+        let taken = &mut self.slots[slot as usize];
+        let first_sent = taken.first_sent;
+        let next = std::mem::replace(&mut taken.next, std::mem::replace(&mut self.free, slot));
+        match self.slots.get_mut(before as usize) {
+            Some(before) => before.next = next,
+            None => list.first = next,
+        }
+        if list.last == slot {
+            list.last = before;
+        }
+        Some(first_sent)
     }
 }
 
@@ -255,9 +314,16 @@ mod tests {
     }
 
     impl LostSegments {
-        fn listed(&self) -> Vec<u32> {
-            let first = (self.first.lost_at < Time::NEVER).then_some(&self.first);
-            first.into_iter().chain(&self.others).map(|segment| segment.seq).collect()
+        fn listed(&self, list: &LostList) -> Vec<u32> {
+            let first = self.slots.get(list.first as usize);
+            let all = std::iter::successors(first, |segment| self.slots.get(segment.next as usize));
+            all.map(|segment| segment.seq).collect()
+        }
+    }
+
+    impl LossMeter {
+        fn listed(&self, flow: usize) -> Vec<u32> {
+            self.lost.listed(&self.flows[flow].lost)
         }
     }
 
@@ -320,7 +386,7 @@ mod tests {
         take_along(&mut meter, &mut spurious);
         assert_eq!(spurious.first_sent(), None, "it has not been lost");
         meter.lose(&spurious, ms(325));
-        assert_eq!(meter.flows[0].lost.listed(), [8]);
+        assert_eq!(meter.listed(0), [8]);
     }
 
     #[test]
@@ -336,24 +402,50 @@ mod tests {
         meter.drop_packet(&Packet::of_ack(Label::default(), 40, 0, &Ack::default()), DROPPED, ms(1), || Span::ZERO);
         assert_eq!((meter.dropped().next(), meter.synchronisation()), (Some((0, 0)), None));
         (0..9).for_each(|at| meter.drop_packet(&segment(9, 0, ms(at), false), DROPPED, ms(at), || Span::ZERO));
-        assert_eq!((meter.dropped().last(), meter.flows[9].lost.listed()), (Some((9, 9)), vec![0]));
+        assert_eq!((meter.dropped().last(), meter.listed(9)), (Some((9, 9)), vec![0]));
     }
 
     #[test]
     fn segments_are_found_in_any_order_and_those_of_an_earlier_transfer_forgotten() {
-        let mut lost = LostSegments::NONE;
-        let segment = |seq: u32, epoch| LostSegment { seq, epoch, first_sent: ms(seq.into()), lost_at: ms(20) };
-        (10..15).for_each(|seq| lost.push(segment(seq, 0)));
-        assert_eq!([12, 10, 12].map(|seq| lost.take(seq, 0, ms(30))), [Some(ms(12)), Some(ms(10)), None]);
-        assert_eq!((lost.take(11, 1, ms(30)), lost.take(11, 0, ms(30))), (None, Some(ms(11))));
-        (15..18).for_each(|seq| lost.push(segment(seq, 0)));
+        let (mut lost, mut list) = (LostSegments::default(), FlowLosses::NONE.lost);
+        let segment = |seq: u32| LostSegment { first_sent: ms(seq.into()), lost_at: ms(20), seq, next: NO_SLOT };
+        (10..15).for_each(|seq| lost.push(&mut list, 0, segment(seq)));
+        assert_eq!([12, 10, 12].map(|seq| lost.take(&mut list, seq, ms(30))), [Some(ms(12)), Some(ms(10)), None]);
+        assert_eq!(lost.take(&mut list, 11, ms(30)), Some(ms(11)));
+        (15..18).for_each(|seq| lost.push(&mut list, 0, segment(seq)));
         assert_eq!(
-            [13, 14, 17, 16, 15].map(|seq| lost.take(seq, 0, ms(30))),
+            [13, 14, 17, 16, 15].map(|seq| lost.take(&mut list, seq, ms(30))),
             [13, 14, 17, 16, 15].map(|at| Some(ms(at)))
         );
-        assert!(lost.listed().is_empty());
-        lost.push(segment(1, 0));
-        lost.push(segment(1, 1));
-        assert_eq!((lost.listed(), lost.take(1, 0, ms(30)), lost.take(1, 1, ms(30))), (vec![1], None, Some(ms(1))));
+        assert!(lost.listed(&list).is_empty());
+        lost.push(&mut list, 0, segment(1));
+        lost.push(&mut list, 0, segment(2));
+        lost.push(&mut list, 1, segment(3));
+        assert_eq!((lost.listed(&list), list.epoch), (vec![3], 1));
+        assert_eq!((lost.take(&mut list, 1, ms(30)), lost.take(&mut list, 3, ms(30))), (None, Some(ms(3))));
+    }
+
+    #[test]
+    fn a_resent_segment_of_another_transfer_recalls_nothing() {
+        let mut meter = meter();
+        meter.drop_packet(&segment(0, 7, ms(10), false), DROPPED, ms(15), || Span::ZERO);
+        assert_eq!([1, 0].map(|epoch| meter.recall(0, 7, epoch, ms(20))), [None, Some(ms(10))]);
+    }
+
+    /// Three flows lose ten segments each, again and again, and send them again, one flow from the last one on.
+    #[test]
+    fn slots_of_lost_segments_are_used_again() {
+        let mut lost = LostSegments::default();
+        let mut lists = [FlowLosses::NONE.lost; 3];
+        let segment = |seq: u32| LostSegment { first_sent: ms(seq.into()), lost_at: ms(1), seq, next: NO_SLOT };
+        for round in 0..100 {
+            (0..30).for_each(|i| lost.push(&mut lists[i % 3], round, segment(i as u32)));
+            for i in 0..10 {
+                let found = [3 * i, 28 - 3 * i].map(|seq| lost.take(&mut lists[seq as usize % 3], seq, ms(2)));
+                assert_eq!(found, [3 * i, 28 - 3 * i].map(|seq| Some(ms(seq.into()))));
+            }
+            assert_eq!(lists.map(|list| lost.listed(&list).len()), [0, 0, 10], "the next transfer forgets them");
+        }
+        assert_eq!(lost.slots.len(), 30);
     }
 }

@@ -1,7 +1,7 @@
 //! The packets of many queues in one place. What one leaves free the next one takes, whichever its queue, so that packets
 //! stay within the caches.
 
-use aqmlab_core::Time;
+use aqmlab_core::{Time, make_room};
 
 /// In place of a slot.
 const NONE: u32 = u32::MAX;
@@ -62,6 +62,7 @@ impl<P> PacketStore<P> {
     /// The same, where no slot is free.
     #[cold]
     fn push_slot(&mut self, line: &mut WaitingLine, packet: P, since: Time) {
+        make_room(&mut self.slots);
         self.slots.push(Slot { packet: Some(packet), since, next: NONE });
         self.link(line, self.slots.len() as u32 - 1);
     }

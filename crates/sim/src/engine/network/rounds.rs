@@ -5,7 +5,7 @@
 //! (Chandy and Misra, 1979). Time goes on in rounds of that length, after each of which parts exchange what crosses from one to
 //! another. Events of one instant come in an order that no thread decides, so that nothing depends on the division.
 
-use super::NetworkState;
+use super::{IN_CACHE, NetworkState};
 use crate::calendar::{Calendar, Lane};
 use crate::engine::agenda::{Abroad, Crossing, Home};
 use crate::engine::error::RunError;
@@ -50,6 +50,8 @@ pub struct Plan {
     is_tree: bool,
     /// Length of a round.
     pub round: Span,
+    /// Packets cross from one part to another.
+    crosses: bool,
     /// Packets that the links send in a round.
     packets: f64,
 }
@@ -78,13 +80,14 @@ impl Plan {
             _ => return None,
         };
         divisions.into_iter().flatten().find_map(|(links, flows)| {
-            let round = round(network, &links, &flows)?;
+            let (round, crosses) = round(network, &links, &flows)?;
             let round = if scenario.tree.is_some() { round.min(LONGEST) } else { round };
             let rate: f64 = scenario.links.iter().map(|link| link.rate.0).sum();
             let bits = scenario.flows.iter().map(|flows| 8.0 * f64::from(flows.wire_size())).fold(1.0, f64::max);
             let packets = rate / bits * round.seconds();
             let parts = 1 + flows.iter().map(|home| home.part).chain(links.iter().copied()).max()? as usize;
-            Some(Self { threads, parts, links: links.into(), flows, is_tree: scenario.tree.is_some(), round, packets })
+            let is_tree = scenario.tree.is_some();
+            Some(Self { threads, parts, links: links.into(), flows, is_tree, round, crosses, packets })
         })
     }
 
@@ -136,8 +139,10 @@ fn by_flow(network: &NetworkState, threads: usize) -> Option<Division> {
     Some((vec![0; network.links.len()], network.flows.iter().enumerate().map(home).collect()))
 }
 
-/// The least delay between two parts, before the end of the run; `None` if there is one without any.
-fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> {
+/// The least delay between two parts, before the end of the run, and whether anything crosses from one to another; `None` if
+/// there is one without any delay.
+fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<(Span, bool)> {
+    let mut crosses = false;
     let mut least = network.measured.end.since(Time::ZERO) + Span(1);
     let lasting = network.flows.iter().zip(flows).map(|(flow, home)| (flow.way, flow.route(), home.part));
     let of_clients = network.clients.iter().map(|client| {
@@ -148,7 +153,7 @@ fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> 
         let way = &network.routes.ways[way as usize];
         let mut cross = |from: u16, to: u16, delay: Span| {
             if from != to {
-                least = least.min(delay);
+                (least, crosses) = (least.min(delay), true);
             }
         };
         let part = |hop: usize| links[way.hops[hop].link];
@@ -165,7 +170,7 @@ fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<Span> 
             cross(home, part(way.first_back as usize), back.delay);
         }
     }
-    (least > Span::ZERO).then_some(least)
+    (least > Span::ZERO).then_some((least, crosses))
 }
 
 /// Lets all of a run happen; returns the network at its end, or why the watch says stop. A scheme may have failed.
@@ -229,6 +234,7 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
         true => std::mem::take(&mut network.flows).by_region(network.numbers.shift, plan.parts),
         false => Vec::new(),
     };
+    network.is_cold |= plan.flows.len() + clients.len() > IN_CACHE; // the parts take turns
     let mut parts = Vec::new();
     for number in (0..plan.parts).rev() {
         let is_before = |part: u16| usize::from(part) < number;
@@ -238,7 +244,8 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
             source: source_of.iter().filter(|flow| is_before(plan.flows[**flow as usize].part)).count(),
             client: clients.iter().filter(|part| is_before(**part)).count(),
         };
-        let abroad = Abroad::new(number as u16, plan.parts, plan.links.clone(), plan.flows.clone(), lanes);
+        let homes = plan.crosses.then(|| plan.flows.clone());
+        let abroad = Abroad::new(number as u16, plan.parts, plan.links.clone(), homes, lanes);
         parts.push(network.take_from(first, regions.pop(), lanes, abroad));
     }
     parts.reverse();

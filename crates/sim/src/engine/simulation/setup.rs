@@ -132,6 +132,10 @@ impl Simulation {
             period.into_iter().for_each(|period| self.network.schedule_tick(i as u32, Time::ZERO, period));
             self.network.schedule_rate_change(i as u32);
         }
+        // Taken together, they have no settling time.
+        for alike in scenario.alike.iter().filter(|alike| alike.links.len() > 1) {
+            alike.links.iter().for_each(|link| self.network.links[*link].meter.forget_history());
+        }
         Ok(())
     }
 

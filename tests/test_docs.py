@@ -116,7 +116,7 @@ def folder(tmp_path: Path, page: Path, results: Path) -> Path:
 
 def maker(page: Path, arguments: Sequence[str], expected: int) -> str | None:
     """The command of a page that makes the file or folder that another reads, or is refused because of."""
-    if arguments[0] in {"plot", "verify"}:
+    if arguments[0] in {"plot", "report", "verify"}:
         read = arguments[1]
     elif expected and "--out" in arguments:
         read = arguments[arguments.index("--out") + 1]

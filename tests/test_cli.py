@@ -283,7 +283,8 @@ def test_reproduce_a_figure_and_its_numbers(aqmlab: Aqmlab, tmp_path: Path) -> N
     [lines] = values["values"]["(a) lower bound of K_d"].values()
     assert lines["50"] == pytest.approx(-3.59e-7, rel=1e-3)
     left = {path.name for path in (tmp_path / "out").iterdir()}
-    assert left == {"report.html", "results.json", *(f"figure-{n}.{kind}" for n in (9, 11) for kind in ("svg", "png"))}
+    figures = {f"figure-{n}.{kind}" for n in (9, 11) for kind in ("pdf", "svg", "png")}
+    assert left == {"report.html", "results.json", "figures.tex", *figures}
 
 
 @pytest.mark.nightly
@@ -333,7 +334,7 @@ def test_help_is_short_too(aqmlab: Aqmlab) -> None:
 def test_the_shell_completes_commands() -> None:
     asked = {"_AQMLAB_COMPLETE": "complete_bash", "COMP_WORDS": "aqmlab re", "COMP_CWORD": "1"}
     answer = subprocess.run([str(COMMAND)], env={**os.environ, **asked}, capture_output=True, text=True, check=False)
-    assert answer.stdout.split() == ["reproduce", "report"]
+    assert answer.stdout.split() == ["response", "reproduce", "report"]
 
 
 def test_what_a_scheme_prints_is_no_answer(aqmlab: Aqmlab, small: str, tmp_path: Path) -> None:

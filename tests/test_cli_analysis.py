@@ -50,7 +50,7 @@ def test_fluid_and_packets_stand_beside_the_prediction(aqmlab: Aqmlab, tmp_path:
     assert 0.2 < found["map"]["stable"] < 0.9
     names = {path.name for path in (tmp_path / "out").iterdir()}
     figures = ("bode", "nyquist", "step", "map", "beside")
-    assert names == {"analysis.json"} | {f"{name}.{kind}" for name in figures for kind in ("png", "svg")}
+    assert names == {"analysis.json"} | {f"{name}.{kind}" for name in figures for kind in ("pdf", "png", "svg")}
 
 
 def test_where_the_model_does_not_hold_it_says_so_and_why(aqmlab: Aqmlab) -> None:

@@ -448,8 +448,8 @@ def test_compare_with_a_suite_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) ->
     assert {entry["measure"] for entry in first["measures"]} >= usual
     assert any("8.2.6" in caveat for caveat in document["caveats"])
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"report.html", "results.json"} | {
-        f"{stem}.{kind}" for stem in ("trade-off", "delay", "goodput") for kind in ("svg", "png")
+    assert names == {"report.html", "results.json", "figures.tex"} | {
+        f"{stem}.{kind}" for stem in ("trade-off", "delay", "goodput") for kind in ("pdf", "svg", "png")
     }
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "--study rfc7928 --rate 1Mbit/s" in page

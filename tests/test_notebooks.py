@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "examples" / "notebooks").glob("*.ipynb"))
-PAGE = Path(__file__).parent.parent / "docs" / "notebooks.md"
+PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
 MOST_SHOWN = 30_000
 """Characters that a cell may show, pictures aside."""
 

@@ -17,8 +17,11 @@ from aqmlab.runs import live, shards, sweep
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.tune.plan import plan
 from aqmlab.tune.result import tune
+from aqmlab.worst import plan as worst_plan
+from aqmlab.worst.result import find_worst
 from conftest import SMALL
 from test_api import PUBLIC
+from test_break import RUNS, SLOW, SPACE
 
 MOST = 1000
 """Characters."""
@@ -70,6 +73,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (folder / "b.zip").write_bytes(packed.data)
     verified = verify(folder / "b.zip")
     asked = plan("pi", [file], ["min link.queue_mean"], budget="6 runs", seeds=2, held_out_seeds=2)
+    (folder / "space.toml").write_text(SPACE, encoding="utf-8")
+    place = [str(folder / "space.toml")]
+    worst = find_worst(worst_plan.plan(SLOW, space=place, against=["codel"], by=["delay"], budget=RUNS), jobs=1)
     given = advise.advise([scenario], aqms=["droptail", "fq-codel"], seeds=2)
     reproduced = aqmlab.reproduce("li2014", tables=["1"])
     simulation = aqmlab.Simulation(file, Curious(gain=0.5))
@@ -100,7 +106,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         simulation, simulation.probe(), Curious(gain=0.5), Curious.gain, aqmlab.PASS,
         scenario.law("pi"), scenario.link("bottleneck"), scenario.group(scenario.flows[0]),
         aqmlab.analyse("pi", rate="45 Mbit/s", rtt="80 ms", flows=60),
-        reproduced, reproduced.study, asked, tune(asked, jobs=1), packed, verified, Number("n", NEITHER, 1, 2),
+        reproduced, reproduced.study, worst, worst.finding,
+        asked, tune(asked, jobs=1), packed, verified, Number("n", NEITHER, 1, 2),
         given, given.score("fq-codel"), advise.LineSpec(rate=20e6), schemes()[0], sweep.precision("2%"),
         shards.Shard(2, 7),
         live.EmulatedLine("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),

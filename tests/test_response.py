@@ -130,7 +130,7 @@ def test_the_command_prints_writes_and_names_the_equation(aqmlab: Aqmlab, tmp_pa
     ("arguments", "said"),
     [
         (("cubik",), 'law: no congestion controller is called "cubik"; did you mean "cubic"?'),
-        (("cubic", "--aqm", "pye"), 'did you mean "pie"?'),
+        (("cubic", "--aqm", "pye"), 'aqm: unknown scheme "pye"'),
         (("cubic", "--json", "--format", "latex"), "format: latex: --json prints one JSON document"),
         (("nowhere.py",), "no such file"),
     ],

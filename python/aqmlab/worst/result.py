@@ -40,6 +40,9 @@ class WorstFinding:
     found: str
     """The scenario before it was shrunk."""
 
+    def __repr__(self) -> str:
+        return f"WorstFinding({self.criterion}, {self.regret.mean:.3g} times as bad)"
+
     @property
     def regret(self) -> Regret:
         """The regret under fresh seeds."""

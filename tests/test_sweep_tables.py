@@ -50,7 +50,7 @@ def test_latex() -> None:
     text = sweep_tables.as_latex(by_hand({"x_1": THREE, "y": THREE}), ["link.drop_ratio", "link.queue_mean"])
     told = "bold: better than all others; *: differs from DropTail "
     told += r"(95 \% interval of the paired difference excludes 0).}"
-    assert r"\caption{nowhere: x\_1. Mean $\pm$ half-width of the 95 \% interval over the seeds; " + told in text
+    assert r"\caption{nowhere: x\_1. Mean $\pm$ half-width of the 95 \% interval, n = 2 (seeds 1 to 2); " + told in text
     assert text.count(r"\label{tab:x-1}") == text.count(r"\label{tab:y}") == 1
     assert r"Scheme & Drop ratio (\%) & Queue mean (packets) \\" in text
     assert r"PI & $\mathbf{2.00} \pm 12.71$$^*$ & $100.0 \pm 0.0$ \\" in text

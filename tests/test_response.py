@@ -91,11 +91,12 @@ def test_a_response_repeats_and_has_all_its_parts() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_controller_that_responds_to_marks_is_marked() -> None:
-    found = lab.response("dctcp", seeds=1)
+@pytest.mark.parametrize("law", ["dctcp", "prague"])
+def test_a_controller_that_responds_to_marks_is_marked(law: str) -> None:
+    found = lab.response(law, seeds=1)
     assert (found.is_marked, found.aqm, found.signal) == (True, "dualpi2", "mark")
     assert found.points[0].window is not None
-    assert found.points[0].window.mean == pytest.approx(rounds("dctcp", 0.1), rel=0.05)
+    assert found.points[0].window.mean == pytest.approx(rounds(law, 0.1), rel=0.05)
     assert all((point.signals.mean if point.signals else 0) > 0 for point in found.queues)
 
 
@@ -144,7 +145,14 @@ def test_bad_input_is_refused(arguments: tuple[str, ...], said: str, aqmlab: Aqm
 @pytest.mark.nightly
 @pytest.mark.parametrize("law", ["reno", "cubic", "dctcp", "prague"])
 def test_windows_are_within_5_percent_of_the_rules(law: str) -> None:
+    """The rules know no timeouts, which cost Reno and CUBIC a part of the window at the highest loss. CUBIC's epochs at
+    the lowest loss are so few that five seeds do not tell a mean within 5 %: there the interval contains the rule."""
     for point in lab.response(law).points:
-        if point.p != 3e-2 or law in ("dctcp", "prague"):  # the validation ignores timeouts
-            assert point.window is not None
-            assert point.window.mean == pytest.approx(rounds(law, point.p), rel=0.05), point.p
+        assert point.window is not None
+        expected, mean = rounds(law, point.p), point.window.mean
+        if point.p == 3e-2 and law in ("reno", "cubic"):
+            assert 0.9 * expected < mean < expected
+        elif (law, point.p) == ("cubic", 1e-4):
+            assert abs(mean - expected) < (point.window.half_width or 0) < 0.1 * expected
+        else:
+            assert mean == pytest.approx(expected, rel=0.05), point.p

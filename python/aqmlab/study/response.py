@@ -37,7 +37,10 @@ LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 MARKS = (1e-2, 3e-2, 0.1, 0.2, 0.3)
 """The probabilities of a loss, and of a mark for controllers that respond to each mark."""
 
-LEAST_SEGMENTS, MOST_SEGMENTS = 200_000, 2_000_000
+MARKED = {"an ECN echo per packet", "ECT(1)"}
+"""Needs of controllers that respond to each mark: of DCTCP, and of Prague."""
+
+LEAST_SEGMENTS, MOST_SEGMENTS = 200_000, 5_000_000
 """Segments of a run."""
 
 PILOT = 200
@@ -106,7 +109,7 @@ def response(
     name = catalogue.halves(spec)[0]
     if name not in known:
         raise unknown("law", "no congestion controller is called", name, known)
-    is_marked = "an ECN echo per packet" in known[name].asks
+    is_marked = not MARKED.isdisjoint(known[name].asks)
     scheme = own.spec(aqm) if aqm is not None else "dualpi2" if is_marked else "droptail"
     shared_link(spec, is_marked, [(1, 1.0)]).check_scheme(scheme)
     runner = _Runner(spec, seeds, jobs)

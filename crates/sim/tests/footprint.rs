@@ -44,7 +44,7 @@ fn shapes() -> Vec<(&'static str, String, bool)> {
         ("lines", tree(2000, "", ""), false),
         ("lines with FQ-CoDel", tree(2000, "aqm = \"fq-codel\"", ""), false),
         ("lines with CAKE", tree(2000, "aqm = \"cake\"", ""), false),
-        ("a long queue", bell("1 s", "rate = \"1 Mbit/s\"\nbuffer = \"60000 packets\"", "rtt = \"20 ms\""), false),
+        ("a long queue", bell("1 s", "rate = \"1 Gbit/s\"\nbuffer = \"60000 packets\"", "rtt = \"20 ms\""), false),
         ("links in a row", format!("schema = 1\nduration = \"10 ms\"\n{}[[flows]]\nname = \"f\"\nrtt = \"20 ms\"\npath = [\"l0\", \"l999\"]\n", row(1000)), false),
         ("series", format!("sample = \"10 us\"\n{}", bell("10 s", "rate = \"1 Mbit/s\"\nbuffer = \"100 packets\"\naqm = \"red\"", "rtt = \"20 ms\"")), true),
         ("stations", "schema = 1\nduration = \"100 ms\"\n[wifi]\n[[stations]]\nname = \"s\"\ncount = 500\nrate = \"100 Mbit/s\"\n[[flows]]\nname = \"f\"\nstations = true\nrtt = \"20 ms\"\n".to_string(), false),

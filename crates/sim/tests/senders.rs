@@ -143,10 +143,7 @@ fn who_sets_constants_of_no_profile_is_told_that_the_default_has_changed() {
 fn contradictions_are_refused_with_a_reason() {
     for (tcp, expected) in [
         ("\"cubik\"", "flows.a.tcp: unknown choice \"cubik\"; did you mean \"cubic\"?"),
-        (
-            "{ congestion_control = \"yeah\" }",
-            "flows.a.tcp.congestion_control: unknown choice \"yeah\"; ",
-        ),
+        ("{ congestion_control = \"yeah\" }", "flows.a.tcp.congestion_control: unknown choice \"yeah\"; "),
         ("{ variant = \"cubic\" }", "flows.a.tcp.variant: unknown choice \"cubic\"; known: reno, newreno, sack"),
         (
             "{ congestion_control = \"cubic\", profile = \"ns2\" }",

@@ -31,16 +31,12 @@ pub struct Fifo<A, P> {
 impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// An empty queue, which `view` describes; `ecn` lets it mark instead of dropping.
     pub fn new(scheme: A, view: QueueView, limit: Limit, ecn: bool) -> Self {
-        let room = match limit {
-            Limit::Packets(packets) => packets.min(1 << 16) as usize,
-            Limit::Bytes(_) => 1 << 10,
-        };
         Self {
             acts_on_dequeue: scheme.acts_on_dequeue(),
             draws: scheme.draws_packets(),
             shelf: Shelf::new(view, scheme.limit(limit, view.packet), ecn),
             scheme,
-            waiting: VecDeque::with_capacity(room + 1),
+            waiting: VecDeque::new(), // a host that keeps the packets needs none
             flows: FlowTags::default(),
         }
     }

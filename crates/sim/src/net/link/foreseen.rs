@@ -72,10 +72,8 @@ impl<P: WirePacket> Link<P> {
         let queue = single(&mut self.queue);
         let fate = queue.admit(packet, &mut Ctx { now, rng: &mut self.rng });
         self.meter.on_queue(queue.len(), now);
-        match fate {
-            Fate::Kept => {}
-            Fate::Marked(_) => packet.mark(),
-            Fate::Dropped(why) => return Err(why),
+        if let Fate::Dropped(why) = fate {
+            return Err(why);
         }
         let size = packet.size() as u16;
         let begins = now.max(self.foreseen.clear_at);

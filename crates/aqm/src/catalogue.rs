@@ -317,6 +317,26 @@ fn leaves(aqm: &mut impl Aqm, packet: impl FnOnce() -> PacketView, queue: &Queue
 }
 
 #[inline(never)]
+fn arrives_boxed(
+    aqm: &mut dyn BoxedAqm,
+    packet: impl FnOnce() -> PacketView,
+    queue: &QueueView,
+    cx: &mut Ctx,
+) -> Verdict {
+    aqm.on_enqueue(&packet(), queue, cx)
+}
+
+#[inline(never)]
+fn leaves_boxed(
+    aqm: &mut dyn BoxedAqm,
+    packet: impl FnOnce() -> PacketView,
+    queue: &QueueView,
+    cx: &mut Ctx,
+) -> Verdict {
+    aqm.on_dequeue(&packet(), queue, cx)
+}
+
+#[inline(never)]
 fn ticks(aqm: &mut impl Aqm, queue: &QueueView, cx: &mut Ctx) {
     aqm.on_tick(queue, cx);
 }
@@ -362,7 +382,7 @@ macro_rules! built_in {
             fn judge_arrival(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self {
                     $(Self::$variant(aqm) => arrives(aqm, packet, queue, cx),)*
-                    Self::Boxed(aqm) => aqm.on_enqueue(&packet(), queue, cx),
+                    Self::Boxed(aqm) => arrives_boxed(&mut **aqm, packet, queue, cx),
                 }
             }
             fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
@@ -372,7 +392,7 @@ macro_rules! built_in {
             fn judge_departure(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self {
                     $(Self::$variant(aqm) => leaves(aqm, packet, queue, cx),)*
-                    Self::Boxed(aqm) => aqm.on_dequeue(&packet(), queue, cx),
+                    Self::Boxed(aqm) => leaves_boxed(&mut **aqm, packet, queue, cx),
                 }
             }
             fn draws_packets(&self) -> bool {

@@ -145,6 +145,8 @@ pub(crate) struct QuickAcks {
     pub has_seen_ect: bool,
     /// The time at which the timer of the last delayed ACK is over, sent or not.
     pub delayed: Time,
+    /// When its host looks next whether an ACK is due.
+    pub looked_at: Time,
     /// Of a receiver that drives its sender: few have it, and it has no room in the others.
     pub driven: Option<DrivenWindow>,
 }
@@ -181,6 +183,7 @@ impl Default for QuickAcks {
             stamp: Time::ZERO,
             has_seen_ect: false,
             delayed: Time::ZERO,
+            looked_at: Time::NEVER,
             driven: None,
         }
     }

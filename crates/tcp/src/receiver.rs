@@ -190,6 +190,26 @@ impl Receiver {
         self.ack_due
     }
 
+    /// The time at which its host must look for the delayed ACK ([`take_due`](Self::take_due)); `None` if it does so before.
+    #[inline]
+    pub fn next_look(&mut self) -> Option<Time> {
+        let due = self.ack_due;
+        if let Some(quick) = &mut self.quick {
+            if due >= quick.looked_at {
+                return None;
+            }
+            quick.looked_at = due;
+        }
+        Some(due)
+    }
+
+    /// Its host has looked: when it must do so again. Most ACKs are sent with the next segment, so that few looks find one.
+    pub fn look_again(&mut self, now: Time) -> Option<Time> {
+        let quick = self.quick.as_mut().filter(|quick| quick.looked_at <= now)?;
+        quick.looked_at = Time::NEVER;
+        self.next_look()
+    }
+
     /// The delayed ACK if it is due at or before `now`, with its time; none is due any longer.
     pub fn take_due(&mut self, now: Time, params: &TcpParams) -> Option<(Time, Ack)> {
         if self.ack_due == Time::NEVER || self.ack_due > now {

@@ -19,7 +19,8 @@ struct QueuedPacket<P> {
 pub struct Fifo<A, P> {
     waiting: VecDeque<QueuedPacket<P>>,
     shelf: Shelf<P>,
-    /// The scheme acts on departures; asked once, for most do not.
+    /// The scheme acts on arrivals, and on departures; asked once.
+    acts_on_enqueue: bool,
     acts_on_dequeue: bool,
     /// The scheme draws packets; asked once, for few do.
     draws: bool,
@@ -32,6 +33,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// An empty queue, which `view` describes; `ecn` lets it mark instead of dropping.
     pub fn new(scheme: A, view: QueueView, limit: Limit, ecn: bool) -> Self {
         Self {
+            acts_on_enqueue: scheme.acts_on_enqueue() || cfg!(debug_assertions),
             acts_on_dequeue: scheme.acts_on_dequeue(),
             draws: scheme.draws_packets(),
             shelf: Shelf::new(view, scheme.limit(limit, view.packet), ecn),
@@ -122,6 +124,9 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// Fate of an arriving packet, which is marked if that is its fate.
     #[inline(always)]
     fn judge_arrival(&mut self, packet: &mut P, cx: &mut Ctx) -> Fate {
+        if !self.acts_on_enqueue {
+            return Fate::Kept;
+        }
         let now = cx.now;
         let verdict = self.scheme.judge_arrival(|| view(packet, now, self.shelf.ecn), &self.shelf.view, cx);
         if verdict == Verdict::Pass {

@@ -40,4 +40,8 @@ impl Scheme for DropTail {
     const TC: Option<Tc> = Some(Tc { kind: "pfifo", note: "bfifo where the buffer is in bytes" });
 }
 
-impl Aqm for DropTail {}
+impl Aqm for DropTail {
+    fn acts_on_enqueue(&self) -> bool {
+        false
+    }
+}

@@ -224,7 +224,7 @@ impl NetworkState {
         true
     }
 
-    /// Handles any event but the arrival of a packet.
+    /// Handles any event but the arrival and the departure of a packet.
     #[inline(never)]
     fn handle(&mut self, event: Event) {
         self.events += u64::from(self.counts(event));
@@ -247,8 +247,8 @@ impl NetworkState {
         }
     }
 
-    /// True of an event that there is once in every way of running: a departure may be foreseen, a look at a time series asked for
-    /// or not, a receiver that acts ahead may have sent its delayed ACK, and the warm-up ends in all parts.
+    /// True of an event that there is once in every way of running: a look at a time series may be asked for or not, a receiver that
+    /// acts ahead may have sent its delayed ACK, and the warm-up ends in all parts.
     fn counts(&self, event: Event) -> bool {
         match event {
             Event::Sent { link } => self.links[link as usize].departures == DepartureMode::Events,

@@ -391,6 +391,9 @@ impl Flow {
         if let Some((due, ack)) = self.receiver.take_due(now, &path.group.tcp) {
             self.send_due_ack(index, due, &ack, &mut path);
         }
+        if let Some(time) = self.receiver.look_again(now) {
+            path.schedule.delayed_ack(time, index);
+        }
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
@@ -449,7 +452,9 @@ impl Flow {
                 if self.receiver.ack_due() != due {
                     self.due_since = path.schedule.now();
                 }
-                path.schedule.delayed_ack(self.receiver.ack_due(), packet.flow);
+                if let Some(time) = self.receiver.next_look() {
+                    path.schedule.delayed_ack(time, packet.flow);
+                }
             }
         }
     }

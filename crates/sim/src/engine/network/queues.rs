@@ -171,7 +171,7 @@ impl NetworkState {
     }
 
     /// A link has sent what was in service.
-    #[inline]
+    #[inline(never)] // one copy of its code
     pub(super) fn sent(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         if link.is_sending(self.now) {

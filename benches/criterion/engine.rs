@@ -4,7 +4,7 @@ use aqmlab_aqm::entries;
 use aqmlab_core::{Stream, Time};
 use aqmlab_scenario::parse;
 use aqmlab_scenario::{Scenario, SchemeAssignment};
-use aqmlab_sim::event_queue::{Calendar, Lane, Place, TimerEvent};
+use aqmlab_sim::event_queue::{Calendar, EventOrigin, Lane, TimerEvent};
 use aqmlab_sim::{Options, run};
 use criterion::measurement::WallTime;
 use criterion::{Bencher, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -83,7 +83,7 @@ fn threads(criterion: &mut Criterion) {
 struct Held([u64; 4]);
 
 impl TimerEvent for Held {
-    fn of_place(_: Place) -> Self {
+    fn of_place(_: EventOrigin) -> Self {
         Self::default()
     }
 }
@@ -96,7 +96,7 @@ trait Queue {
 
 impl Queue for Calendar<Held> {
     fn push(&mut self, time: u64, event: Held) {
-        Calendar::push(self, Lane::ANY, Time(time), Place::SAMPLE, event);
+        Calendar::push(self, Lane::ANY, Time(time), EventOrigin::SAMPLE, event);
     }
 
     fn pop(&mut self) -> (u64, Held) {

@@ -419,8 +419,8 @@ macro_rules! built_in {
             fn is_at_rest(&self, now: Time) -> bool {
                 any_aqm!($($variant)*; self, aqm => aqm.is_at_rest(now))
             }
-            fn is_as_new(&self, now: Time) -> bool {
-                any_aqm!($($variant)*; self, aqm => aqm.is_as_new(now))
+            fn is_reset(&self, now: Time) -> bool {
+                any_aqm!($($variant)*; self, aqm => aqm.is_reset(now))
             }
             fn limit(&self, limit: Limit, packet: f64) -> Limit {
                 any_aqm!($($variant)*; self, aqm => aqm.limit(limit, packet))

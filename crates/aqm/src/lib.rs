@@ -286,7 +286,7 @@ pub trait Aqm {
     }
     /// True if from now on it does what it would do had it met nothing. Asked while its queue is empty, which is forgotten then.
     #[inline]
-    fn is_as_new(&self, now: Time) -> bool {
+    fn is_reset(&self, now: Time) -> bool {
         false
     }
     /// So many queues have more than a quantum to send, this one among them; told before each departure where drops count
@@ -433,7 +433,7 @@ pub trait Scheme: ParamHolder + Sized + 'static {
     /// The scheme at rest before the first packet of a queue like this one. The error says what is contradictory.
     fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String>;
     /// A parameter has been set: renews what was made from the parameters, such as those of a scheme within this one.
-    fn retuned(&mut self) {}
+    fn params_changed(&mut self) {}
     /// Parameters whose mean is the queue that it steers to, that of its link where they are "auto" or there are none;
     /// `None` if it steers to no length.
     const TARGET: Option<&'static [&'static str]> = None;

@@ -22,7 +22,7 @@ impl<S: Scheme> Tune for S {
         let params = changed(self.params(), S::AT_START, name, value)?;
         S::new(params, queue)?; // says what is contradictory
         *self.params() = params;
-        self.retuned();
+        self.params_changed();
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::store::{Slot, Store};
 use crate::tun::{self, VIRTIO};
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
-use aqmlab_sim::{PacketOutcome, Spans};
+use aqmlab_sim::{DurationStats, PacketOutcome};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl;
@@ -107,9 +107,9 @@ pub struct Forwarder {
     /// Calls among them.
     pub calls: Calls,
     /// Lateness of packets written.
-    pub lateness: Spans,
+    pub lateness: DurationStats,
     /// From when packets were read to when they were written.
-    pub transit: Spans,
+    pub transit: DurationStats,
     /// Other counts.
     pub counts: ForwardCounts,
     /// Time of the processor that the thread has taken.
@@ -141,8 +141,8 @@ impl Forwarder {
             direction,
             store: Store::default(),
             flows: Flows::default(),
-            lateness: Spans::default(),
-            transit: Spans::default(),
+            lateness: DurationStats::default(),
+            transit: DurationStats::default(),
             counts: ForwardCounts::default(),
             processor: Span::ZERO,
             log: None,

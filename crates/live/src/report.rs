@@ -8,7 +8,7 @@ use crate::setup::LiveOptions;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::SchemeAssignment;
-use aqmlab_sim::{LineSpec, PathTimes, Series, Spans, Stage, jain, qoo};
+use aqmlab_sim::{DurationStats, LineSpec, PathTimes, Series, Stage, jain, qoo};
 use serde_json::{Map, Value, json};
 
 /// A run is valid if half of its packets were written at most so late...
@@ -62,7 +62,7 @@ impl Report {
             .iter()
             .zip([&down, &up])
             .map(|((name, side), other)| {
-                let way = Way { there: &side.forwarder.transit, back: Back::Empty(other.line.delay) };
+                let way = PathTemplate { there: &side.forwarder.transit, back: Back::Empty(other.line.delay) };
                 let transit = &side.forwarder.transit;
                 let mut measured = group(side.flows(), transit, &PathTimes::alike(transit, 0.0), way, span);
                 let calls = CallReport::new(side.calls(), other.calls(), name, end);
@@ -76,7 +76,7 @@ impl Report {
         let times = PathTimes::union(&[&up, &down].map(|side| PathTimes::alike(&side.forwarder.transit, 0.0)));
         let mut transit = up.forwarder.transit.clone();
         transit.merge(&down.forwarder.transit);
-        let way = Way { there: &up.forwarder.transit, back: Back::Measured(&down.forwarder.transit) };
+        let way = PathTemplate { there: &up.forwarder.transit, back: Back::Measured(&down.forwarder.transit) };
         let all: Vec<&FlowCounts> = sides.iter().flat_map(|(_, side)| side.flows()).collect();
         let mut why: Vec<String> = sides.iter().flat_map(|(name, side)| side.faults(name)).collect();
         if span == 0.0 {
@@ -178,18 +178,18 @@ enum Back<'a> {
     /// Propagation: no queue.
     Empty(Span),
     /// The delays of the packets there.
-    Measured(&'a Spans),
+    Measured(&'a DurationStats),
 }
 
 /// Both ways of a round trip.
-struct Way<'a> {
-    there: &'a Spans,
+struct PathTemplate<'a> {
+    there: &'a DurationStats,
     back: Back<'a>,
 }
 
-impl Way<'_> {
+impl PathTemplate<'_> {
     /// Time of a round trip, of both ways that which `of` tells of their delays.
-    fn time(&self, of: impl Fn(&Spans) -> Option<f64>) -> Option<f64> {
+    fn time(&self, of: impl Fn(&DurationStats) -> Option<f64>) -> Option<f64> {
         let back = match self.back {
             Back::Empty(delay) => Some(delay.seconds()),
             Back::Measured(delays) => of(delays),
@@ -209,9 +209,9 @@ impl Way<'_> {
 /// The measures of a group of flows, by the names of a simulation. What only their endpoints know is null.
 fn group<'a>(
     flows: impl Iterator<Item = &'a FlowCounts>,
-    transit: &Spans,
+    transit: &DurationStats,
     times: &PathTimes,
-    way: Way,
+    way: PathTemplate,
     span: f64,
 ) -> Value {
     let flows: Vec<&FlowCounts> = flows.collect();
@@ -251,8 +251,8 @@ mod tests {
     use super::*;
 
     /// So many packets of each delay.
-    fn delays(of: &[(u64, u64)]) -> Spans {
-        let mut delays = Spans::default();
+    fn delays(of: &[(u64, u64)]) -> DurationStats {
+        let mut delays = DurationStats::default();
         of.iter().for_each(|(packets, ms)| (0..*packets).for_each(|_| delays.add(Span::from_millis(*ms))));
         delays
     }
@@ -261,16 +261,16 @@ mod tests {
     fn what_users_feel_by_hand() {
         // 30 ms up, one packet in twenty a second; 20 ms down: 50 ms, 1200 a minute. Up alone, 10 ms back: 40 ms, 1500.
         let (up, down) = (delays(&[(95, 30), (5, 1000)]), delays(&[(100, 20)]));
-        let both = Way { there: &up, back: Back::Measured(&down) };
-        let alone = Way { there: &up, back: Back::Empty(Span::from_millis(10)) };
+        let both = PathTemplate { there: &up, back: Back::Measured(&down) };
+        let alone = PathTemplate { there: &up, back: Back::Empty(Span::from_millis(10)) };
         for (way, rpm) in [(&both, 1200.0), (&alone, 1500.0)] {
             assert!((way.rpm().unwrap() / rpm - 1.0).abs() < 0.002);
         }
         // At 90 % 50 ms are perfect for browsing, but half of the least loss that makes it of no use, beyond what is perfect: 50.
         assert!((both.qoo(&qoo::WEB, 0.0).unwrap() - 100.0).abs() < 0.2);
         assert!((both.qoo(&qoo::WEB, 0.0075).unwrap() - 50.0).abs() < 1e-9);
-        let nothing = Spans::default();
-        assert_eq!(Way { there: &nothing, back: Back::Measured(&down) }.rpm(), None);
+        let nothing = DurationStats::default();
+        assert_eq!(PathTemplate { there: &nothing, back: Back::Measured(&down) }.rpm(), None);
     }
 
     #[test]

@@ -52,7 +52,7 @@ mod traffic;
 /// The event queue, for its benchmark.
 #[doc(hidden)]
 pub mod event_queue {
-    pub use crate::calendar::{Calendar, Lane, Place, TimerEvent};
+    pub use crate::calendar::{Calendar, EventOrigin, Lane, TimerEvent};
 }
 
 /// The measures of calls that are not simulated.
@@ -74,7 +74,7 @@ pub mod kernel {
     pub use crate::measure::settling::Stage;
     pub use crate::net::rate_schedule::RateSchedule;
     pub use crate::traffic::client::Client;
-    pub use crate::traffic::member::{MemberDraft, MemberStreams, times};
+    pub use crate::traffic::instance::{FlowInstanceSpec, FlowInstanceStreams, times};
     pub use crate::traffic::timed::TimedSource;
 }
 
@@ -87,6 +87,7 @@ pub use engine::watch::{MemoryBound, Watch};
 pub use footprint::{footprint, footprint_of_flow};
 pub use measure::call::CallResult;
 pub use measure::declared::{Field, Measure, Preference, Unit};
+pub use measure::durations::DurationStats;
 pub use measure::group::{FlowResult, jain};
 pub use measure::link::{LinkMeter, LinkResult, LinkUsage, SHARED_DROPS};
 pub use measure::media::{MediaResult, RateTable, RtpResult};
@@ -95,7 +96,6 @@ pub use measure::result::{Delays, EngineStats, FlowTable, Output, RunResult, Ser
 pub use measure::round_trips::PathTimes;
 pub use measure::settling::Stage;
 pub use measure::slowdown::SlowdownResult;
-pub use measure::spans::Spans;
 pub use measure::station::StationResult;
 pub use measure::trace::{PacketTrace, TraceTable};
 pub use net::WirePacket;

@@ -6,8 +6,8 @@ use crate::cc::Needs;
 use crate::cc::rledbat::DrivenWindow;
 use crate::ecn::EcnFeedback;
 use crate::linux;
+use crate::linux_receiver::{AckTime, ArrivedSegment, LinuxReceiver};
 use crate::params::{TcpParams, TcpVariant};
-use crate::quickack::{AckTime, ArrivedSegment, QuickAcks};
 use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
 use std::ops::Range;
@@ -24,8 +24,8 @@ pub struct Receiver {
     ack_due: Time,
     /// The first segments of the blocks reported last, the newest first. Those below `next` count no more, and come last.
     recent: [u32; 3],
-    /// Of receivers of which some ACKs are quick, or echo timestamps, or that drive their sender.
-    quick: Option<Box<QuickAcks>>,
+    /// State of a Linux receiver, or of one that limits its sender (rLEDBAT).
+    quick: Option<Box<LinuxReceiver>>,
     /// The sender's loss recovery, which decides what ACKs tell of segments out of order, or twice.
     variant: TcpVariant,
     feedback: EcnFeedback,
@@ -40,24 +40,24 @@ pub struct Receiver {
     pub delivered: u32,
 }
 
-/// State of a receiver of Linux before the first segment. Out of line: it is large, and made once.
+/// State of a Linux receiver before the first segment. Out of line: it is large, and made once.
 #[cold]
 #[inline(never)]
-fn fresh() -> Box<QuickAcks> {
+fn fresh() -> Box<LinuxReceiver> {
     Box::default()
 }
 
 impl Receiver {
     /// A receiver before segment 0. `variant`: the sender's. `needs`: those of its law.
     pub fn new(variant: TcpVariant, needs: Needs) -> Self {
-        let driven = needs.receiver_target.map(DrivenWindow::new);
+        let rledbat = needs.receiver_target.map(DrivenWindow::new);
         Self {
             next: 0,
             end: 0,
             received: SeqSet::default(),
             ack_due: Time::NEVER,
             recent: Default::default(),
-            quick: (variant == TcpVariant::Rack || driven.is_some()).then(|| Box::new(QuickAcks::new(driven))),
+            quick: (variant == TcpVariant::Rack || rledbat.is_some()).then(|| Box::new(LinuxReceiver::new(rledbat))),
             variant,
             feedback: needs.feedback,
             ece: false,
@@ -75,13 +75,13 @@ impl Receiver {
             self.quick.iter_mut().for_each(|quick| quick.on_handshake_ack(now));
             return None; // the ACK of what has answered the SYN
         }
-        if let Some(driven) = self.quick.as_mut().and_then(|quick| quick.driven.as_mut()) {
+        if let Some(rledbat) = self.quick.as_mut().and_then(|quick| quick.rledbat.as_mut()) {
             let is_new = segment.seq >= self.end || segment.seq >= self.next && !self.received.contains(segment.seq);
-            driven.on_segment(&segment, is_new, params.window.0, now);
+            rledbat.on_segment(&segment, is_new, params.window.0, now);
         }
         let (is_due, dsack) = match params.quick_acks {
             0 => self.judge(segment, now, params),
-            _ => self.judge_as_linux(segment, now, params),
+            _ => self.ack_policy_linux(segment, now, params),
         };
         is_due.then(|| self.ack(dsack))
     }
@@ -102,7 +102,7 @@ impl Receiver {
 
     /// The same, as a receiver of Linux does it. By value: others need not lie in memory.
     #[inline(never)]
-    fn judge_as_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
+    fn ack_policy_linux(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> (bool, Option<u32>) {
         let SegmentArrival { seq, is_ce, is_ect, is_cwr, is_push, is_resent, sent_at, .. } = segment;
         if !self.quick.get_or_insert_with(fresh).take_stamp(seq, sent_at) {
             return (true, self.refuse(seq, now, params));
@@ -258,8 +258,8 @@ impl Receiver {
     /// The window that an ACK of all that has arrived advertises, sent at `now` by a receiver that drives its sender.
     pub fn advertise(&mut self, now: Time) -> Option<Advertised> {
         let next = self.next;
-        let driven = self.quick.as_mut()?.driven.as_mut()?;
-        Some(Advertised { edge: driven.advertise(next), sent_at: now })
+        let rledbat = self.quick.as_mut()?.rledbat.as_mut()?;
+        Some(Advertised { edge: rledbat.advertise(next), sent_at: now })
     }
 
     /// Segments received in order.

@@ -2,7 +2,7 @@
 
 use super::delegate::delegate;
 use super::{
-    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Htb, Limit, Mq, Note, Shelf, TinPolicy, Tins,
+    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Htb, Limit, Mq, Note, QueueState, TinPolicy, Tins,
     TraceEvent, TracedQueue,
 };
 use crate::{Aqm, Ctx, Failure, Tune};

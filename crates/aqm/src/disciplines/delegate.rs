@@ -3,11 +3,11 @@
 /// Hands a call on: `dispatch!(self, queue => act)` does `act` to the discipline within.
 macro_rules! delegate {
     ($dispatch:ident) => {
-        fn shelf(&self) -> &Shelf<P> {
-            $dispatch!(self, queue => queue.shelf())
+        fn state(&self) -> &QueueState<P> {
+            $dispatch!(self, queue => queue.state())
         }
-        fn shelf_mut(&mut self) -> &mut Shelf<P> {
-            $dispatch!(self, queue => queue.shelf_mut())
+        fn state_mut(&mut self) -> &mut QueueState<P> {
+            $dispatch!(self, queue => queue.state_mut())
         }
         fn assign(&mut self, flow: u32, class: usize) {
             $dispatch!(self, queue => queue.assign(flow, class))

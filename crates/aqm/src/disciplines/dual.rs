@@ -1,7 +1,7 @@
 //! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link; or two queues that another rule
 //! tells apart.
 
-use super::shelf::Shelf;
+use super::queue_state::QueueState;
 use super::{Carried, Discipline, Fate, Limit, view};
 use crate::{Ctx, OVERFLOW, PacketView, QueueView, Tune, Verdict};
 use aqmlab_core::params::ParamInput;
@@ -79,7 +79,7 @@ pub struct Dual<S, P> {
     l4s: Side<P>,
     classic: Side<P>,
     /// Both queues together.
-    shelf: Shelf<P>,
+    state: QueueState<P>,
     /// Weighted bytes that the classic queue is owed; above zero it is its turn.
     owed: f64,
 }
@@ -87,9 +87,9 @@ pub struct Dual<S, P> {
 impl<S: Coupled, P: Carried> Dual<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, and mark if `ecn`.
     pub fn new(scheme: S, view: QueueView, limit: Limit, ecn: bool) -> Self {
-        let (l4s, classic, shelf) = (Side::new(), Side::new(), Shelf::new(view, limit, ecn));
+        let (l4s, classic, state) = (Side::new(), Side::new(), QueueState::new(view, limit, ecn));
         let owed = scheme.owed_at_rest().unwrap_or(0.0);
-        Self { scheme, l4s, classic, shelf, owed }
+        Self { scheme, l4s, classic, state, owed }
     }
 
     /// Bytes that wait in the low-latency and in the classic queue.
@@ -102,16 +102,16 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
         let side = if is_l4s { &mut self.l4s } else { &mut self.classic };
         let (packet, since) = side.waiting.pop_front().expect("the scheduler picks a queue with packets");
         side.bytes -= u64::from(packet.size());
-        self.shelf.view.packets -= 1;
-        self.shelf.view.bytes -= u64::from(packet.size());
+        self.state.view.packets -= 1;
+        self.state.view.bytes -= u64::from(packet.size());
         (packet, since)
     }
 
     fn join(&mut self, packet: P, joins: Joins, since: Time) {
         let side = if joins == Joins::LowLatency { &mut self.l4s } else { &mut self.classic };
         side.bytes += u64::from(packet.size());
-        self.shelf.view.packets += 1;
-        self.shelf.view.bytes += u64::from(packet.size());
+        self.state.view.packets += 1;
+        self.state.view.bytes += u64::from(packet.size());
         side.waiting.push_back((packet, since));
     }
 
@@ -138,28 +138,28 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
 }
 
 impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
-    fn shelf(&self) -> &Shelf<P> {
-        &self.shelf
+    fn state(&self) -> &QueueState<P> {
+        &self.state
     }
 
-    fn shelf_mut(&mut self) -> &mut Shelf<P> {
-        &mut self.shelf
+    fn state_mut(&mut self) -> &mut QueueState<P> {
+        &mut self.state
     }
 
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
-        self.shelf.accounts.arrived += 1;
-        while self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, packet.size()) {
+        self.state.accounts.arrived += 1;
+        while self.state.limit.is_reached(self.state.view.packets, self.state.view.bytes, packet.size()) {
             if !self.scheme.drops_front() || self.classic.waiting.is_empty() {
-                return self.shelf.refuse(OVERFLOW);
+                return self.state.refuse(OVERFLOW);
             }
             let (oldest, since) = self.head(false);
-            self.shelf.drop(OVERFLOW, &oldest, since);
+            self.state.drop(OVERFLOW, &oldest, since);
         }
-        let shown = view(&packet, cx.now, self.shelf.ecn);
-        let (joins, verdict) = self.scheme.judge_arrival(&shown, self.bytes(), &self.shelf.view, cx);
-        self.shelf.accounts.sanctioned += u64::from(joins == Joins::Sanctioned);
+        let shown = view(&packet, cx.now, self.state.ecn);
+        let (joins, verdict) = self.scheme.judge_arrival(&shown, self.bytes(), &self.state.view, cx);
+        self.state.accounts.sanctioned += u64::from(joins == Joins::Sanctioned);
         let fate = Fate::of(verdict, shown.can_mark);
-        if self.shelf.joins(fate, &mut packet) {
+        if self.state.joins(fate, &mut packet) {
             self.join(packet, joins, cx.now);
         }
         fate
@@ -168,14 +168,14 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         while let Some((is_l4s, more)) = self.turn() {
             let (mut packet, since) = self.head(is_l4s);
-            let shown = view(&packet, since, self.shelf.ecn);
+            let shown = view(&packet, since, self.state.ecn);
             let verdict = match is_l4s {
-                true => self.scheme.judge_l4s(&shown, self.l4s.waiting.len(), &self.shelf.view, cx),
-                false => self.scheme.judge_classic(&self.shelf.view, cx),
+                true => self.scheme.judge_l4s(&shown, self.l4s.waiting.len(), &self.state.view, cx),
+                false => self.scheme.judge_classic(&self.state.view, cx),
             };
             let fate = Fate::of(verdict, shown.can_mark);
             self.charge(more, !matches!(fate, Fate::Dropped(_)));
-            if self.shelf.leaves(fate, &mut packet, since) {
+            if self.state.leaves(fate, &mut packet, since) {
                 return Some(keep(packet, since));
             }
         }
@@ -193,15 +193,15 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn tick(&mut self, cx: &mut Ctx) {
         let delay = self.l4s.delay(cx.now).max(self.classic.delay(cx.now));
-        self.scheme.update(delay, self.bytes(), &self.shelf.view);
+        self.scheme.update(delay, self.bytes(), &self.state.view);
     }
 
     fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
-        self.scheme.set_param(name, value, &self.shelf.view)
+        self.scheme.set_param(name, value, &self.state.view)
     }
 
     fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
-        self.shelf.accounts.taken += u64::from(self.shelf.view.packets);
+        self.state.accounts.taken += u64::from(self.state.view.packets);
         let next = || {
             let (is_l4s, more) = self.turn()?;
             self.charge(more, true);
@@ -211,7 +211,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
-        self.shelf.accounts.adopted += 1;
+        self.state.accounts.adopted += 1;
         let goes_first = self.scheme.goes_first(&view(&packet, since, false), since);
         let joins = if goes_first { Joins::LowLatency } else { Joins::Classic };
         self.join(packet, joins, since);
@@ -293,7 +293,7 @@ mod tests {
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
         dual.dequeue(cx);
         // p' = 1: all are dropped but the last, which leaves less than two MTU behind it.
-        assert_eq!((dual.shelf.accounts.dropped, dual.shelf.accounts.departed), (23, 1));
+        assert_eq!((dual.state.accounts.dropped, dual.state.accounts.departed), (23, 1));
         assert_eq!(dual.owed, 50.0);
     }
 }

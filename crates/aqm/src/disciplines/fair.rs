@@ -10,11 +10,11 @@ mod store;
 use self::hashed::Hosts;
 pub(super) use self::hashed::SetAssociativeHash;
 use self::queue::FlowQueue;
-use self::round_robin::QueueState;
+use self::round_robin::FlowSet;
 pub(super) use self::round_robin::RoundRobin;
 use self::store::PacketStore;
 use super::drawn::FlowTags;
-use super::shelf::Shelf;
+use super::queue_state::QueueState;
 use super::{Carried, Discipline, Fate, Limit, view};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
@@ -96,7 +96,7 @@ pub struct Fair<A, P> {
     /// Bytes on the link of dropped packets not fetched yet, if drops count as sent, as in CAKE's ingress mode.
     dropped: Option<Vec<u32>>,
     /// All queues together; a scheme sees its own queue's packets instead.
-    shelf: Shelf<P>,
+    state: QueueState<P>,
     /// The scheme looks at arrivals, acts on departures, draws packets. In debug builds all are asked, so that the
     /// contract finds one that forgot to say so.
     acts_on_enqueue: bool,
@@ -132,7 +132,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             memory: None,
             layer: LinkLayer::PLAIN,
             dropped: None,
-            shelf: Shelf::new(view, limit, ecn),
+            state: QueueState::new(view, limit, ecn),
             flows: Vec::new(),
         }
     }
@@ -167,7 +167,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let at = |bucket: u32| self.buckets[bucket as usize];
         let is_own = |bucket| at(bucket).flow == flow && at(bucket).queue != NONE;
         let is_idle =
-            |bucket| self.queues.get(at(bucket).queue as usize).is_none_or(|queue| queue.state == QueueState::Idle);
+            |bucket| self.queues.get(at(bucket).queue as usize).is_none_or(|queue| queue.state == FlowSet::Idle);
         let bucket = self.hash.bucket(flow, is_own, is_idle);
         let Bucket { queue: index, flow: owner } = at(bucket);
         if index >= LEFT {
@@ -176,7 +176,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             return index;
         }
         let queue = &self.queues[index as usize];
-        if owner != flow || queue.state == QueueState::Idle && !self.hosts.has(queue.host, host) {
+        if owner != flow || queue.state == FlowSet::Idle && !self.hosts.has(queue.host, host) {
             self.give(index, flow, host);
         }
         index
@@ -189,7 +189,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let queue = &mut self.queues[index as usize];
         let left = std::mem::replace(&mut queue.host, host);
         self.buckets[queue.bucket as usize].flow = flow;
-        if queue.state == QueueState::Bulk {
+        if queue.state == FlowSet::Bulk {
             self.hosts.lose_bulk(left);
             self.hosts.gain_bulk(host);
         }
@@ -198,10 +198,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// A queue begins to exist, in the place of one that is as good as new, if there is one.
     #[cold]
     fn make(&mut self, bucket: u32, now: Time) -> u32 {
-        let is_as_new = |queue: &FlowQueue<A>| queue.state == QueueState::Idle && queue.scheme.is_as_new(now);
+        let is_reset = |queue: &FlowQueue<A>| queue.state == FlowSet::Idle && queue.scheme.is_reset(now);
         let mut queue = FlowQueue::new(bucket, self.scheme.clone());
-        let can_tell = self.scheme.is_as_new(now); // else all queues would be looked at in vain
-        let index = match can_tell.then(|| self.queues.iter().position(is_as_new)).flatten() {
+        let can_tell = self.scheme.is_reset(now); // else all queues would be looked at in vain
+        let index = match can_tell.then(|| self.queues.iter().position(is_reset)).flatten() {
             Some(index) => {
                 queue.decays = self.queues[index].decays;
                 let left = std::mem::replace(&mut self.queues[index], queue);
@@ -223,7 +223,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// Bytes waiting.
     pub(super) fn bytes(&self) -> u64 {
-        self.shelf.view.bytes
+        self.state.view.bytes
     }
 
     /// Counts the memory that packets take from now on, before the first one.
@@ -262,31 +262,31 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
                 continue;
             };
             self.queues[index as usize].credits -= i64::from(self.layer.bytes(head.size));
-            self.shelf.accounts.taken += 1;
+            self.state.accounts.taken += 1;
             return Some(self.store.take(head.slot));
         }
     }
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
-    fn shelf(&self) -> &Shelf<P> {
-        &self.shelf
+    fn state(&self) -> &QueueState<P> {
+        &self.state
     }
 
-    fn shelf_mut(&mut self) -> &mut Shelf<P> {
-        &mut self.shelf
+    fn state_mut(&mut self) -> &mut QueueState<P> {
+        &mut self.state
     }
 
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let index = self.claim(packet.flow_hash(), packet.host(), cx.now);
-        if self.refuses_when_full && self.shelf.is_full_for(packet.size()) {
+        if self.refuses_when_full && self.state.is_full_for(packet.size()) {
             return self.refuse(index, packet.size(), cx);
         }
         let fate = self.judge_arrival(index, &mut packet, cx);
         if !matches!(fate, Fate::Dropped(_)) {
             self.join(index, packet, cx.now);
         }
-        if self.shelf.limit.is_exceeded(self.shelf.view.packets, self.shelf.view.bytes) {
+        if self.state.limit.is_exceeded(self.state.view.packets, self.state.view.bytes) {
             self.make_room(cx);
         }
         fate
@@ -330,7 +330,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn tick(&mut self, cx: &mut Ctx) {
         for queue in &mut self.queues {
-            let seen = queue.view(&self.shelf.view);
+            let seen = queue.view(&self.state.view);
             queue.scheme.on_tick(&seen, cx);
         }
     }
@@ -340,7 +340,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
             self.params = tune::changed(&self.params, AT_START, name, value)?;
             return Ok(());
         }
-        let view = QueueView::empty(self.shelf.view.rate, self.shelf.view.target, self.shelf.view.limit);
+        let view = QueueView::empty(self.state.view.rate, self.state.view.target, self.state.view.limit);
         self.schemes_mut().try_for_each(|scheme| scheme.set_param(name, value, &view))
     }
 
@@ -350,8 +350,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn adopt(&mut self, packet: P, since: Time) {
         let index = self.claim(packet.flow_hash(), packet.host(), since);
-        self.shelf.accounts.adopted += 1;
-        self.queues[index as usize].scheme.on_adopt(&view(&packet, since, self.shelf.ecn));
+        self.state.accounts.adopted += 1;
+        self.queues[index as usize].scheme.on_adopt(&view(&packet, since, self.state.ecn));
         self.join(index, packet, since);
     }
 
@@ -372,7 +372,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
             |queue: &FlowQueue<A>| self.store.packets_of(&queue.line).map(|packet| u64::from(packet.size())).sum();
         let packets = self.queues.iter().map(|queue| queue.line.len()).sum();
         self.queues.iter().all(|queue| queue.bytes == bytes_of(queue))
-            && self.shelf.balances(packets, self.queues.iter().map(|queue| queue.bytes).sum())
+            && self.state.balances(packets, self.queues.iter().map(|queue| queue.bytes).sum())
     }
 }
 

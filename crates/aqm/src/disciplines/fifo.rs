@@ -1,7 +1,7 @@
 //! One queue, one scheme.
 
 use super::drawn::FlowTags;
-use super::shelf::Shelf;
+use super::queue_state::QueueState;
 use super::{Carried, Discipline, Fate, Limit, can_mark, view};
 use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune, Verdict};
 use aqmlab_core::params::ParamInput;
@@ -18,7 +18,7 @@ struct QueuedPacket<P> {
 #[derive(Clone)]
 pub struct Fifo<A, P> {
     waiting: VecDeque<QueuedPacket<P>>,
-    shelf: Shelf<P>,
+    state: QueueState<P>,
     /// The scheme acts on arrivals, and on departures; asked once.
     acts_on_enqueue: bool,
     acts_on_dequeue: bool,
@@ -36,7 +36,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             acts_on_enqueue: scheme.acts_on_enqueue() || cfg!(debug_assertions),
             acts_on_dequeue: scheme.acts_on_dequeue(),
             draws: scheme.draws_packets(),
-            shelf: Shelf::new(view, scheme.limit(limit, view.packet), ecn),
+            state: QueueState::new(view, scheme.limit(limit, view.packet), ecn),
             scheme,
             waiting: VecDeque::new(), // a host that keeps the packets needs none
             flows: FlowTags::default(),
@@ -46,12 +46,12 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// Draws packets at random beside the arriving one, if its scheme wants any; whether one was of its flow.
     #[inline(never)]
     fn draw(&mut self, packet: &P, cx: &mut Ctx) -> bool {
-        let shown = view(packet, cx.now, self.shelf.ecn);
-        let draws = self.scheme.draws(&shown, &self.shelf.view, cx);
+        let shown = view(packet, cx.now, self.state.ecn);
+        let draws = self.scheme.draws(&shown, &self.state.view, cx);
         if draws == 0 {
             return false;
         }
-        let Self { waiting, flows, shelf, .. } = self;
+        let Self { waiting, flows, state, .. } = self;
         if !flows.are_kept() {
             flows.start(waiting.iter().map(|waiting| waiting.packet.flow()));
         }
@@ -60,9 +60,9 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
                 return false;
             }
             let removed = waiting.remove(position).expect("it has just been looked at");
-            shelf.view.packets -= 1;
-            shelf.view.bytes -= u64::from(removed.packet.size());
-            shelf.drop(MATCH, &removed.packet, removed.since);
+            state.view.packets -= 1;
+            state.view.bytes -= u64::from(removed.packet.size());
+            state.drop(MATCH, &removed.packet, removed.since);
             true
         })
     }
@@ -70,8 +70,8 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     #[inline(always)]
     fn pop(&mut self) -> Option<QueuedPacket<P>> {
         let head = self.waiting.pop_front()?;
-        self.shelf.view.packets -= 1;
-        self.shelf.view.bytes -= u64::from(head.packet.size());
+        self.state.view.packets -= 1;
+        self.state.view.bytes -= u64::from(head.packet.size());
         self.flows.leaves(0);
         Some(head)
     }
@@ -81,13 +81,13 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     pub fn admit(&mut self, packet: &mut P, cx: &mut Ctx) -> Fate {
         let size = packet.size();
         self.count_arrival(size);
-        if self.shelf.is_full_for(size) {
+        if self.state.is_full_for(size) {
             return self.overflow(cx);
         }
         let fate = self.judge_arrival(packet, cx);
         if !matches!(fate, Fate::Dropped(_)) {
-            self.shelf.view.packets += 1;
-            self.shelf.view.bytes += u64::from(size);
+            self.state.view.packets += 1;
+            self.state.view.bytes += u64::from(size);
         }
         fate
     }
@@ -95,9 +95,9 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// The packet at the head, of this size, which the host has kept, is sent.
     #[inline(always)]
     pub fn release(&mut self, size: u32) {
-        self.shelf.view.packets -= 1;
-        self.shelf.view.bytes -= u64::from(size);
-        self.shelf.accounts.departed += 1;
+        self.state.view.packets -= 1;
+        self.state.view.bytes -= u64::from(size);
+        self.state.accounts.departed += 1;
     }
 
     /// The link asks for a packet where none waits.
@@ -108,17 +108,17 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
 
     #[inline(always)]
     fn count_arrival(&mut self, size: u32) {
-        self.shelf.accounts.arrived += 1;
-        self.shelf.view.arrived_packets += 1;
-        self.shelf.view.arrived_bytes += u64::from(size);
+        self.state.accounts.arrived += 1;
+        self.state.view.arrived_packets += 1;
+        self.state.view.arrived_bytes += u64::from(size);
     }
 
     /// A packet finds no room.
     #[cold]
     #[inline(never)]
     fn overflow(&mut self, cx: &mut Ctx) -> Fate {
-        self.scheme.on_overflow(&self.shelf.view, cx);
-        self.shelf.refuse(OVERFLOW)
+        self.scheme.on_overflow(&self.state.view, cx);
+        self.state.refuse(OVERFLOW)
     }
 
     /// Fate of an arriving packet, which is marked if that is its fate.
@@ -128,12 +128,12 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             return Fate::Kept;
         }
         let now = cx.now;
-        let verdict = self.scheme.judge_arrival(|| view(packet, now, self.shelf.ecn), &self.shelf.view, cx);
+        let verdict = self.scheme.judge_arrival(|| view(packet, now, self.state.ecn), &self.state.view, cx);
         if verdict == Verdict::Pass {
             return Fate::Kept;
         }
-        let fate = Fate::of(verdict, can_mark(packet, self.shelf.ecn));
-        self.shelf.joins(fate, packet);
+        let fate = Fate::of(verdict, can_mark(packet, self.state.ecn));
+        self.state.joins(fate, packet);
         fate
     }
 
@@ -141,40 +141,40 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// it is dropped; `None` if there is none. It is judged where it lies: what has just been moved is slow to come.
     #[inline(always)]
     fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
-        let Self { waiting, scheme, shelf, flows, .. } = self;
+        let Self { waiting, scheme, state, flows, .. } = self;
         let QueuedPacket { packet, since } = waiting.front_mut()?;
-        shelf.view.packets -= 1;
-        shelf.view.bytes -= u64::from(packet.size());
+        state.view.packets -= 1;
+        state.view.bytes -= u64::from(packet.size());
         flows.leaves(0);
-        let verdict = scheme.judge_departure(|| view(packet, *since, shelf.ecn), &shelf.view, cx);
-        Some(shelf.leaves(Fate::of(verdict, can_mark(packet, shelf.ecn)), packet, *since))
+        let verdict = scheme.judge_departure(|| view(packet, *since, state.ecn), &state.view, cx);
+        Some(state.leaves(Fate::of(verdict, can_mark(packet, state.ecn)), packet, *since))
     }
 }
 
 impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     #[inline(always)]
-    fn shelf(&self) -> &Shelf<P> {
-        &self.shelf
+    fn state(&self) -> &QueueState<P> {
+        &self.state
     }
 
-    fn shelf_mut(&mut self) -> &mut Shelf<P> {
-        &mut self.shelf
+    fn state_mut(&mut self) -> &mut QueueState<P> {
+        &mut self.state
     }
 
     #[inline(always)] // one copy of its code in the engine
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let size = packet.size();
         self.count_arrival(size);
-        if self.shelf.is_full_for(size) {
+        if self.state.is_full_for(size) {
             return self.overflow(cx);
         }
         if (self.draws || cfg!(debug_assertions)) && self.draw(&packet, cx) {
-            return self.shelf.refuse(MATCH);
+            return self.state.refuse(MATCH);
         }
         let fate = self.judge_arrival(&mut packet, cx);
         if !matches!(fate, Fate::Dropped(_)) {
-            self.shelf.view.packets += 1;
-            self.shelf.view.bytes += u64::from(size);
+            self.state.view.packets += 1;
+            self.state.view.bytes += u64::from(size);
             self.flows.joins(packet.flow());
             self.waiting.push_back(QueuedPacket { packet, since: cx.now });
         }
@@ -188,7 +188,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
             && !cfg!(debug_assertions)
             && let Some(head) = self.pop()
         {
-            self.shelf.accounts.departed += 1;
+            self.state.accounts.departed += 1;
             return Some(keep(head.packet, head.since));
         }
         while let Some(leaves) = self.judge_head(cx) {
@@ -211,8 +211,8 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     }
 
     fn set_limit(&mut self, limit: Limit, packets: f64) {
-        self.shelf.limit = self.scheme.limit(limit, self.shelf.view.packet);
-        self.shelf.view.limit = packets;
+        self.state.limit = self.scheme.limit(limit, self.state.view.packet);
+        self.state.view.limit = packets;
     }
 
     fn tick_every(&self) -> Option<Span> {
@@ -220,24 +220,24 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
-        self.scheme.on_tick(&self.shelf.view, cx);
+        self.scheme.on_tick(&self.state.view, cx);
     }
 
     fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
-        self.scheme.set_param(name, value, &self.shelf.view)
+        self.scheme.set_param(name, value, &self.state.view)
     }
 
     fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
         let taken: Vec<_> = std::iter::from_fn(|| self.pop()).map(|head| (head.packet, head.since)).collect();
-        self.shelf.accounts.taken += taken.len() as u64;
+        self.state.accounts.taken += taken.len() as u64;
         taken
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
-        self.shelf.accounts.adopted += 1;
-        self.scheme.on_adopt(&view(&packet, since, self.shelf.ecn));
-        self.shelf.view.packets += 1;
-        self.shelf.view.bytes += u64::from(packet.size());
+        self.state.accounts.adopted += 1;
+        self.scheme.on_adopt(&view(&packet, since, self.state.ecn));
+        self.state.view.packets += 1;
+        self.state.view.bytes += u64::from(packet.size());
         self.flows.joins(packet.flow());
         self.waiting.push_back(QueuedPacket { packet, since });
     }

@@ -5,7 +5,7 @@ mod class;
 
 pub use class::{HtbClass, HtbQueue};
 
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Shelf};
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, QueueState};
 use crate::link_layer::LinkLayer;
 use crate::{Ctx, Failure, QueueView};
 use aqmlab_core::params::ParamInput;
@@ -41,7 +41,7 @@ pub struct Htb<Q, P> {
     held_until: Option<Time>,
     layer: LinkLayer,
     /// Of the link; packets are those of all leaves, accounts those of leaves that were forgotten.
-    shelf: Shelf<P>,
+    state: QueueState<P>,
     notes: Option<Vec<Note<P>>>,
     notes_marks: bool,
 }
@@ -74,7 +74,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Htb<Q, P> {
             idle: VecDeque::new(),
             held_until: None,
             layer,
-            shelf: Shelf::new(view, limit, false),
+            state: QueueState::new(view, limit, false),
             notes: None,
             notes_marks: false,
         }
@@ -96,7 +96,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Htb<Q, P> {
 
     /// The queue of a leaf, made if there is none.
     fn queue(&mut self, id: u32) -> &mut Q {
-        let Self { classes, models, shelf, notes, notes_marks, .. } = self;
+        let Self { classes, models, state, notes, notes_marks, .. } = self;
         let Class { spec, queue, .. } = &mut classes[id as usize];
         queue.get_or_insert_with(|| {
             let of = spec.queue.as_ref().expect("flows are in leaves");
@@ -104,7 +104,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Htb<Q, P> {
             queue.set_rate(spec.ceil);
             if let Some((limit, packets)) = of.limit {
                 queue.set_limit(limit, packets);
-                queue.set_target(shelf.view.target * packets / shelf.view.limit);
+                queue.set_target(state.view.target * packets / state.view.limit);
             }
             if notes.is_some() {
                 queue.keep_notes(*notes_marks);
@@ -123,7 +123,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Htb<Q, P> {
 
     /// Lets a queue act, and follows what becomes of its packets.
     fn with<R>(&mut self, id: u32, act: impl FnOnce(&mut Q) -> R) -> R {
-        let waiting = |queue: &Q| (queue.len(), queue.shelf().view.bytes);
+        let waiting = |queue: &Q| (queue.len(), queue.state().view.bytes);
         let queue = self.queue(id);
         let before = waiting(queue);
         let answer = act(queue);
@@ -133,7 +133,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Htb<Q, P> {
         {
             queue.fetch_notes(notes);
         }
-        self.shelf.follow(before, after);
+        self.state.follow(before, after);
         answer
     }
 
@@ -167,7 +167,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Htb<Q, P> {
             if !is_used && class.emptied + IDLE <= now {
                 class.is_listed = false;
                 if let Some(queue) = class.queue.take() {
-                    self.shelf.accounts.add(&queue.accounts());
+                    self.state.accounts.add(&queue.accounts());
                 }
             } else {
                 self.idle.push_back((if is_used { now } else { class.emptied }, id));
@@ -353,12 +353,12 @@ fn bits(mask: u8) -> impl Iterator<Item = usize> {
 }
 
 impl<Q: Discipline<P> + Clone, P: Carried> Discipline<P> for Htb<Q, P> {
-    fn shelf(&self) -> &Shelf<P> {
-        &self.shelf
+    fn state(&self) -> &QueueState<P> {
+        &self.state
     }
 
-    fn shelf_mut(&mut self) -> &mut Shelf<P> {
-        &mut self.shelf
+    fn state_mut(&mut self) -> &mut QueueState<P> {
+        &mut self.state
     }
 
     fn assign(&mut self, flow: u32, class: usize) {
@@ -415,13 +415,13 @@ impl<Q: Discipline<P> + Clone, P: Carried> Discipline<P> for Htb<Q, P> {
 
     /// The classes keep their rates.
     fn set_rate(&mut self, rate: Rate) {
-        self.shelf.view.rate = rate;
+        self.state.view.rate = rate;
     }
 
     fn set_target(&mut self, target: f64) {
-        self.shelf.view.target = target;
+        self.state.view.target = target;
         self.models.iter_mut().for_each(|model| model.set_target(target));
-        let whole = self.shelf.view.limit;
+        let whole = self.state.view.limit;
         for class in &mut self.classes {
             if let (Some(queue), Some(of)) = (&mut class.queue, &class.spec.queue) {
                 queue.set_target(of.limit.map_or(target, |(_, packets)| target * packets / whole));
@@ -431,7 +431,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Discipline<P> for Htb<Q, P> {
 
     /// Of the leaves without one of their own.
     fn set_limit(&mut self, limit: Limit, packets: f64) {
-        (self.shelf.limit, self.shelf.view.limit) = (limit, packets);
+        (self.state.limit, self.state.view.limit) = (limit, packets);
         self.models.iter_mut().for_each(|model| model.set_limit(limit, packets));
         for class in &mut self.classes {
             if let (Some(queue), Some(HtbQueue { limit: None, .. })) = (&mut class.queue, &class.spec.queue) {
@@ -447,7 +447,7 @@ impl<Q: Discipline<P> + Clone, P: Carried> Discipline<P> for Htb<Q, P> {
     /// Leaf by leaf.
     fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
         let taken: Vec<_> = self.queues_mut().flat_map(|queue| queue.take_all(now)).collect();
-        (self.shelf.view.packets, self.shelf.view.bytes) = (0, 0);
+        (self.state.view.packets, self.state.view.bytes) = (0, 0);
         taken
     }
 
@@ -468,19 +468,19 @@ impl<Q: Discipline<P> + Clone, P: Carried> Discipline<P> for Htb<Q, P> {
     }
 
     fn accounts(&self) -> Accounts {
-        let mut sum = self.shelf.accounts.clone();
+        let mut sum = self.state.accounts.clone();
         self.queues().for_each(|queue| sum.add(&queue.accounts()));
         sum
     }
 
     fn restart_accounts(&mut self) {
-        self.shelf.accounts = Accounts::default();
+        self.state.accounts = Accounts::default();
         self.queues_mut().for_each(|queue| queue.restart_accounts());
     }
 
     fn accounts_balance(&self) -> bool {
         let packets: u32 = self.queues().map(|queue| queue.len()).sum();
-        self.queues().all(|queue| queue.accounts_balance()) && self.shelf.view.packets == packets
+        self.queues().all(|queue| queue.accounts_balance()) && self.state.view.packets == packets
     }
 
     fn keep_notes(&mut self, marks: bool) {

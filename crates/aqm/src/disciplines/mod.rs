@@ -12,7 +12,7 @@ mod fifo;
 mod htb;
 mod memory;
 mod mq;
-mod shelf;
+mod queue_state;
 mod tins;
 mod traced;
 
@@ -22,7 +22,7 @@ pub use fair::{Fair, FairParams, Isolation};
 pub use fifo::Fifo;
 pub use htb::{Htb, HtbClass, HtbQueue, LEVELS, PRIORITIES};
 pub use mq::{Mq, MqParams, Steering};
-pub use shelf::Shelf;
+pub use queue_state::QueueState;
 pub use tins::{TinPolicy, Tins};
 pub use traced::{QueueEvent, TraceEvent, TracedQueue};
 
@@ -207,9 +207,9 @@ pub fn view<P: Carried>(packet: &P, enqueued_at: Time, marks: bool) -> PacketVie
 /// Owns the packets that wait for a link, and decides which goes next.
 pub trait Discipline<P: Carried> {
     /// State that it shares with all other disciplines.
-    fn shelf(&self) -> &Shelf<P>;
+    fn state(&self) -> &QueueState<P>;
     /// The same, to be changed.
-    fn shelf_mut(&mut self) -> &mut Shelf<P>;
+    fn state_mut(&mut self) -> &mut QueueState<P>;
     /// Packets of a flow are of this class from now on, where there are classes.
     fn assign(&mut self, _flow: u32, _class: usize) {}
     /// Offers a packet; says what became of it. Others may be dropped in its place.
@@ -233,7 +233,7 @@ pub trait Discipline<P: Carried> {
     /// Packets waiting.
     #[inline(always)]
     fn len(&self) -> u32 {
-        self.shelf().view.packets
+        self.state().view.packets
     }
     /// No packet waits.
     fn is_empty(&self) -> bool {
@@ -253,17 +253,17 @@ pub trait Discipline<P: Carried> {
 
     /// The link's rate is another from now on.
     fn set_rate(&mut self, rate: Rate) {
-        self.shelf_mut().view.rate = rate;
+        self.state_mut().view.rate = rate;
     }
     /// The queue that schemes with a reference aim at, packets, is another from now on.
     fn set_target(&mut self, target: f64) {
-        self.shelf_mut().view.target = target;
+        self.state_mut().view.target = target;
     }
     /// Another `limit`, shown to schemes as `packets`. A smaller one drops no waiting packet at once: until they fit,
     /// arrivals are refused, or make room at the longest queue where flows have queues.
     fn set_limit(&mut self, limit: Limit, packets: f64) {
-        let shelf = self.shelf_mut();
-        (shelf.limit, shelf.view.limit) = (limit, packets);
+        let state = self.state_mut();
+        (state.limit, state.view.limit) = (limit, packets);
     }
     /// Sets a parameter of the scheme. What the scheme has learnt stays.
     ///
@@ -285,16 +285,16 @@ pub trait Discipline<P: Carried> {
     }
     /// Counts so far.
     fn accounts(&self) -> Accounts {
-        self.shelf().accounts.clone()
+        self.state().accounts.clone()
     }
     /// Adds what has happened at the discipline whose place this one takes.
     fn add_accounts(&mut self, earlier: &Accounts) {
-        self.shelf_mut().accounts.add(earlier);
+        self.state_mut().accounts.add(earlier);
     }
     /// Opens new accounts, as at the end of a warm-up.
     fn restart_accounts(&mut self) {
         let waiting = u64::from(self.len());
-        self.shelf_mut().accounts = Accounts::open(waiting);
+        self.state_mut().accounts = Accounts::open(waiting);
     }
     /// True if packets and accounts agree.
     fn accounts_balance(&self) -> bool {
@@ -303,16 +303,16 @@ pub trait Discipline<P: Carried> {
             packets += 1;
             bytes += u64::from(packet.size());
         });
-        self.shelf().balances(packets, bytes)
+        self.state().balances(packets, bytes)
     }
 
     /// From now on notes drops of packets that had joined, and with `marks` those of packets that leave, until they are
     /// fetched.
     fn keep_notes(&mut self, marks: bool) {
-        self.shelf_mut().keep_notes(marks);
+        self.state_mut().keep_notes(marks);
     }
     /// Moves the notes since the last call to the end of `notes`.
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        self.shelf_mut().fetch_notes(notes);
+        self.state_mut().fetch_notes(notes);
     }
 }

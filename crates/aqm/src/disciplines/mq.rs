@@ -1,7 +1,7 @@
 //! Instances of CAKE's queues, one for each transmit queue of a link, which share the rate of one shaper (Linux `cake_mq`).
 
 use super::fair::SetAssociativeHash;
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Shelf, TinPolicy, Tins};
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, QueueState, TinPolicy, Tins};
 use crate::{Ctx, Failure, QueueView, class_of, tune};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{ParamSet, Rate, Span, Time, choice, params};
@@ -51,7 +51,7 @@ pub struct Mq<T: TinPolicy, P> {
     turn: usize,
     hash: SetAssociativeHash,
     /// Of the link, with the packets of all instances; the limit is that of each.
-    shelf: Shelf<P>,
+    state: QueueState<P>,
 }
 
 impl<T: TinPolicy + Clone, P: Carried> Mq<T, P> {
@@ -63,7 +63,7 @@ impl<T: TinPolicy + Clone, P: Carried> Mq<T, P> {
             instances: vec![Instance { tins, checked: None, active: None }; params.queues as usize],
             turn: 0,
             hash: SetAssociativeHash::new(params.queues, 1, !salt), // not that of the queues within
-            shelf: Shelf::new(view, limit, ecn),
+            state: QueueState::new(view, limit, ecn),
         }
     }
 
@@ -98,7 +98,7 @@ impl<T: TinPolicy + Clone, P: Carried> Mq<T, P> {
         let tins = &mut self.instances[at].tins;
         let before = held(tins);
         let answer = act(tins);
-        self.shelf.follow(before, held(tins));
+        self.state.follow(before, held(tins));
         answer
     }
 
@@ -113,16 +113,16 @@ impl<T: TinPolicy + Clone, P: Carried> Mq<T, P> {
 
 /// Packets and bytes that wait in an instance.
 fn held<T: TinPolicy, P: Carried>(tins: &Tins<T, P>) -> (u32, u64) {
-    (tins.len(), tins.shelf().view.bytes)
+    (tins.len(), tins.state().view.bytes)
 }
 
 impl<T: TinPolicy + Clone, P: Carried> Discipline<P> for Mq<T, P> {
-    fn shelf(&self) -> &Shelf<P> {
-        &self.shelf
+    fn state(&self) -> &QueueState<P> {
+        &self.state
     }
 
-    fn shelf_mut(&mut self) -> &mut Shelf<P> {
-        &mut self.shelf
+    fn state_mut(&mut self) -> &mut QueueState<P> {
+        &mut self.state
     }
 
     /// An arrival has its instance asked for a packet at once.
@@ -167,17 +167,17 @@ impl<T: TinPolicy + Clone, P: Carried> Discipline<P> for Mq<T, P> {
     fn tick(&mut self, _: &mut Ctx) {}
 
     fn set_rate(&mut self, rate: Rate) {
-        self.shelf.view.rate = rate;
+        self.state.view.rate = rate;
         self.each_mut().for_each(|tins| tins.set_rate(rate));
     }
 
     fn set_target(&mut self, target: f64) {
-        self.shelf.view.target = target;
+        self.state.view.target = target;
         self.each_mut().for_each(|tins| tins.set_target(target));
     }
 
     fn set_limit(&mut self, limit: Limit, packets: f64) {
-        (self.shelf.limit, self.shelf.view.limit) = (limit, packets);
+        (self.state.limit, self.state.view.limit) = (limit, packets);
         self.each_mut().for_each(|tins| tins.set_limit(limit, packets));
     }
 
@@ -193,8 +193,8 @@ impl<T: TinPolicy + Clone, P: Carried> Discipline<P> for Mq<T, P> {
     /// A packet of each instance in turn.
     fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
         let mut left: Vec<_> = self.each_mut().map(|tins| tins.take_all(now).into_iter()).collect();
-        let all = std::mem::take(&mut self.shelf.view.packets) as usize;
-        self.shelf.view.bytes = 0;
+        let all = std::mem::take(&mut self.state.view.packets) as usize;
+        self.state.view.bytes = 0;
         let mut taken = Vec::with_capacity(all);
         while taken.len() < all {
             taken.extend(left.iter_mut().filter_map(Iterator::next));
@@ -234,7 +234,7 @@ impl<T: TinPolicy + Clone, P: Carried> Discipline<P> for Mq<T, P> {
     fn accounts_balance(&self) -> bool {
         let (packets, bytes) = self.each().map(held).fold((0, 0), |all, more| (all.0 + more.0, all.1 + more.1));
         self.each().all(|tins| tins.accounts_balance())
-            && (self.shelf.view.packets, self.shelf.view.bytes) == (packets, bytes)
+            && (self.state.view.packets, self.state.view.bytes) == (packets, bytes)
     }
 
     fn keep_notes(&mut self, marks: bool) {

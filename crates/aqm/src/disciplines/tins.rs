@@ -1,7 +1,7 @@
 //! CAKE's queues: flow queueing within tins, priorities among tins, and a shaper before the link.
 
 use super::fair::RoundRobin;
-use super::shelf::Shelf;
+use super::queue_state::QueueState;
 use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note, memory};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, QueueView, Tune};
@@ -87,7 +87,7 @@ pub struct Tins<S: TinPolicy, P> {
     turn: usize,
     /// Of the link: its rate, what waits in all tins, and their target and limit; accounts are those of the tins. The schemes see
     /// the rate of their tin.
-    shelf: Shelf<P>,
+    state: QueueState<P>,
     /// Time at which the shaper lets the next packet go. What the link has held up is made up for at the link's own rate.
     next_at: Time,
     /// The same if nothing had been dropped, at two thirds of the rate. Where drops count as sent, the earlier of both holds.
@@ -109,13 +109,13 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         };
         let rates = policy.tin_rates(shared(&policy, shaper, &view));
         let tins = rates.into_iter().zip(policy.tin_rates(TURN)).map(tin).collect();
-        let shelf = Shelf::new(view, limit, ecn);
-        Self { tins, policy, shaper, layer, waiting: 0, turn: 0, shelf, next_at: Time::ZERO, failsafe_at: Time::ZERO }
+        let state = QueueState::new(view, limit, ecn);
+        Self { tins, policy, shaper, layer, waiting: 0, turn: 0, state, next_at: Time::ZERO, failsafe_at: Time::ZERO }
     }
 
     /// Rate of the policy's shaper, if there is one.
     pub(super) fn shaper(&self) -> Option<Rate> {
-        self.policy.shaper(self.shelf.view.rate)
+        self.policy.shaper(self.state.view.rate)
     }
 
     /// The shaper's rate from now on, of which tins have their parts and queues their quanta. Schemes keep what they have taken
@@ -133,9 +133,9 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
 
     /// The rates of the link, the shaper or the tins, or the link layer, may have changed: nothing that follows from them stays stale.
     fn follow_rates(&mut self) {
-        let Self { tins, policy, shaper, layer, shelf, .. } = self;
-        (*layer, *shaper) = (policy.link_layer(), policy.shaper(shelf.view.rate));
-        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(shared(policy, *shaper, &shelf.view))) {
+        let Self { tins, policy, shaper, layer, state, .. } = self;
+        (*layer, *shaper) = (policy.link_layer(), policy.shaper(state.view.rate));
+        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(shared(policy, *shaper, &state.view))) {
             tin.set_rate(rate);
             *tin.queues.params_mut() = policy.fair(rate);
             tin.queues.schemes_mut().for_each(|scheme| policy.retune(rate, scheme));
@@ -174,7 +174,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         let before = held(&self.tins[tin]);
         let result = act(&mut self.tins[tin]);
         let after = held(&self.tins[tin]);
-        self.shelf.follow(before, after);
+        self.state.follow(before, after);
         self.waiting = self.waiting & !(1 << tin) | u32::from(after.0 > 0) << tin;
         result
     }
@@ -192,7 +192,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
 
     /// Packets take more memory than the limit allows.
     fn is_overfull(&self) -> bool {
-        self.tins.iter().map(|tin| tin.queues.memory()).sum::<u64>() > memory::allowed(self.shelf.limit)
+        self.tins.iter().map(|tin| tin.queues.memory()).sum::<u64>() > memory::allowed(self.state.limit)
     }
 
     /// The tin served next: the most important that has not had its rate, or else the one that had it longest ago; where they take
@@ -223,12 +223,12 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
 }
 
 impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
-    fn shelf(&self) -> &Shelf<P> {
-        &self.shelf
+    fn state(&self) -> &QueueState<P> {
+        &self.state
     }
 
-    fn shelf_mut(&mut self) -> &mut Shelf<P> {
-        &mut self.shelf
+    fn state_mut(&mut self) -> &mut QueueState<P> {
+        &mut self.state
     }
 
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
@@ -282,25 +282,25 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
 
     fn set_rate(&mut self, rate: Rate) {
         let before = self.shaper();
-        self.shelf.view.rate = rate;
+        self.state.view.rate = rate;
         if before.is_none() || before != self.shaper() {
             self.follow_rates();
         }
     }
 
     fn set_target(&mut self, target: f64) {
-        self.shelf.view.target = target;
+        self.state.view.target = target;
         self.tins.iter_mut().for_each(|tin| tin.queues.set_target(target));
     }
 
     fn set_limit(&mut self, limit: Limit, packets: f64) {
-        self.shelf.limit = limit;
-        self.shelf.view.limit = packets;
+        self.state.limit = limit;
+        self.state.view.limit = packets;
         self.tins.iter_mut().for_each(|tin| tin.queues.set_limit(Limit::NONE, packets));
     }
 
     fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
-        self.policy.set_param(name, value, &self.shelf.view)?;
+        self.policy.set_param(name, value, &self.state.view)?;
         self.follow_rates();
         self.tins.iter_mut().for_each(|tin| tin.credit = 0); // every byte was charged, with turns or without
         Ok(())
@@ -309,7 +309,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     /// As if the shaper, or else the link, were to send without a pause.
     fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
         let (mut taken, mut now) = (Vec::new(), now);
-        let pace = self.shaper.unwrap_or(self.shelf.view.rate);
+        let pace = self.shaper.unwrap_or(self.state.view.rate);
         let layer = self.layer;
         while let Some(index) = self.choose(now) {
             let Some((packet, since)) = self.at(index, |tin| tin.queues.take_next(now)) else { continue };
@@ -350,7 +350,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         let packets = self.tins.iter().map(|tin| tin.queues.len()).sum::<u32>();
         let bytes = self.tins.iter().map(|tin| tin.queues.bytes()).sum::<u64>();
         self.tins.iter().all(|tin| tin.queues.accounts_balance())
-            && (self.shelf.view.packets, self.shelf.view.bytes) == (packets, bytes)
+            && (self.state.view.packets, self.state.view.bytes) == (packets, bytes)
     }
 
     fn keep_notes(&mut self, marks: bool) {

@@ -2,7 +2,7 @@
 //! others pay nothing for it.
 
 use super::delegate::delegate;
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Shelf};
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, QueueState};
 use crate::{Ctx, Failure, Reason};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};

@@ -100,7 +100,7 @@ impl Scheme for Ared {
         Ok(Self { params, red, last_change: Time::ZERO })
     }
 
-    fn retuned(&mut self) {
+    fn params_changed(&mut self) {
         self.red.set_params(self.params.red);
     }
 

@@ -99,9 +99,9 @@ impl Scheme for Choke {
         Ok(Self { params, red })
     }
 
-    fn retuned(&mut self) {
+    fn params_changed(&mut self) {
         self.red.set_params(self.params.red());
-        self.red.retuned();
+        self.red.params_changed();
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);

@@ -248,7 +248,7 @@ impl Aqm for Cobalt {
         self.p == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
-    fn is_as_new(&self, now: Time) -> bool {
+    fn is_reset(&self, now: Time) -> bool {
         let has_counted = self.inv_sqrt != first_inv_sqrt(&self.params);
         self.is_at_rest(now) && !has_counted && now.since(self.p_changed) > self.params.target
     }
@@ -297,15 +297,15 @@ mod tests {
         let mut cobalt = with(FirstSignal::NextPacket);
         head(&mut cobalt, 10_000, 1000, 0, false);
         // The first signal after it is an interval away, as for a new one only once that is over.
-        assert_eq!([10_000, 109_999, 110_000].map(|us| cobalt.is_as_new(Time(us * 1_000_000))), [false, false, true]);
+        assert_eq!([10_000, 109_999, 110_000].map(|us| cobalt.is_reset(Time(us * 1_000_000))), [false, false, true]);
         // p has just fallen to 0: it may not change again within 5 ms.
         cobalt.p_changed = us(200_000);
-        assert_eq!([205_000, 205_001].map(|us| cobalt.is_as_new(Time(us * 1_000_000))), [false, true]);
+        assert_eq!([205_000, 205_001].map(|us| cobalt.is_reset(Time(us * 1_000_000))), [false, true]);
         // A signal leaves the law with 1/sqrt(1), where a new one has 0.
         long(&mut cobalt, 300_000);
         long(&mut cobalt, 300_100);
         head(&mut cobalt, 2_000_000, 0, 0, false);
-        assert_eq!((cobalt.count, cobalt.is_at_rest(us(3_000_000)), cobalt.is_as_new(us(3_000_000))), (0, true, false));
+        assert_eq!((cobalt.count, cobalt.is_at_rest(us(3_000_000)), cobalt.is_reset(us(3_000_000))), (0, true, false));
     }
 
     fn us(us: u64) -> Time {

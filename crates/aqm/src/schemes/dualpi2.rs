@@ -164,7 +164,7 @@ impl Scheme for DualPi2 {
         Ok(Self { params, p_root: 0.0, delay_old: 0.0, sum_l4s: 0.0, sum_classic: 0.0, protection })
     }
 
-    fn retuned(&mut self) {
+    fn params_changed(&mut self) {
         self.protection = self.params.queue_protection.then(|| self.protection.take().unwrap_or_default());
     }
 

@@ -81,7 +81,7 @@ impl Scheme for NlRed {
         Ok(Self { params, red: Red::new(params.red(), queue)?, count: 0, p: 0.0 })
     }
 
-    fn retuned(&mut self) {
+    fn params_changed(&mut self) {
         self.red.set_params(self.params.red());
     }
 

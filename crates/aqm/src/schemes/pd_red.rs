@@ -83,7 +83,7 @@ impl Scheme for PdRed {
         Ok(Self { params, red, e_old: -queue.target })
     }
 
-    fn retuned(&mut self) {
+    fn params_changed(&mut self) {
         self.red.set_params(self.params.red);
     }
 

@@ -418,7 +418,7 @@ impl Scheme for Red {
         })
     }
 
-    fn retuned(&mut self) {
+    fn params_changed(&mut self) {
         self.set_params(self.params);
         self.max_p = self.params.max_p.0;
     }

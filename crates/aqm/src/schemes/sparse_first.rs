@@ -180,7 +180,7 @@ mod tests {
         let mut queue = queue(4);
         let cx = &mut Ctx { now: ms(0), rng: &mut bench::stream() };
         (0..5).for_each(|n| assert_eq!(queue.enqueue(Packet(1, n), cx), Fate::Kept));
-        assert_eq!(queue.shelf().accounts.dropped, 1);
+        assert_eq!(queue.state().accounts.dropped, 1);
         assert_eq!(left(&mut queue, ms(0)), [0, 1, 3, 4].map(|n| Packet(1, n)));
         // Nothing but sparse packets: who comes last is dropped.
         (2..6).for_each(|flow| assert_eq!(queue.enqueue(Packet(flow, 0), cx), Fate::Kept));

@@ -10,8 +10,8 @@ use aqmlab_kernel::{GuestOrder, Queue};
 use aqmlab_netlink::QdiscStats;
 use aqmlab_scenario::{LinkSpec, Scenario};
 use aqmlab_sim::kernel::{
-    CapacityUse, Client, EngineStats, FlowShare, FlowTable, GroupMeter, GroupOutcome, LinkFacts, LinkMeter, LinkResult,
-    MemberDraft, OwnPropagation, RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
+    CapacityUse, Client, EngineStats, FlowInstanceSpec, FlowShare, FlowTable, GroupMeter, GroupOutcome, LinkFacts,
+    LinkMeter, LinkResult, OwnPropagation, RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
 };
 use aqmlab_sim::{Delays, Output};
 
@@ -53,7 +53,7 @@ struct LinkCount {
 /// The members, clients and senders at the end of a run.
 pub struct Ends<'a> {
     /// All members by group.
-    pub members: &'a [Vec<MemberDraft<'a>>],
+    pub members: &'a [Vec<FlowInstanceSpec<'a>>],
     /// Bytes that the receiver of each has taken since the warm-up.
     pub delivered: &'a [Vec<u64>],
     /// Packets of each that queues have dropped since the warm-up.
@@ -268,7 +268,7 @@ impl<'a> Counts<'a> {
         SenderCounters { failed: self.failed[group], ..counted }
     }
 
-    fn share(&self, member: &MemberDraft, bytes: u64, dropped: i64) -> FlowShare {
+    fn share(&self, member: &FlowInstanceSpec, bytes: u64, dropped: i64) -> FlowShare {
         let seconds = (self.scenario.duration.0 - self.scenario.warmup.0) as f64 * 1e-12;
         let end = Time::ZERO + self.scenario.duration;
         let lasts = member.start <= self.warmup && member.stops_at() >= end;

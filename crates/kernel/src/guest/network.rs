@@ -17,7 +17,7 @@ use aqmlab_core::{Rate, Span, Stream};
 use aqmlab_kernel::{ETHERNET_HEADER, GuestOrder, Queue, largest_frame, law_of_linux};
 use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, NetemLoss, Netlink, QdiscStats, ROOT, Shaper, VethEnd};
 use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, Loss, Scenario};
-use aqmlab_sim::kernel::{MemberDraft, OwnPropagation};
+use aqmlab_sim::kernel::{FlowInstanceSpec, OwnPropagation};
 use aqmlab_tcp::EcnFeedback;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -104,7 +104,7 @@ pub enum Namespace {
 
 impl GuestNetwork {
     /// Makes it; the process is in the hub then.
-    pub fn new(order: &GuestOrder, scenario: &Scenario, members: &[Vec<MemberDraft>]) -> io::Result<Self> {
+    pub fn new(order: &GuestOrder, scenario: &Scenario, members: &[Vec<FlowInstanceSpec>]) -> io::Result<Self> {
         let (hosts, host_of) = place_hosts(order, members);
         let hub = Netlink::open()?;
         let place = || File::open("/proc/self/ns/net");
@@ -339,10 +339,10 @@ fn room(scenario: &Scenario) -> u64 {
 }
 
 /// Flows of one group share a host unless something asks for the host of a packet.
-fn place_hosts(order: &GuestOrder, members: &[Vec<MemberDraft>]) -> (Vec<HostPair>, Vec<Vec<usize>>) {
+fn place_hosts(order: &GuestOrder, members: &[Vec<FlowInstanceSpec>]) -> (Vec<HostPair>, Vec<Vec<usize>>) {
     let mut hosts: Vec<HostPair> = Vec::new();
     let mut known = BTreeMap::new();
-    let mut place = |member: &MemberDraft| {
+    let mut place = |member: &FlowInstanceSpec| {
         let apart = order.hosts || member.spec.access_rate.is_some() || member.spec.hosts.is_some();
         let key = (member.group, member.rtt, if apart { member.host() } else { 0 });
         *known.entry(key).or_insert_with(|| {

@@ -11,7 +11,8 @@ use aqmlab_kernel::{GuestOrder, UDP_HEADER};
 use aqmlab_scenario::{Action, LinkSpec, Scenario};
 use aqmlab_sim::Output;
 use aqmlab_sim::kernel::{
-    Client, MemberDraft, MemberStreams, OwnPropagation, PcapngWriter, RateSchedule, SenderCounters, TimedSource, times,
+    Client, FlowInstanceSpec, FlowInstanceStreams, OwnPropagation, PcapngWriter, RateSchedule, SenderCounters,
+    TimedSource, times,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
@@ -107,7 +108,7 @@ struct Player<'a> {
     changes: Vec<Span>,
     /// The link whose packets are captured, and the file.
     capture: Option<(usize, PcapngWriter<BufWriter<File>>)>,
-    members: &'a [Vec<MemberDraft<'a>>],
+    members: &'a [Vec<FlowInstanceSpec<'a>>],
     network: GuestNetwork,
     counts: Counts<'a>,
     tap: Tap,
@@ -153,7 +154,7 @@ struct Player<'a> {
 /// Plays a run; `tell` hears how far it has come.
 pub fn play(order: &GuestOrder, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Output> {
     let scenario = order.scenario().map_err(|why| io::Error::other(why.to_string()))?;
-    let members: Vec<Vec<MemberDraft>> =
+    let members: Vec<Vec<FlowInstanceSpec>> =
         (0..scenario.flows.len()).map(|group| drafts(&scenario, group, order.seed)).collect();
     let network = GuestNetwork::new(order, &scenario, &members)?;
     let mut player = Player::new(order, &scenario, &members, network)?;
@@ -164,11 +165,11 @@ pub fn play(order: &GuestOrder, mut tell: impl FnMut(f64) -> io::Result<()>) -> 
     player.output()
 }
 
-fn drafts(scenario: &Scenario, group: usize, seed: u64) -> Vec<MemberDraft<'_>> {
+fn drafts(scenario: &Scenario, group: usize, seed: u64) -> Vec<FlowInstanceSpec<'_>> {
     let spec = &scenario.flows[group];
-    let streams = MemberStreams::new(seed, spec);
+    let streams = FlowInstanceStreams::new(seed, spec);
     let drawn = times(spec, &spec.rtt, streams).enumerate();
-    drawn.map(|(i, times)| MemberDraft::new(spec, group, i, &spec.rtt, times, streams)).collect()
+    drawn.map(|(i, times)| FlowInstanceSpec::new(spec, group, i, &spec.rtt, times, streams)).collect()
 }
 
 /// Nanoseconds of a clock.
@@ -181,7 +182,7 @@ impl<'a> Player<'a> {
     fn new(
         order: &'a GuestOrder,
         scenario: &'a Scenario,
-        members: &'a [Vec<MemberDraft<'a>>],
+        members: &'a [Vec<FlowInstanceSpec<'a>>],
         network: GuestNetwork,
     ) -> io::Result<Self> {
         let listener = network.within(Namespace::Receivers, sockets::listener)?;
@@ -265,7 +266,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn add_member(&mut self, group: usize, i: usize, member: &MemberDraft, warmup: Time) -> io::Result<()> {
+    fn add_member(&mut self, group: usize, i: usize, member: &FlowInstanceSpec, warmup: Time) -> io::Result<()> {
         let is_active = member.start < member.stops_at();
         if let Some(mut client) = member.client(warmup) {
             let first = client.first(member.start).filter(|_| is_active);
@@ -290,7 +291,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn add_source(&mut self, member: &MemberDraft, mut source: TimedSource, is_active: bool) -> io::Result<()> {
+    fn add_source(&mut self, member: &FlowInstanceSpec, mut source: TimedSource, is_active: bool) -> io::Result<()> {
         let host = &self.network.hosts[self.network.host(member.group, member.i)];
         let to = host.receiver;
         let socket = self.network.within(Namespace::Senders, || sockets::source(member.spec, to))?;

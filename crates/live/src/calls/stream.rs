@@ -15,7 +15,7 @@ const JITTER_BUFFER: Span = Span::from_millis(100);
 
 /// A packet between the first that has not been forgotten and the latest.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct EventOrigin {
     frame: u64,
     index: u32,
     has_come: bool,
@@ -40,7 +40,7 @@ pub struct RtpStream {
     sequence: Unwrapped,
     /// Number of the first of `places`.
     first: u64,
-    places: VecDeque<Place>,
+    places: VecDeque<EventOrigin>,
     /// Number of the frame that is open, or is the next.
     frame: u64,
     open: Option<OpenFrame>,
@@ -142,7 +142,7 @@ impl RtpStream {
         while self.next() <= number {
             let (has_come, frame) = (self.next() == number, self.frame);
             let open = self.open.as_mut().expect("it has begun");
-            self.places.push_back(Place { frame, index: open.through.len() as u32, has_come, is_through: false });
+            self.places.push_back(EventOrigin { frame, index: open.through.len() as u32, has_come, is_through: false });
             open.through.push(None);
         }
         if header.marker || self.open.as_ref().is_some_and(|open| open.through.len() >= REMEMBERED) {

@@ -1,17 +1,17 @@
 //! The order of events.
 
-use super::place::Place;
+use super::origin::EventOrigin;
 use aqmlab_core::Time;
 
 /// The present, when an event is pushed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment {
+pub struct PushTime {
     pub now: Time,
     /// The time at which the event was pushed that now pushes another.
     pub since: Time,
 }
 
-impl Moment {
+impl PushTime {
     /// A moment that tells no more of its past.
     pub fn at(now: Time) -> Self {
         Self { now, since: now }
@@ -28,16 +28,16 @@ pub struct Key {
     pub now: Time,
     pub time: Time,
     pub since: Time,
-    /// The place of who pushed it in the higher bits, a count of pushes in the lower.
+    /// The origin in the higher bits, a count of pushes in the lower.
     pub order: u64,
 }
 
 /// Bits of the count of pushes.
-const COUNT_BITS: u32 = u64::BITS - Place::BITS;
+const COUNT_BITS: u32 = u64::BITS - EventOrigin::BITS;
 
 /// The order among the pushes of one moment.
 #[inline(always)]
-pub fn order(place: Place, count: u64) -> u64 {
+pub fn order(place: EventOrigin, count: u64) -> u64 {
     debug_assert!(count < 1 << COUNT_BITS);
     u64::from(place.bits()) << COUNT_BITS | count
 }
@@ -53,14 +53,14 @@ impl Key {
     }
 
     #[inline(always)]
-    pub fn new(time: Time, pushed: Moment, order: u64) -> Self {
+    pub fn new(time: Time, pushed: PushTime, order: u64) -> Self {
         Self { time, now: pushed.now, since: pushed.since, order }
     }
 
     /// The time at which it was pushed.
     #[inline(always)]
-    pub fn pushed(&self) -> Moment {
-        Moment { now: self.now, since: self.since }
+    pub fn pushed(&self) -> PushTime {
+        PushTime { now: self.now, since: self.since }
     }
 
     /// True if this comes first. Times are seldom equal.
@@ -81,15 +81,15 @@ impl Key {
         if other.is_before(&self) { other } else { self }
     }
 
-    /// The place of who pushed the event.
+    /// The origin of the event.
     #[inline(always)]
-    pub fn place(self) -> Place {
-        Place::of_bits((self.order >> COUNT_BITS) as u32)
+    pub fn place(self) -> EventOrigin {
+        EventOrigin::of_bits((self.order >> COUNT_BITS) as u32)
     }
 }
 
 #[cold]
-fn is_pushed_before(one: Moment, order: u64, other: Moment, other_order: u64) -> bool {
+fn is_pushed_before(one: PushTime, order: u64, other: PushTime, other_order: u64) -> bool {
     (one.now.0, one.since.0, order) < (other.now.0, other.since.0, other_order) // numbers: a chain of calls is slow
 }
 

@@ -1,4 +1,4 @@
-//! The event queue. Events come out by time and, at equal times, in the order in which they were pushed ([`Place`]).
+//! The event queue. Events come out by time and, at equal times, in the order in which they were pushed ([`EventOrigin`]).
 //!
 //! Most events of a network lie a constant delay ahead, so they are pushed in order: a lane holds them as a plain
 //! queue at about a nanosecond each. What is out of order goes to a timing wheel, and what only tells of a flow's timer to
@@ -6,11 +6,11 @@
 //! heap.
 
 mod key;
-mod place;
+mod origin;
 mod wheel;
 
-pub use key::{Key, Moment};
-pub use place::Place;
+pub use key::{Key, PushTime};
+pub use origin::EventOrigin;
 
 use crate::memory;
 use aqmlab_core::Time;
@@ -54,7 +54,7 @@ const _: () = assert!(MAX_LANES <= 1 << Lane::BITS);
 /// An event of which its place tells all: many of these pend for long, and a calendar holds no more of them than a key.
 pub trait TimerEvent {
     /// The event that this place pushes as a timer.
-    fn of_place(place: Place) -> Self;
+    fn of_place(place: EventOrigin) -> Self;
 }
 
 /// An event of the heap: its key, and where it is.
@@ -82,7 +82,7 @@ pub struct Calendar<E> {
     first_in_any_order: Key,
     pushed: u64,
     /// The moment of the next pushes: that of the last event to come out, unless said otherwise.
-    pub present: Moment,
+    pub present: PushTime,
 }
 
 impl<E: Copy + Default + TimerEvent> Default for Calendar<E> {
@@ -100,7 +100,7 @@ impl<E: Copy + Default + TimerEvent> Default for Calendar<E> {
             heads: [Time::NEVER; ROOM],
             first_in_any_order: Key::NONE,
             pushed: 0,
-            present: Moment::default(),
+            present: PushTime::default(),
         }
     }
 }
@@ -138,23 +138,23 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
 
     /// Inlined, so that an event is written where it stays and not copied there through the stack.
     #[inline(always)]
-    pub fn push(&mut self, lane: Lane, time: Time, place: Place, event: E) {
+    pub fn push(&mut self, lane: Lane, time: Time, place: EventOrigin, event: E) {
         self.push_as_of(self.present, lane, time, place, event);
     }
 
     /// An event that comes after all others of its instant, those included that are pushed later, by place.
-    pub fn push_last(&mut self, lane: Lane, time: Time, place: Place, event: E) {
-        self.push_as_of(Moment::at(Time::NEVER), lane, time, place, event);
+    pub fn push_last(&mut self, lane: Lane, time: Time, place: EventOrigin, event: E) {
+        self.push_as_of(PushTime::at(Time::NEVER), lane, time, place, event);
     }
 
     #[inline(always)]
-    fn push_as_of(&mut self, moment: Moment, lane: Lane, time: Time, place: Place, event: E) {
+    fn push_as_of(&mut self, moment: PushTime, lane: Lane, time: Time, place: EventOrigin, event: E) {
         self.pushed += 1;
         *self.storage(lane, time, moment, order(place, self.pushed)) = event;
     }
 
     /// The event that the place tells, in any order.
-    pub fn push_timer(&mut self, time: Time, place: Place) {
+    pub fn push_timer(&mut self, time: Time, place: EventOrigin) {
         self.pushed += 1;
         let key = Key::new(time, self.present, order(place, self.pushed));
         if self.timers.takes(key) {
@@ -167,7 +167,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
 
     /// Storage for an event with this key.
     #[inline(always)]
-    fn storage(&mut self, lane: Lane, time: Time, pushed: Moment, order: u64) -> &mut E {
+    fn storage(&mut self, lane: Lane, time: Time, pushed: PushTime, order: u64) -> &mut E {
         let index = usize::from(lane.0) % ROOM;
         if lane == Lane::ANY || !self.lanes[index].is_next(time, pushed, order) {
             return self.storage_in_any_order(time, pushed, order);
@@ -201,7 +201,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
             return None;
         }
         if lane == 0 {
-            self.present = Moment { now: time, since: self.first_in_any_order.now };
+            self.present = PushTime { now: time, since: self.first_in_any_order.now };
             let coming = |event: &E| {
                 if shows {
                     coming(event);
@@ -216,7 +216,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         let popped = ring.pop();
         self.heads[lane] = ring.first_time();
         let KeyedEvent { key, event } = &ring.items[popped];
-        self.present = Moment { now: time, since: key.now };
+        self.present = PushTime { now: time, since: key.now };
         Some((time, event))
     }
 
@@ -278,7 +278,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
 
     /// Storage for an event with this key, in the wheel or in the heap.
     #[inline(never)]
-    fn storage_in_any_order(&mut self, time: Time, pushed: Moment, order: u64) -> &mut E {
+    fn storage_in_any_order(&mut self, time: Time, pushed: PushTime, order: u64) -> &mut E {
         let key = Key::new(time, pushed, order);
         self.note_in_any_order(key);
         if self.wheel.takes(key) { &mut self.wheel.place(key).event } else { self.storage_in_heap(time, pushed, order) }
@@ -311,7 +311,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     }
 
     #[inline(never)]
-    fn storage_in_heap(&mut self, time: Time, pushed: Moment, order: u64) -> &mut E {
+    fn storage_in_heap(&mut self, time: Time, pushed: PushTime, order: u64) -> &mut E {
         let key = Key::new(time, pushed, order);
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(E::default());
@@ -391,13 +391,13 @@ impl<E: Copy + Default> Ring<E> {
     }
 
     #[inline(always)]
-    fn is_next(&self, time: Time, pushed: Moment, order: u64) -> bool {
+    fn is_next(&self, time: Time, pushed: PushTime, order: u64) -> bool {
         self.len == 0 || time > self.last_time || time == self.last_time && !self.is_before_last(pushed, order)
     }
 
     /// The same of an event that is due with the last one.
     #[cold]
-    fn is_before_last(&self, pushed: Moment, order: u64) -> bool {
+    fn is_before_last(&self, pushed: PushTime, order: u64) -> bool {
         let last = &self.items[self.place_of(self.len - 1)].key;
         (pushed, order) < (last.pushed(), last.order)
     }
@@ -468,14 +468,14 @@ mod tests {
     type Number = u32;
 
     impl TimerEvent for Number {
-        fn of_place(place: Place) -> Self {
+        fn of_place(place: EventOrigin) -> Self {
             place.flow().0
         }
     }
 
     /// Pushes a number for a time, from a place that has pushed others before or not.
     fn push(calendar: &mut Calendar<Number>, lane: Lane, time: u64, place: u32, number: Number) {
-        calendar.push(lane, Time(time), Place::link(place), number);
+        calendar.push(lane, Time(time), EventOrigin::link(place), number);
     }
 
     proptest! {
@@ -489,15 +489,15 @@ mod tests {
             let (mut expected, mut popped, mut now) = (Vec::new(), Vec::new(), 0);
             for (i, (ahead, scale, lane, place, since, pops)) in (0u32..).zip(pushes) {
                 let ahead = 1 + (ahead << scale.saturating_sub(6)); // from the next instant to far beyond the wheel
-                calendar.present = Moment { now: Time(now), since: Time(since) };
+                calendar.present = PushTime { now: Time(now), since: Time(since) };
                 let place = match lanes.get(lane) {
                     Some(lane) => {
                         push(&mut calendar, *lane, now + ahead, place, i);
-                        Place::link(place)
+                        EventOrigin::link(place)
                     }
                     None => {
-                        calendar.push_timer(Time(now + ahead), Place::timer(i));
-                        Place::timer(i)
+                        calendar.push_timer(Time(now + ahead), EventOrigin::timer(i));
+                        EventOrigin::timer(i)
                     }
                 };
                 expected.push((now + ahead, now, since, place, i));
@@ -528,8 +528,8 @@ mod tests {
                 next.map(|(time, event)| popped.push((time.0, *event))).is_some()
             };
             let push = |calendar: &mut Calendar<Number>, time, i: Number| match i % 2 {
-                0 => calendar.push(Lane::ANY, Time(time), Place::sender(i), i),
-                _ => calendar.push_timer(Time(time), Place::timer(i)),
+                0 => calendar.push(Lane::ANY, Time(time), EventOrigin::sender(i), i),
+                _ => calendar.push_timer(Time(time), EventOrigin::timer(i)),
             };
             push(&mut calendar, 0, 0);
             expected.push((0, 0));
@@ -560,10 +560,10 @@ mod tests {
     #[test]
     fn the_last_of_an_instant_come_after_what_is_pushed_later() {
         let mut calendar = Calendar::default();
-        calendar.push_last(Lane::ANY, Time(5), Place::transmitter(1), 4);
-        calendar.push_last(Lane::ANY, Time(5), Place::transmitter(0), 3);
-        calendar.push(Lane::ANY, Time(5), Place::wire(9), 2);
-        calendar.push(Lane::ANY, Time(4), Place::wire(9), 1);
+        calendar.push_last(Lane::ANY, Time(5), EventOrigin::transmitter(1), 4);
+        calendar.push_last(Lane::ANY, Time(5), EventOrigin::transmitter(0), 3);
+        calendar.push(Lane::ANY, Time(5), EventOrigin::wire(9), 2);
+        calendar.push(Lane::ANY, Time(4), EventOrigin::wire(9), 1);
         assert_eq!(popped(&mut calendar, 5), [1, 2], "the end of the instant has not come");
         assert_eq!(popped(&mut calendar, 6), [3, 4]);
     }
@@ -573,11 +573,11 @@ mod tests {
         let mut calendar = Calendar::default();
         let lane = calendar.lane();
         for (present, place, number) in [(1, 2, 3), (3, 1, 6), (2, 9, 4), (0, 3, 2), (3, 0, 5)] {
-            calendar.present = Moment::at(Time(present));
+            calendar.present = PushTime::at(Time(present));
             push(&mut calendar, lane, 5, place, number);
         }
-        calendar.present = Moment::default();
-        calendar.push_timer(Time(5), Place::timer(1));
+        calendar.present = PushTime::default();
+        calendar.push_timer(Time(5), EventOrigin::timer(1));
         assert_eq!(popped(&mut calendar, 5), [2, 1, 3, 4, 5, 6]);
     }
 

@@ -8,7 +8,7 @@
 //! Slots are written page by page, and a page whose events have come is used again: memory is what pends, and no slot is
 //! copied as it grows.
 
-use super::key::{Key, Keyed, Moment};
+use super::key::{Key, Keyed, PushTime};
 use crate::memory;
 use aqmlab_core::Time;
 use std::ops::Range;
@@ -124,7 +124,7 @@ impl<T: Keyed> Wheel<T> {
 
     /// The same where there are no events.
     #[cold]
-    fn begin(&mut self, time: Time, pushed: Moment, order: u64) -> &mut T {
+    fn begin(&mut self, time: Time, pushed: PushTime, order: u64) -> &mut T {
         let key = Key::new(time, pushed, order);
         (self.present, self.first) = (self.slot(key), key);
         self.marks.clear();

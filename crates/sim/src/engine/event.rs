@@ -1,6 +1,6 @@
 //! The events of a run.
 
-use crate::calendar::{Place, TimerEvent};
+use crate::calendar::{EventOrigin, TimerEvent};
 use crate::net::packet::Packet;
 use aqmlab_core::Span;
 
@@ -42,7 +42,7 @@ pub enum Event {
 
 impl TimerEvent for Event {
     #[inline]
-    fn of_place(place: Place) -> Self {
+    fn of_place(place: EventOrigin) -> Self {
         match place.flow() {
             (flow, true) => Event::Timer { flow },
             (flow, false) => Event::Open { flow },

@@ -1,10 +1,10 @@
 //! The engine: what is pending, what can happen, and a simulation that handles it.
 
-mod agenda;
 pub mod error;
 mod event;
 mod network;
-mod part;
+mod partition;
 pub mod phases;
+mod scheduler;
 pub mod simulation;
 pub mod watch;

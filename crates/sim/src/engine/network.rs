@@ -9,20 +9,20 @@ mod media;
 mod queues;
 pub mod rounds;
 
-use crate::calendar::{Lane, Moment, Place};
-use crate::engine::agenda::{Abroad, Agenda};
+use crate::calendar::{EventOrigin, Lane, PushTime};
 use crate::engine::event::Event;
-use crate::engine::part::Part;
+use crate::engine::partition::Partition;
 use crate::engine::phases::PhaseLog;
+use crate::engine::scheduler::{RemotePartitions, Scheduler};
 use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::link::LinkUsage;
 use crate::measure::result::{Series, TransferTable};
 use crate::memory;
 use crate::net::ecmp::Ecmp;
-use crate::net::flow::{Ahead, Connection, Flow, Group, Path, Schedule};
+use crate::net::flow::{Connection, Flow, Group, Lookahead, Path, Schedule};
 use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::Packet;
-use crate::net::route::{Routes, Way};
+use crate::net::route::{PathTemplate, Routes};
 use crate::net::shared_buffer::SharedBuffer;
 use crate::net::wifi::Cell;
 use crate::traffic::client::Client;
@@ -44,24 +44,24 @@ pub struct NetworkState {
     pub scenario: Arc<Scenario>,
     /// The links as they are now.
     pub specs: Arc<[LinkSpec]>,
-    pub agenda: Agenda,
+    pub scheduler: Scheduler,
     pub now: Time,
     /// Times within which metrics count: from the end of the warm-up to the end.
     pub measured: Range<Time>,
-    pub links: Part<Link>,
+    pub links: Partition<Link>,
     /// Buffers that links share; all of a buffer's links are in one part.
     pub buffers: Vec<SharedBuffer>,
     /// The Wi-Fi cell, if there is one; all of its links are in one part.
     pub cell: Option<Box<Cell>>,
-    pub link_events: Part<LinkEvents>,
+    pub link_events: Partition<LinkEvents>,
     /// The time series of links, if they are recorded: of each, or of the first of those that are alike.
-    pub series: Part<LinkSeries>,
-    pub flows: Part<Flow>,
+    pub series: Partition<LinkSeries>,
+    pub flows: Partition<Flow>,
     pub numbers: FlowNumbers,
     /// Flows that were stopped by hand before they started.
     pub never_start: BTreeSet<u32>,
-    pub sources: Part<TimedSource>,
-    pub clients: Part<Client>,
+    pub sources: Partition<TimedSource>,
+    pub clients: Partition<Client>,
     /// Calls that adapt, by their flows.
     pub media: BTreeMap<u32, MediaStream>,
     pub connections: Vec<Connection>,
@@ -109,7 +109,7 @@ pub struct LinkEvents {
     /// Lane of the scheme's periodic updates.
     pub tick: Lane,
     /// The moments at which each packet that waits has joined the queue, where departures are computed at service.
-    pub joined: VecDeque<Moment>,
+    pub joined: VecDeque<PushTime>,
     /// Number of the series of periodic updates that counts; updates of earlier series are void.
     pub ticks: u32,
 }
@@ -153,19 +153,19 @@ impl NetworkState {
         let meter = |spec| GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::new(spec) };
         Self {
             specs: scenario.links.clone().into(),
-            agenda: Agenda::default(),
+            scheduler: Scheduler::default(),
             now: Time::ZERO,
             measured: Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration,
-            links: Part::default(),
+            links: Partition::default(),
             buffers: scenario.buffers.iter().map(SharedBuffer::new).collect(),
             cell: None,
-            link_events: Part::default(),
-            series: Part::default(),
+            link_events: Partition::default(),
+            series: Partition::default(),
             flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()).into(),
             numbers: FlowNumbers::new(scenario.tree.as_ref().map_or(1, |tree| tree.region_count.into())),
             never_start: BTreeSet::new(),
-            sources: Part::default(),
-            clients: Part::default(),
+            sources: Partition::default(),
+            clients: Partition::default(),
             media: BTreeMap::new(),
             connections: Vec::new(),
             routes: Routes::new(scenario),
@@ -192,11 +192,14 @@ impl NetworkState {
     /// The same; where `IS_LARGE`, what an event will touch is fetched from memory before it comes.
     #[inline(never)]
     fn handle_until<const IS_LARGE: bool>(&mut self, until: Time, most: u64) -> bool {
-        let fetch = |flows: &Part<Flow>, links: &Part<Link>, abroad: &Option<Box<Abroad>>, event: &Event| {
+        let fetch = |flows: &Partition<Flow>,
+                     links: &Partition<Link>,
+                     remote: &Option<Box<RemotePartitions>>,
+                     event: &Event| {
             if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
                 match flows.get(*flow as usize) {
                     Some(flow) => memory::fetch(flow),
-                    None => abroad.iter().for_each(|abroad| memory::fetch_at(&abroad.homes, *flow as usize)),
+                    None => remote.iter().for_each(|remote| memory::fetch_at(&remote.locations, *flow as usize)),
                 }
             }
             // Which of several links it is bound for only its flow says, and that is not here yet.
@@ -208,11 +211,11 @@ impl NetworkState {
             }
         };
         for _ in 0..most {
-            let Agenda { calendar, abroad, .. } = &mut self.agenda;
-            let next = calendar.pop_showing(until, IS_LARGE, |event| fetch(&self.flows, &self.links, abroad, event));
+            let Scheduler { calendar, remote, .. } = &mut self.scheduler;
+            let next = calendar.pop_showing(until, IS_LARGE, |event| fetch(&self.flows, &self.links, remote, event));
             let Some((time, event)) = next else {
                 self.now = self.now.max(until);
-                self.agenda.as_of(Moment::at(self.now));
+                self.scheduler.as_of(PushTime::at(self.now));
                 return false;
             };
             self.now = time;
@@ -270,7 +273,7 @@ impl NetworkState {
     /// The next change of a link's rate is an event.
     pub fn schedule_rate_change(&mut self, link: u32) {
         if let Some(time) = self.links[link as usize].rate_changes_at() {
-            self.agenda.push(Lane::ANY, time, Place::link(link), Event::RateChange { link });
+            self.scheduler.push(Lane::ANY, time, EventOrigin::link(link), Event::RateChange { link });
         }
     }
 
@@ -288,7 +291,7 @@ impl NetworkState {
     pub fn schedule_tick(&mut self, link: u32, time: Time, period: Span) {
         let LinkEvents { tick, ticks, .. } = &self.link_events[link as usize];
         let (tick, series) = (*tick, *ticks);
-        self.agenda.push(tick, time, Place::link(link), Event::Tick { link, period, series });
+        self.scheduler.push(tick, time, EventOrigin::link(link), Event::Tick { link, period, series });
     }
 
     /// Adds a point to the time series.
@@ -310,7 +313,7 @@ impl NetworkState {
 
     /// The next point of the time series is due.
     pub fn schedule_sample(&mut self) {
-        self.agenda.push(Lane::ANY, self.now + self.scenario.sample, Place::SAMPLE, Event::Sample);
+        self.scheduler.push(Lane::ANY, self.now + self.scenario.sample, EventOrigin::SAMPLE, Event::Sample);
     }
 
     /// The warm-up is over.
@@ -321,13 +324,13 @@ impl NetworkState {
             meter.before = meter.before.plus(meter.ended);
             meter.sent = 0;
         }
-        for flow in self.flows.iter_mut().filter(|flow| flow.ahead() != Ahead::Measured) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.lookahead() != Lookahead::Measured) {
             let group = self.routes.group(flow.way);
             if flow.counts(&self.groups[group]) {
                 self.group_meters[group].before.add(&flow.sender);
             }
-            if flow.ahead() == Ahead::WarmingUp {
-                flow.set_ahead(Ahead::Measured);
+            if flow.lookahead() == Lookahead::WarmingUp {
+                flow.set_lookahead(Lookahead::Measured);
             }
         }
     }
@@ -335,7 +338,12 @@ impl NetworkState {
 
 /// The path of a way, with the sink of its flows' events.
 #[inline(always)]
-fn path<'a>(groups: &'a [Group], ways: &'a [Way], way: u32, schedule: &'a mut Agenda) -> Path<'a, Agenda> {
+fn path<'a>(
+    groups: &'a [Group],
+    ways: &'a [PathTemplate],
+    way: u32,
+    schedule: &'a mut Scheduler,
+) -> Path<'a, Scheduler> {
     let way = &ways[way as usize];
     Path { group: &groups[way.group as usize], way, schedule }
 }

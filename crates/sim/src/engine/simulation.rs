@@ -4,11 +4,11 @@
 
 mod change;
 mod foreign;
-mod goal;
 mod output;
 mod probe;
 mod sample;
 mod setup;
+mod target_change;
 #[cfg(test)]
 mod tests;
 
@@ -23,16 +23,16 @@ use crate::engine::network::rounds::{self, Plan};
 use crate::engine::watch::Watch;
 use crate::measure::result::Output;
 use crate::net::flow::Group;
-use crate::traffic::member::Member;
+use crate::traffic::instance::FlowInstance;
 use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{AqmChoice, Change, Distribution, Scenario, SchemeAssignment};
 use aqmlab_tcp::cc::LawFailure;
 use foreign::Foreign;
-use goal::Goal;
 use probe::ProbeBaseline;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use target_change::TargetChange;
 
 /// Options of a simulation.
 #[derive(Clone, Debug, Default)]
@@ -102,13 +102,13 @@ pub struct Simulation {
     /// Observables of each link's scheme.
     shown: Vec<&'static [Observable]>,
     /// Members of each group: flows, sources or clients.
-    members: Vec<Vec<Member>>,
+    members: Vec<Vec<FlowInstance>>,
     baseline: ProbeBaseline,
     /// Changes of the scenario still to come.
     pending: VecDeque<Change>,
     applied: Vec<Change>,
     /// For each link, where its queue is to be.
-    goals: Vec<Vec<Goal>>,
+    goals: Vec<Vec<TargetChange>>,
     /// For each group, what its round trips are drawn from.
     rtts: Vec<Distribution<Span>>,
     foreign: Foreign,

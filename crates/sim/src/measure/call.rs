@@ -1,7 +1,7 @@
 //! A call over a group's datagrams: the E-model (ITU-T G.107).
 
 use super::declared::measures;
-use super::spans::Spans;
+use super::durations::DurationStats;
 
 measures! {
     /// The datagrams of a group after the warm-up, over all its flows, and a G.711 call over them.
@@ -36,7 +36,7 @@ pub struct CallFacts {
 
 impl CallResult {
     /// Of so many datagrams sent, and the delays of those received.
-    pub fn new(sent: u64, delays: &Spans) -> Self {
+    pub fn new(sent: u64, delays: &DurationStats) -> Self {
         let received = delays.count();
         let loss_ratio = if sent > 0 { (1.0 - received as f64 / sent as f64).max(0.0) } else { 0.0 };
         let r_factor = delays.quantile(0.99).map(|delay| r_factor(delay, loss_ratio));

@@ -2,11 +2,11 @@
 
 use super::call::CallResult;
 use super::declared::measures;
+use super::durations::DurationStats;
 use super::media::MediaResult;
 use super::qoo;
 use super::round_trips::{OwnPropagation, PathTimes, RoundTrips};
 use super::slowdown::{SlowdownResult, Slowdowns};
-use super::spans::Spans;
 use crate::engine::phases::PhaseEntry;
 use crate::traffic::video::VideoResult;
 use aqmlab_core::{Span, Time};
@@ -190,7 +190,7 @@ pub struct GroupFacts<'a> {
     /// Of its packets.
     times: PathTimes,
     /// Retransmissions included.
-    segment_delay: Spans,
+    segment_delay: DurationStats,
     /// Packet delay that these shares of the packets do not exceed.
     delays: [Option<f64>; SHARES.len()],
     /// Completion time: median, 95 %, 99 %.
@@ -361,7 +361,7 @@ pub struct GroupMeter {
     /// For probes, if there may be any.
     pub receipts: Option<Receipts>,
     /// Source to destination of one transmission.
-    pub packet_delay: Spans,
+    pub packet_delay: DurationStats,
     /// The same with what each flow adds by itself, where flows differ in that.
     pub round_trips: Option<Box<RoundTrips>>,
     /// Datagrams sent.
@@ -369,7 +369,7 @@ pub struct GroupMeter {
     /// Packets received with a congestion mark.
     pub marked: u64,
     /// From the request of a transfer to its last ACK.
-    pub completion: Spans,
+    pub completion: DurationStats,
     /// The same over what it would be in an empty network, on a fabric.
     pub slowdowns: Slowdowns,
     /// Transfers completed, warm-up included.
@@ -387,9 +387,9 @@ pub struct GroupMeter {
 #[derive(Clone, Debug, Default)]
 pub struct ResentDelays {
     /// Source to destination of the last transmission, duplicates included.
-    packets: Spans,
+    packets: DurationStats,
     /// The same from the first transmission on, without duplicates.
-    segments: Spans,
+    segments: DurationStats,
 }
 
 impl ResentDelays {
@@ -516,7 +516,7 @@ impl GroupMeter {
     }
 
     /// From the first transmission of a segment to its arrival.
-    fn segment_delay(&self) -> Spans {
+    fn segment_delay(&self) -> DurationStats {
         self.packet_delay.replaced(&self.resent.packets, &self.resent.segments)
     }
 }

@@ -1,8 +1,8 @@
 //! Measures of a link, each declared once.
 
 use super::declared::{Field, Measure, PACKETS, measures};
+use super::durations::DurationStats;
 use super::settling::{BIN, Stage, settling, transient};
-use super::spans::Spans;
 use aqmlab_aqm::{Accounts, Limit};
 use aqmlab_core::{Quantity, Span, Time};
 use aqmlab_scenario::AqmChoice;
@@ -301,7 +301,7 @@ pub struct LinkMeter {
     /// Since the last probe; `None` if nobody will ask.
     pub service: Option<ServiceStats>,
     /// Time from arrival to start of service.
-    pub sojourn: Spans,
+    pub sojourn: DurationStats,
     bin_end: Time,
     /// Packets times ps in the present bin.
     bin: u64,
@@ -327,7 +327,7 @@ impl LinkMeter {
             busy: Span::ZERO,
             busy_until: Time::ZERO,
             service: Some(ServiceStats::default()),
-            sojourn: Spans::default(),
+            sojourn: DurationStats::default(),
             bin_end: Time::ZERO + BIN,
             bin: 0,
             bin_means: Some(Vec::new()),

@@ -116,7 +116,7 @@ impl LossMeter {
         let flow = &mut self.flows[index];
         flow.dropped += 1;
         if flow.event != NOT_LONG {
-            self.lose_together(index, now, wait);
+            self.count_loss_event(index, now, wait);
         }
         self.miss(packet, now);
     }
@@ -199,7 +199,7 @@ impl LossMeter {
     }
 
     /// A long flow loses a packet: in the present loss event, or as the first of another.
-    fn lose_together(&mut self, index: usize, now: Time, wait: impl FnOnce() -> Span) {
+    fn count_loss_event(&mut self, index: usize, now: Time, wait: impl FnOnce() -> Span) {
         if now >= self.ends {
             self.ends = now + self.round_trip + wait();
             self.event += 1;
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     const DROPPED: PacketOutcome = PacketOutcome::Refused(aqmlab_aqm::OVERFLOW);
-    use crate::net::packet::{AnnouncedRtt, Data, Label};
+    use crate::net::packet::{AnnouncedRtt, Data, FlowTag};
     use aqmlab_aqm::Ecn;
     use aqmlab_tcp::Ack;
 
@@ -303,7 +303,7 @@ mod tests {
     fn segment(flow: u32, seq: u32, sent_at: Time, is_resent: bool) -> Packet {
         let (rtt, ecn) = (AnnouncedRtt::default(), Ecn::NotEct);
         let data = Data { sent_at, seq, rtt, ecn, is_cwr: false, is_push: false, is_resent };
-        Packet::of_data(Label { flow, ..Label::default() }, 1000, data)
+        Packet::of_data(FlowTag { flow, ..FlowTag::default() }, 1000, data)
     }
 
     /// The segment, which has just been sent again, arrives at the queue.
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn acks_and_datagrams_leave_nothing_to_recall() {
         let mut meter = meter();
-        meter.drop_packet(&Packet::of_ack(Label::default(), 40, 0, &Ack::default()), DROPPED, ms(1), || Span::ZERO);
+        meter.drop_packet(&Packet::of_ack(FlowTag::default(), 40, 0, &Ack::default()), DROPPED, ms(1), || Span::ZERO);
         assert_eq!((meter.dropped().next(), meter.synchronisation()), (Some((0, 0)), None));
         (0..9).for_each(|at| meter.drop_packet(&segment(9, 0, ms(at), false), DROPPED, ms(at), || Span::ZERO));
         assert_eq!((meter.dropped().last(), meter.listed(9)), (Some((9, 9)), vec![0]));

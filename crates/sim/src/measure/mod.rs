@@ -3,6 +3,7 @@
 pub mod call;
 pub mod capture;
 pub mod declared;
+pub mod durations;
 pub mod flows;
 pub mod group;
 pub mod histogram;
@@ -16,7 +17,6 @@ pub mod round_trips;
 pub mod settling;
 mod shape;
 pub mod slowdown;
-pub mod spans;
 pub mod spread;
 pub mod station;
 pub mod trace;

@@ -203,7 +203,7 @@ fn fold(sum: u32) -> u16 {
 mod tests {
     use super::*;
     use crate::measure::trace::TraceRecord;
-    use crate::net::packet::{Data, Label, Stamp};
+    use crate::net::packet::{Data, DscpEpoch, FlowTag};
     use aqmlab_core::{Span, Time};
     use aqmlab_scenario::parse;
     use aqmlab_tcp::Ack;
@@ -218,14 +218,14 @@ mod tests {
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {
         let (sent_at, rtt) = (Time::ZERO, Default::default());
         let data = Data { sent_at, seq, rtt, ecn, is_cwr, is_push: false, is_resent: false };
-        Packet::of_data(Label { stamp: Stamp::new(5 << 3, 0), ..Label::default() }, size, data)
+        Packet::of_data(FlowTag { stamp: DscpEpoch::new(5 << 3, 0), ..FlowTag::default() }, size, data)
     }
 
     #[test]
     fn a_syn_byte_by_byte() {
         let mut trace = trace("", Vec::new());
         trace.shapes[0].ecn = false;
-        let packet = Packet::of_data(Label::default(), 40, data(0, 40, Ecn::NotEct, false).data());
+        let packet = Packet::of_data(FlowTag::default(), 40, data(0, 40, Ecn::NotEct, false).data());
         let frame = Frames::new(&trace).frame(&packet);
         assert_eq!(frame.length, 54);
         let ethernet = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
@@ -252,7 +252,7 @@ mod tests {
         let mut frames = Frames::new(&trace);
         let mut see = |packet: &Packet| seen(&mut frames, packet);
         assert_eq!(see(&data(0, 40, Ecn::NotEct, false)), (54, 0xa0, 40, 0, 0, 5, SYN | ECE | CWR));
-        let ack = |next, ece| Packet::of_ack(Label::default(), 40, 1, &Ack { next, ece, ..Ack::default() });
+        let ack = |next, ece| Packet::of_ack(FlowTag::default(), 40, 1, &Ack { next, ece, ..Ack::default() });
         assert_eq!(see(&ack(1, false)), (54, 0, 40, 0, 1, 5, SYN | ACK | ECE));
         assert_eq!(see(&ack(1, false)), (54, 0, 40, 1, 1, 5, ACK), "segment 1 is missing");
         assert_eq!(see(&ack(3, true)), (54, 0, 40, 1, 2001, 5, ACK | ECE));

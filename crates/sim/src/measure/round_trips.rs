@@ -1,7 +1,7 @@
 //! Round trips of packets, and variation of their delay, where flows differ in propagation.
 
+use super::durations::DurationStats;
 use super::histogram::Histogram;
-use super::spans::Spans;
 use aqmlab_core::Span;
 
 /// Share of the round trips that RPM counts: the draft's trimmed mean.
@@ -108,7 +108,7 @@ pub struct PathTimes {
 
 impl PathTimes {
     /// Of packets with these delays, of flows with the same way back, s.
-    pub fn alike(delays: &Spans, way_back: f64) -> Self {
+    pub fn alike(delays: &DurationStats, way_back: f64) -> Self {
         let delays = delays.histogram();
         Self { round_trips: Times::of(delays, way_back), variations: Times::of(delays, 0.0).above_least() }
     }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn each_group_has_a_least_delay_of_its_own() {
         let group = |delays: &[u64], way_back| {
-            let mut spans = Spans::default();
+            let mut spans = DurationStats::default();
             delays.iter().for_each(|ms| spans.add(Span::from_millis(*ms)));
             PathTimes::alike(&spans, way_back)
         };

@@ -1,7 +1,7 @@
 //! The slowdown of transfers, by their size.
 
 use super::declared::measures;
-use super::spans::Spans;
+use super::durations::DurationStats;
 use aqmlab_core::Span;
 
 /// Greatest sizes of classes, bytes of data: two a decade.
@@ -39,19 +39,19 @@ measures! {
 
 /// Slowdowns of a group of flows; empty where they are not measured.
 #[derive(Clone, Debug, Default)]
-pub struct Slowdowns(Vec<Spans>);
+pub struct Slowdowns(Vec<DurationStats>);
 
 impl Slowdowns {
     /// A transfer of so many bytes that took so many times what it would have alone.
     pub fn add(&mut self, bytes: f64, slowdown: f64) {
-        self.0.resize(CLASSES.len(), Spans::default());
+        self.0.resize(CLASSES.len(), DurationStats::default());
         let class = CLASSES.iter().position(|most| bytes <= *most).unwrap_or(CLASSES.len() - 1);
         self.0[class].add(Span::from_seconds(slowdown * ONE));
     }
 
     /// Takes in others.
     pub fn merge(&mut self, other: &Self) {
-        self.0.resize(self.0.len().max(other.0.len()), Spans::default());
+        self.0.resize(self.0.len().max(other.0.len()), DurationStats::default());
         self.0.iter_mut().zip(&other.0).for_each(|(spans, others)| spans.merge(others));
     }
 
@@ -64,11 +64,11 @@ impl Slowdowns {
 }
 
 /// The classes that have any: greatest size, bytes, and slowdowns.
-pub struct SlowdownSample(Vec<(f64, Spans)>);
+pub struct SlowdownSample(Vec<(f64, DurationStats)>);
 
 impl SlowdownSample {
-    fn all(&self) -> Spans {
-        let mut all = Spans::default();
+    fn all(&self) -> DurationStats {
+        let mut all = DurationStats::default();
         self.0.iter().for_each(|(_, spans)| all.merge(spans));
         all
     }
@@ -78,7 +78,7 @@ impl SlowdownSample {
     }
 }
 
-fn quantile(spans: &Spans, share: f64) -> Option<f64> {
+fn quantile(spans: &DurationStats, share: f64) -> Option<f64> {
     spans.quantile(share).map(|span| span / ONE)
 }
 

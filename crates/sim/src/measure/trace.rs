@@ -170,14 +170,14 @@ impl TransferNumbering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::{Label, Stamp};
+    use crate::net::packet::{DscpEpoch, FlowTag};
     use aqmlab_tcp::Ack;
 
     #[test]
     fn numbers_transfers_beyond_what_a_packet_can_carry() {
         let mut transfers = TransferNumbering::new(1);
         let mut of = |epoch: u8| {
-            let label = Label { stamp: Stamp::new(0, epoch), ..Label::default() };
+            let label = FlowTag { stamp: DscpEpoch::new(0, epoch), ..FlowTag::default() };
             transfers.of(&Packet::of_ack(label, 40, 0, &Ack::default()))
         };
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Routes of a leaf-spine fabric: of the paths of equal cost each flow takes one, by a hash of its tuple (ECMP, RFC 2992).
 
 use crate::calendar::Lane;
-use crate::net::route::{NextHop, Way};
+use crate::net::route::{NextHop, PathTemplate};
 use aqmlab_core::{Span, Streams};
 use aqmlab_scenario::{Branch, Fabric, LinkSpec};
 
@@ -42,7 +42,7 @@ impl Ecmp {
     }
 
     /// Gives the wires of a way their lanes.
-    pub fn lay(&self, way: &mut Way, links: &[LinkSpec]) {
+    pub fn lay(&self, way: &mut PathTemplate, links: &[LinkSpec]) {
         for hop in way.hops.iter_mut().filter(|hop| hop.next == NextHop::Link && links[hop.link].shared.is_some()) {
             let lane = self.wires.iter().find(|(delay, _)| *delay == hop.onward.delay);
             hop.onward.lane = lane.map_or(Lane::ANY, |(_, lane)| *lane);

@@ -1,9 +1,9 @@
 //! A flow in a simulation: sender, receiver, and the access links between them and the path.
 
-use crate::calendar::{Moment, Place};
+use crate::calendar::{EventOrigin, PushTime};
 use crate::measure::group::GroupMeter;
-use crate::net::packet::{AnnouncedRtt, Data, Label, Packet, PacketKind, Stamp};
-use crate::net::route::{Lanes, Leg, Route, Routes, Way};
+use crate::net::packet::{AnnouncedRtt, Data, DscpEpoch, FlowTag, Packet, PacketKind};
+use crate::net::route::{Lanes, Leg, PathTemplate, Route, Routes};
 use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
@@ -21,11 +21,11 @@ pub struct Flow {
     /// Its [`Route`], in parts that leave no gaps: round-trip propagation, as drawn, and lanes.
     pub rtt: Span,
     /// Time from which the receiver's access link is free.
-    egress_free: Time,
+    egress_busy_until: Time,
     /// Time as of which the delayed ACK was arranged.
     due_since: Time,
     /// Time from which the sender's access link is free.
-    access_free: Time,
+    access_busy_until: Time,
     /// Time of the pending timer event; the timer itself may be due later.
     pub timer_event: Time,
     /// Arrival of the last ACK that waits for its time.
@@ -34,11 +34,11 @@ pub struct Flow {
     pub connection: u32,
     /// Stands for its addresses and ports.
     tuple: u32,
-    /// Index of its [`Way`], which tells its group.
+    /// Index of its [`PathTemplate`], which tells its group.
     pub way: u32,
     /// Its DSCP, and which transfer this is: packets of an earlier one are strangers.
-    stamp: Stamp,
-    /// With its [`Ahead`].
+    stamp: DscpEpoch,
+    /// With its [`Lookahead`].
     lanes: Lanes,
     pub sender: Sender,
 }
@@ -49,7 +49,7 @@ const _: () = assert!(std::mem::offset_of!(Flow, sender) == 2 * 64 && size_of::<
 
 /// A sender's licence to act on ACKs ahead of time, and what then counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
+pub enum Lookahead {
     Never,
     /// It has not got beyond the warm-up.
     WarmingUp,
@@ -74,10 +74,10 @@ pub trait Schedule {
     fn now(&self) -> Time;
 
     /// Arranges what follows as of a moment; returns that before.
-    fn as_of(&mut self, moment: Moment) -> Moment;
+    fn as_of(&mut self, moment: PushTime) -> PushTime;
 
     /// A packet will be at the end of a leg of its way; `place`: of who sends it.
-    fn arrive(&mut self, leg: Leg, time: Time, place: Place, packet: Packet);
+    fn arrive(&mut self, leg: Leg, time: Time, place: EventOrigin, packet: Packet);
 
     /// The retransmission timer of a flow may be due.
     fn retransmission(&mut self, time: Time, flow: u32);
@@ -98,7 +98,7 @@ pub trait Schedule {
 /// All between the two ends of a flow, and where they put what is to come.
 pub struct Path<'a, P> {
     pub group: &'a Group,
-    pub way: &'a Way,
+    pub way: &'a PathTemplate,
     pub schedule: &'a mut P,
 }
 
@@ -128,7 +128,7 @@ pub struct Group {
     /// ACKs carry the number of marked segments received.
     counts_marks: bool,
     /// ACKs carry a window and a timestamp, which segments echo.
-    drives_sender: bool,
+    is_rledbat: bool,
     data_size: u16,
     syn_size: u16,
     ack_size: u16,
@@ -144,7 +144,7 @@ impl Group {
         let (needs, is_tcp) = (spec.control.needs(), spec.traffic.is_tcp());
         let delays_acks = spec.tcp.delayed_ack || spec.tcp.quick_acks > 0;
         let (measures_delay, counts_marks) = (needs.delay, needs.feedback == EcnFeedback::Counter);
-        let drives_sender = needs.receiver_target.is_some();
+        let is_rledbat = needs.receiver_target.is_some();
         let time = |size: u16| spec.access_rate.map_or(Span::ZERO, |rate| rate.transmission(size.into()));
         Self {
             tcp: spec.tcp,
@@ -152,7 +152,7 @@ impl Group {
             control: spec.control.clone(),
             is_tcp,
             begins_at_host,
-            has_extras: !is_tcp || delays_acks || measures_delay || counts_marks || drives_sender,
+            has_extras: !is_tcp || delays_acks || measures_delay || counts_marks || is_rledbat,
             delays_acks,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
@@ -160,7 +160,7 @@ impl Group {
             announces_rtt: spec.rtt_notification,
             measures_delay,
             counts_marks,
-            drives_sender,
+            is_rledbat,
             data_size,
             syn_size,
             ack_size: spec.tcp.ack.0 as u16,
@@ -206,14 +206,14 @@ impl Flow {
             rtt: route.rtt,
             lanes: route.lanes,
             way,
-            access_free: Time::ZERO,
-            egress_free: Time::ZERO,
+            access_busy_until: Time::ZERO,
+            egress_busy_until: Time::ZERO,
             timer_event: Time::NEVER,
             acks_until: Time::ZERO,
             due_since: Time::ZERO,
             connection,
             tuple,
-            stamp: Stamp::new(group.dscp, 0),
+            stamp: DscpEpoch::new(group.dscp, 0),
         }
     }
 
@@ -250,33 +250,33 @@ impl Flow {
 
     /// Its sender's licence to act on ACKs ahead of time.
     #[inline(always)]
-    pub fn ahead(&self) -> Ahead {
+    pub fn lookahead(&self) -> Lookahead {
         match self.lanes.spare() {
-            0 => Ahead::Never,
-            1 => Ahead::WarmingUp,
-            _ => Ahead::Measured,
+            0 => Lookahead::Never,
+            1 => Lookahead::WarmingUp,
+            _ => Lookahead::Measured,
         }
     }
 
     /// From now on its sender may, or may not.
-    pub fn set_ahead(&mut self, ahead: Ahead) {
+    pub fn set_lookahead(&mut self, ahead: Lookahead) {
         self.lanes = self.lanes.with_spare(ahead as u16);
     }
 
     /// DSCP of its packets, 0 to 63.
     pub fn set_dscp(&mut self, dscp: u8) {
-        self.stamp = Stamp::new(dscp, self.stamp.epoch());
+        self.stamp = DscpEpoch::new(dscp, self.stamp.epoch());
     }
 
     /// Fields that its packets share.
     #[inline]
-    pub fn label(&self, index: u32) -> Label {
-        Label { flow: index, tuple: self.tuple, stamp: self.stamp }
+    pub fn label(&self, index: u32) -> FlowTag {
+        FlowTag { flow: index, tuple: self.tuple, stamp: self.stamp }
     }
 
     /// The packet is of the present transfer.
     #[inline]
-    pub fn knows(&self, packet: &Packet) -> bool {
+    pub fn is_current_transfer(&self, packet: &Packet) -> bool {
         packet.epoch() == self.stamp.epoch()
     }
 
@@ -292,8 +292,11 @@ impl Flow {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(AnnouncedRtt::default(), AnnouncedRtt::new);
         let (label, entry) = (self.label(index), way.entry(self.route()));
-        let echo = if group.drives_sender { self.sender.echo() } else { None };
-        (&mut self.sender, AccessLink { free: &mut self.access_free, label, rtt, echo, group, entry, now, schedule })
+        let echo = if group.is_rledbat { self.sender.echo() } else { None };
+        (
+            &mut self.sender,
+            AccessLink { free: &mut self.access_busy_until, label, rtt, echo, group, entry, now, schedule },
+        )
     }
 
     /// Lets the sender act, then sees to its timer.
@@ -328,7 +331,7 @@ impl Flow {
             return; // another took its place
         }
         if self.sender.deadline() > now {
-            self.put_off(index, path.schedule);
+            self.postpone_timer(index, path.schedule);
         } else {
             self.timer_event = Time::NEVER;
             self.act(index, now, path, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
@@ -336,9 +339,9 @@ impl Flow {
     }
 
     /// A timer event comes before the timer is due: another takes its place.
-    fn put_off(&mut self, index: u32, schedule: &mut impl Schedule) {
+    fn postpone_timer(&mut self, index: u32, schedule: &mut impl Schedule) {
         let now = std::mem::replace(&mut self.timer_event, Time::NEVER);
-        let present = schedule.as_of(Moment::at(now));
+        let present = schedule.as_of(PushTime::at(now));
         self.arm(index, schedule);
         schedule.as_of(present);
     }
@@ -352,7 +355,7 @@ impl Flow {
         }
         let goes_on = time > self.timer_event && time < self.sender.deadline();
         if goes_on {
-            self.put_off(index, schedule);
+            self.postpone_timer(index, schedule);
         }
         goes_on
     }
@@ -380,8 +383,8 @@ impl Flow {
     /// A packet of a foreign flow or of media leaves one of its ends.
     pub fn send_foreign(&self, packet: Packet, now: Time, path: Path<impl Schedule>) {
         let (leg, place) = match packet.goes_back() {
-            true => (path.way.back(self.route()), Place::receiver(packet.flow)),
-            false => (path.way.entry(self.route()), Place::sender(packet.flow)),
+            true => (path.way.back(self.route()), EventOrigin::receiver(packet.flow)),
+            false => (path.way.entry(self.route()), EventOrigin::sender(packet.flow)),
         };
         path.schedule.arrive(leg, now + leg.delay, place, packet);
     }
@@ -416,7 +419,7 @@ impl Flow {
                 meter.count_resent(received.since(sent_at), self.segment_delay(*packet, received));
             }
         }
-        if !self.knows(packet) {
+        if !self.is_current_transfer(packet) {
             return; // of a transfer that has ended
         }
         let tcp = &path.group.tcp;
@@ -437,7 +440,7 @@ impl Flow {
         }
         let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
         let is_ect = ecn.is_capable();
-        let echo = if EXTRAS && path.group.drives_sender { packet.echo(received) } else { None };
+        let echo = if EXTRAS && path.group.is_rledbat { packet.echo(received) } else { None };
         let segment = SegmentArrival { seq, is_ce: is_marked, is_ect, is_cwr, is_push, is_resent, sent_at, echo };
         let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
@@ -473,14 +476,14 @@ impl Flow {
     #[cold]
     #[inline(never)]
     fn segment_delay(&self, packet: Packet, received: Time) -> Option<Span> {
-        let is_new = self.knows(&packet) && !self.receiver.has(packet.data().seq);
+        let is_new = self.is_current_transfer(&packet) && !self.receiver.has(packet.data().seq);
         is_new.then(|| received.since(packet.first_sent().unwrap_or(packet.data().sent_at)))
     }
 
     /// Sends a delayed ACK at its time.
     #[inline(never)]
     fn send_due_ack(&mut self, index: u32, due: Time, ack: &Ack, path: &mut Path<impl Schedule>) {
-        let present = path.schedule.as_of(Moment { now: due, since: self.due_since });
+        let present = path.schedule.as_of(PushTime { now: due, since: self.due_since });
         self.send_ack::<true>(index, ack, Span::ZERO, due, path);
         path.schedule.as_of(present);
     }
@@ -499,13 +502,13 @@ impl Flow {
         if EXTRAS && group.measures_delay {
             packet.set_delay(delay);
         }
-        if EXTRAS && group.drives_sender {
+        if EXTRAS && group.is_rledbat {
             self.receiver.advertise(time).into_iter().for_each(|window| packet.set_advertised(window));
         }
         if EXTRAS && group.counts_marks {
             packet.set_marks(ack.ce);
         }
-        path.schedule.arrive(back, time + back.delay, Place::receiver(index), packet);
+        path.schedule.arrive(back, time + back.delay, EventOrigin::receiver(index), packet);
     }
 
     /// Sends a packet that reaches the receiver's access link at `time` over it; returns its arrival at the receiver.
@@ -513,15 +516,15 @@ impl Flow {
     fn egress<P>(&mut self, size: u16, path: &Path<P>, time: Time) -> Time {
         let group = path.group;
         let on_link = if size == group.data_size { group.data_time } else { group.syn_time };
-        self.egress_free = time.max(self.egress_free) + on_link;
-        self.egress_free + path.way.egress(self.route())
+        self.egress_busy_until = time.max(self.egress_busy_until) + on_link;
+        self.egress_busy_until + path.way.egress(self.route())
     }
 }
 
 /// The sender's access link: sends one packet after the other, queue unlimited.
 pub struct AccessLink<'a, P> {
     free: &'a mut Time,
-    label: Label,
+    label: FlowTag,
     rtt: AnnouncedRtt,
     /// When the ACK was sent whose timestamp segments echo.
     echo: Option<Time>,
@@ -548,7 +551,7 @@ impl<P: Schedule> AccessLink<'_, P> {
         {
             packet.set_echo(sent_at);
         }
-        let place = Place::sender(packet.flow);
+        let place = EventOrigin::sender(packet.flow);
         self.schedule.arrive(self.entry, *self.free + self.entry.delay, place, packet);
     }
 }
@@ -579,10 +582,10 @@ mod tests {
         fn now(&self) -> Time {
             Time::ZERO
         }
-        fn as_of(&mut self, moment: Moment) -> Moment {
+        fn as_of(&mut self, moment: PushTime) -> PushTime {
             moment
         }
-        fn arrive(&mut self, _: Leg, _: Time, _: Place, packet: Packet) {
+        fn arrive(&mut self, _: Leg, _: Time, _: EventOrigin, packet: Packet) {
             self.push(packet);
         }
         fn retransmission(&mut self, _: Time, _: u32) {}

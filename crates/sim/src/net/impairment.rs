@@ -193,7 +193,7 @@ impl<P: WirePacket> Impairment<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::{AnnouncedRtt, Data, Label, Packet};
+    use crate::net::packet::{AnnouncedRtt, Data, FlowTag, Packet};
     use aqmlab_aqm::{Carried, Ecn};
     use aqmlab_scenario::parse;
 
@@ -210,7 +210,7 @@ mod tests {
     fn data(ecn: Ecn) -> Packet {
         let (sent_at, rtt, is_cwr) = (Time::ZERO, AnnouncedRtt::default(), true);
         let data = Data { sent_at, seq: 7, rtt, ecn, is_cwr, is_push: false, is_resent: false };
-        Packet::of_data(Label::default(), 1000, data)
+        Packet::of_data(FlowTag::default(), 1000, data)
     }
 
     fn ms(number: u64) -> Time {
@@ -327,7 +327,7 @@ mod tests {
         let first = fates(&keys, || data(Ecn::NotEct), 1000, 1);
         assert_eq!(
             first,
-            fates(&keys, || Packet::of_ack(Label::default(), 40, 0, &aqmlab_tcp::Ack::default()), 1700, 1)
+            fates(&keys, || Packet::of_ack(FlowTag::default(), 40, 0, &aqmlab_tcp::Ack::default()), 1700, 1)
         );
         assert_ne!(first, fates(&keys, || data(Ecn::NotEct), 1000, 2));
         assert!(first.contains(&None) && first[0] != first[1]);
@@ -390,7 +390,7 @@ mod tests {
             });
             assert_eq!(mangled, expected, "{name}");
             let ack = aqmlab_tcp::Ack { next: 9, ece: true, ..Default::default() };
-            let mut packet = Packet::of_ack(Label::default(), 40, 0, &ack);
+            let mut packet = Packet::of_ack(FlowTag::default(), 40, 0, &ack);
             wire.cross(&mut packet, ms(1), Time::ZERO..Time::NEVER);
             assert_eq!(packet.ack(), ack, "what an ACK echoes is in the TCP header");
         }

@@ -61,7 +61,7 @@ pub struct Link<P = Packet> {
     usage_at_change: LinkUsage,
     /// The rate and the end of the packet that was under way then.
     straddling: (Rate, Time),
-    /// What keeps it from beginning, if there is anything.
+    /// Transmission gate: interruptions and grants of a MAP.
     gate: Option<Box<LinkGate>>,
     /// Packets offered until then.
     before_restart: Offered,
@@ -79,7 +79,7 @@ pub struct Link<P = Packet> {
     rng: Stream,
     /// The meter of losses by flow, if they are to be counted.
     pub losses: Option<Box<LossMeter>>,
-    /// The last packet that asked to join, or to leave, has cost others their place in the queue.
+    /// The last operation dropped queued packets.
     has_removed: bool,
     /// It is the interface of the host that sends its packets.
     pub is_host: bool,
@@ -233,7 +233,7 @@ impl<P: WirePacket> Link<P> {
     /// As many bytes may wait as the buffers, of which it shares one, allow at present.
     pub fn limit_by(&mut self, buffers: &[SharedBuffer]) {
         if let Some(share) = &self.share {
-            let (limit, shown) = (buffers[share.buffer].limit(share), self.queue.shelf().view.limit);
+            let (limit, shown) = (buffers[share.buffer].limit(share), self.queue.state().view.limit);
             self.queue.set_limit(Limit::Bytes(limit), shown);
         }
     }
@@ -241,7 +241,7 @@ impl<P: WirePacket> Link<P> {
     /// Tells the buffer that it shares how much waits.
     pub fn report_to(&mut self, buffers: &mut [SharedBuffer]) {
         if let Some(share) = &mut self.share {
-            buffers[share.buffer].follow(share, self.queue.shelf().view.bytes);
+            buffers[share.buffer].follow(share, self.queue.state().view.bytes);
         }
     }
 
@@ -273,7 +273,7 @@ impl<P: WirePacket> Link<P> {
     #[inline]
     pub fn start_service(&mut self, now: Time) -> Option<Time> {
         if let Some(gate) = &mut self.gate
-            && let Some(next) = gate.until(now, &self.queue.shelf().view, self.layer)
+            && let Some(next) = gate.until(now, &self.queue.state().view, self.layer)
         {
             return self.ask_at(Some(next), now);
         }
@@ -332,7 +332,7 @@ impl<P: WirePacket> Link<P> {
 
     /// Rate of the transmitter.
     pub fn rate(&self) -> Rate {
-        self.queue.shelf().view.rate
+        self.queue.state().view.rate
     }
 
     /// Time of the next rate change, if there is one.
@@ -506,7 +506,7 @@ impl<P: WirePacket> Link<P> {
     fn time(&mut self, size: u16, now: Time) {
         let bytes = self.layer.bytes(u32::from(size));
         self.transmission = match &mut self.deliveries {
-            None => (size, self.queue.shelf().view.rate.transmission(bytes)),
+            None => (size, self.queue.state().view.rate.transmission(bytes)),
             Some(trace) => (0, trace.deliver(bytes, now).since(now)),
         };
     }
@@ -568,6 +568,6 @@ impl Link {
 
 /// Time that the packets waiting take to be sent.
 fn backlog_time(queue: &AnyQueue<Packet>) -> Span {
-    let view = &queue.shelf().view;
+    let view = &queue.state().view;
     view.rate.transmission(u32::try_from(view.bytes).unwrap_or(u32::MAX))
 }

@@ -44,7 +44,7 @@ pub struct Packet {
     dscp: Dscp,
     /// Data: the segment; an ACK: the next one expected.
     number: u32,
-    /// Of its flow ([`Label::tuple`]); in an ACK that meets no queue the window that it offers, segments.
+    /// Of its flow ([`FlowTag::tuple`]); in an ACK that meets no queue the window that it offers, segments.
     tuple: u32,
     body: [u64; 2],
 }
@@ -73,21 +73,21 @@ pub enum PacketKind {
 
 /// Fields that all packets of a transfer share, its ACKs included.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Label {
+pub struct FlowTag {
     pub flow: u32,
     /// Stands for the addresses and ports of its flow: hashes of the sending host's address (bits 12-31) and of the ports.
     pub tuple: u32,
-    pub stamp: Stamp,
+    pub stamp: DscpEpoch,
 }
 
 /// DSCP and transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
+pub struct DscpEpoch {
     dscp: Dscp,
     epoch: u8,
 }
 
-impl Stamp {
+impl DscpEpoch {
     /// `dscp`: 0 to 63. `epoch`: which transfer of its flow, modulo 256.
     pub fn new(dscp: u8, epoch: u8) -> Self {
         Self { dscp: Dscp::ALL[usize::from(dscp & 63)], epoch }
@@ -176,7 +176,7 @@ const WINDOW_BITS: u32 = 20;
 impl Packet {
     /// Data at the start of its route.
     #[inline]
-    pub fn of_data(label: Label, size: u16, data: Data) -> Self {
+    pub fn of_data(label: FlowTag, size: u16, data: Data) -> Self {
         let flags = u64::from(data.is_cwr) << CWR | u64::from(data.is_push) << PUSH;
         let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | flags;
         let kind = if data.is_resent { PacketKind::Resent } else { PacketKind::Data };
@@ -185,7 +185,7 @@ impl Packet {
 
     /// A packet of a foreign flow or of media, which is known by its number, from `hop` on.
     pub fn of_foreign(
-        label: Label,
+        label: FlowTag,
         size: u16,
         (hop, kind): (u8, PacketKind),
         number: u32,
@@ -198,18 +198,18 @@ impl Packet {
     /// An ACK on its way back from `hop` on. Blocks 2^18 segments or more ahead are left out, and those after them. So is the window
     /// where it queues: its receiver takes what an ACK needs for constant, and what it lets grow by that would be too small.
     #[inline(always)] // for each packet
-    pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
+    pub fn of_ack(label: FlowTag, size: u16, hop: u8, ack: &Ack) -> Self {
         let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() | ack.has_new_window;
         let offers = hop == AT_SENDER && ack.rwnd > 0;
-        let label = Label { tuple: if offers { ack.rwnd } else { label.tuple }, ..label };
+        let label = FlowTag { tuple: if offers { ack.rwnd } else { label.tuple }, ..label };
         let body = [0, u64::from(ack.ece) << ECE | u64::from(offers) << OFFERS];
         let body = if has_more { Self::with_blocks(body, *ack) } else { body };
         Self::new(label, size, hop, PacketKind::Ack, ack.next, body)
     }
 
     #[inline]
-    fn new(label: Label, size: u16, hop: u8, kind: PacketKind, number: u32, body: [u64; 2]) -> Self {
-        let Label { flow, tuple, stamp } = label;
+    fn new(label: FlowTag, size: u16, hop: u8, kind: PacketKind, number: u32, body: [u64; 2]) -> Self {
+        let FlowTag { flow, tuple, stamp } = label;
         let [first, second] = body;
         let kind = (kind as u64 & 7) << KIND | (kind as u64 >> 3) << FEEDBACK;
         let body = [first, second | kind | u64::from(stamp.epoch) << EPOCH];

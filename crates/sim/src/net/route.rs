@@ -8,7 +8,7 @@ use aqmlab_scenario::{Branch, FlowSpec, LinkSpec, Scenario};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A flow's own part of its path; the rest is its group's [`Way`].
+/// A flow's own part of its path; the rest is its group's [`PathTemplate`].
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     /// Round-trip propagation, as drawn.
@@ -23,9 +23,9 @@ pub struct Lanes(u16);
 /// The links that the flows of a group cross, or those of them on one line. They take their own delay; what is left of a flow's round-trip propagation is
 /// split evenly between the way there and the way back, and on each between the two access links.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct PathTemplate {
     /// There and then back, and the way from each to the next. The last one there leads to the receiver's access link;
-    /// what follows the last one back is [`Way::home`].
+    /// what follows the last one back is [`PathTemplate::home`].
     pub hops: Vec<Hop>,
     /// The hop at which an ACK begins.
     pub first_back: u8,
@@ -41,7 +41,7 @@ pub struct Way {
     own: Span,
     /// The first link is the interface of the sending host: nothing lies before it.
     pub begins_at_host: bool,
-    /// The part of [`Way::back`] and [`Way::home`] that all flows of the group share.
+    /// The part of [`PathTemplate::back`] and [`PathTemplate::home`] that all flows of the group share.
     back: Span,
     home: Span,
 }
@@ -76,7 +76,7 @@ pub enum NextHop {
     Link,
     /// The receiver's access link.
     Receiver,
-    /// The sender, by [`Way::home`].
+    /// The sender, by [`PathTemplate::home`].
     Sender,
 }
 
@@ -120,7 +120,7 @@ impl Lanes {
     }
 }
 
-impl Way {
+impl PathTemplate {
     pub fn new(links: &[LinkSpec], spec: &FlowSpec, group: usize, branch: Option<&Branch>) -> Self {
         let (there, back) = branch.map_or((&spec.path, &spec.ack_path), |branch| (&branch.path, &branch.ack_path));
         let crossed = || there.iter().chain(back);
@@ -247,7 +247,7 @@ impl Way {
 #[derive(Clone)]
 pub struct Routes {
     /// The links that the flows of each group cross; of a group on lines, those of each line.
-    pub ways: Arc<[Way]>,
+    pub ways: Arc<[PathTemplate]>,
     /// The first way of each group, and the end.
     first: Arc<[u32]>,
     /// How many ways there are; behind them is room for more.
@@ -261,7 +261,7 @@ impl Routes {
         let (mut ways, mut first) = (Vec::new(), vec![0]);
         for (group, spec) in scenario.flows.iter().enumerate() {
             let branches = spec.branches.iter().map(Some).chain(spec.branches.is_empty().then_some(None));
-            ways.extend(branches.map(|branch| Way::new(&scenario.links, spec, group, branch)));
+            ways.extend(branches.map(|branch| PathTemplate::new(&scenario.links, spec, group, branch)));
             first.push(ways.len() as u32);
         }
         Self { count: ways.len(), ways: ways.into(), first: first.into(), lanes: BTreeMap::new() }
@@ -273,7 +273,7 @@ impl Routes {
     }
 
     /// One more way; returns its index.
-    pub fn add(&mut self, way: Way) -> u32 {
+    pub fn add(&mut self, way: PathTemplate) -> u32 {
         if self.count == self.ways.len() {
             let room = std::iter::repeat_n(&way, self.count.max(1 << 10));
             self.ways = self.ways.iter().chain(room).cloned().collect();

@@ -162,7 +162,7 @@ impl Cell {
         let Some(room) = self.room else { return };
         let all = || self.radios[ACCESS_POINT].links();
         let (packets, bytes) = all().fold((0, 0), |sum, link| {
-            let view = &links[link].queue.shelf().view;
+            let view = &links[link].queue.state().view;
             (sum.0 + view.packets, sum.1 + view.bytes)
         });
         if !room.is_exceeded(packets, bytes) {

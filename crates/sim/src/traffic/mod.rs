@@ -2,8 +2,8 @@
 
 pub mod client;
 pub mod ends;
+pub mod instance;
 pub mod media;
-pub mod member;
 pub mod peer;
 pub mod timed;
 pub mod video;

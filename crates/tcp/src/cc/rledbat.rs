@@ -249,10 +249,10 @@ mod tests {
 
     /// A receiver at this window in congestion avoidance; 100 ms, and no more, has been its round trip.
     fn at(cwnd: f64) -> DrivenWindow {
-        let mut driven = DrivenWindow::new(Span::from_millis(60));
-        driven.on_segment(&segment(0, 100, Some(0)), true, MOST, ms(100));
-        driven.window = Window { cwnd, ssthresh: 2.0 };
-        driven
+        let mut rledbat = DrivenWindow::new(Span::from_millis(60));
+        rledbat.on_segment(&segment(0, 100, Some(0)), true, MOST, ms(100));
+        rledbat.window = Window { cwnd, ssthresh: 2.0 };
+        rledbat
     }
 
     /// A segment sent at so many ms, which echoes the ACK of another time.
@@ -264,66 +264,66 @@ mod tests {
 
     #[test]
     fn what_is_advertised_shrinks_by_what_arrives() {
-        let mut driven = at(10.0);
-        assert_eq!(driven.advertise(0), 10);
-        driven.window.cwnd = 7.9;
+        let mut rledbat = at(10.0);
+        assert_eq!(rledbat.advertise(0), 10);
+        rledbat.window.cwnd = 7.9;
         // The ACKs of segments 0, 1 and 2 leave the edge where it is: then there are 7.
-        assert_eq!([0, 1, 2, 3, 4].map(|next| driven.advertise(next)), [10, 10, 10, 10, 11]);
-        assert_eq!(driven.advertise(4), 11, "a segment out of order");
-        driven.window.cwnd = 9.0;
-        assert_eq!(driven.advertise(9), 18);
+        assert_eq!([0, 1, 2, 3, 4].map(|next| rledbat.advertise(next)), [10, 10, 10, 10, 11]);
+        assert_eq!(rledbat.advertise(4), 11, "a segment out of order");
+        rledbat.window.cwnd = 9.0;
+        assert_eq!(rledbat.advertise(9), 18);
     }
 
     #[test]
     fn the_first_segment_with_an_echo_measures_a_round_trip() {
-        let mut driven = at(10.0);
-        assert_eq!(driven.srtt, Span::from_micros(99_999));
-        driven.on_segment(&segment(1, 200, Some(180)), true, MOST, ms(300));
+        let mut rledbat = at(10.0);
+        assert_eq!(rledbat.srtt, Span::from_micros(99_999));
+        rledbat.on_segment(&segment(1, 200, Some(180)), true, MOST, ms(300));
         let expected = (7.0 * 99.999 + 119.999) / 8.0;
-        assert!((driven.srtt.seconds() * 1000.0 - expected).abs() < 1e-6);
+        assert!((rledbat.srtt.seconds() * 1000.0 - expected).abs() < 1e-6);
         // The second has waited in the sender; an older one has been overtaken.
         for (seq, echo) in [(2, 180), (3, 170)] {
-            driven.on_segment(&segment(seq, 280, Some(echo)), true, MOST, ms(380));
+            rledbat.on_segment(&segment(seq, 280, Some(echo)), true, MOST, ms(380));
         }
-        driven.on_segment(&segment(4, 290, None), true, MOST, ms(390));
-        assert!((driven.srtt.seconds() * 1000.0 - expected).abs() < 1e-6);
+        rledbat.on_segment(&segment(4, 290, None), true, MOST, ms(390));
+        assert!((rledbat.srtt.seconds() * 1000.0 - expected).abs() < 1e-6);
     }
 
     #[test]
     fn the_window_is_ledbats() {
         // The base is 100 ms, the gain 1/ceil(120/100) = 1/2; four round trips of 166 ms are a tenth above the target.
-        let mut driven = at(10.0);
-        driven.on_segment(&segment(1, 200, None), true, MOST, ms(300));
-        assert!((driven.window.cwnd - (10.0 + 0.5 / 10.0)).abs() < 1e-9);
+        let mut rledbat = at(10.0);
+        rledbat.on_segment(&segment(1, 200, None), true, MOST, ms(300));
+        assert!((rledbat.window.cwnd - (10.0 + 0.5 / 10.0)).abs() < 1e-9);
         for (seq, echo) in [(2, 301), (3, 302), (4, 303)] {
-            driven.on_segment(&segment(seq, 400, Some(echo)), false, MOST, ms(echo + 166));
+            rledbat.on_segment(&segment(seq, 400, Some(echo)), false, MOST, ms(echo + 166));
         }
-        driven.window.cwnd = 10.0;
-        driven.on_segment(&segment(5, 400, Some(304)), true, MOST, ms(304 + 166));
+        rledbat.window.cwnd = 10.0;
+        rledbat.on_segment(&segment(5, 400, Some(304)), true, MOST, ms(304 + 166));
         let excess = 66.0 / 60.0 - 1.0;
-        assert!((driven.window.cwnd - (10.0 + (0.5 - 10.0 * excess) / 10.0)).abs() < 1e-4, "{}", driven.window.cwnd);
+        assert!((rledbat.window.cwnd - (10.0 + (0.5 - 10.0 * excess) / 10.0)).abs() < 1e-4, "{}", rledbat.window.cwnd);
     }
 
     #[test]
     fn the_window_is_within_that_of_flow_control() {
-        let mut driven = at(10.0);
-        driven.on_segment(&segment(1, 200, None), true, 8.0, ms(300));
-        assert_eq!((driven.window.cwnd, driven.advertise(2)), (8.0, 10));
+        let mut rledbat = at(10.0);
+        rledbat.on_segment(&segment(1, 200, None), true, 8.0, ms(300));
+        assert_eq!((rledbat.window.cwnd, rledbat.advertise(2)), (8.0, 10));
     }
 
     #[test]
     fn a_segment_sent_again_is_a_loss_once_in_a_round_trip() {
-        let mut driven = at(40.0);
-        let cwnd = |driven: &DrivenWindow| driven.window.cwnd.round();
-        driven.on_segment(&segment(9, 200, None), false, MOST, ms(300));
-        driven.on_segment(&segment(8, 199, None), false, MOST, ms(301));
-        assert_eq!(cwnd(&driven), 40.0, "overtaken on the way");
-        driven.on_segment(&segment(7, 250, None), false, MOST, ms(350));
-        assert_eq!(cwnd(&driven), 20.0);
-        driven.on_segment(&segment(6, 251, None), false, MOST, ms(449));
-        assert_eq!(cwnd(&driven), 20.0, "of the same window");
-        driven.on_segment(&segment(5, 300, None), false, MOST, ms(450));
-        assert_eq!(cwnd(&driven), 10.0);
+        let mut rledbat = at(40.0);
+        let cwnd = |rledbat: &DrivenWindow| rledbat.window.cwnd.round();
+        rledbat.on_segment(&segment(9, 200, None), false, MOST, ms(300));
+        rledbat.on_segment(&segment(8, 199, None), false, MOST, ms(301));
+        assert_eq!(cwnd(&rledbat), 40.0, "overtaken on the way");
+        rledbat.on_segment(&segment(7, 250, None), false, MOST, ms(350));
+        assert_eq!(cwnd(&rledbat), 20.0);
+        rledbat.on_segment(&segment(6, 251, None), false, MOST, ms(449));
+        assert_eq!(cwnd(&rledbat), 20.0, "of the same window");
+        rledbat.on_segment(&segment(5, 300, None), false, MOST, ms(450));
+        assert_eq!(cwnd(&rledbat), 10.0);
         let mut least = at(2.0);
         least.on_segment(&segment(9, 200, None), false, MOST, ms(300));
         least.on_segment(&segment(7, 250, None), false, MOST, ms(350));
@@ -332,10 +332,10 @@ mod tests {
 
     #[test]
     fn another_transfer_begins_anew() {
-        let mut driven = at(40.0);
-        driven.advertise(5);
-        driven = driven.restarted();
-        assert_eq!((driven.advertise(1), driven.srtt), (3, Span::ZERO));
+        let mut rledbat = at(40.0);
+        rledbat.advertise(5);
+        rledbat = rledbat.restarted();
+        assert_eq!((rledbat.advertise(1), rledbat.srtt), (3, Span::ZERO));
     }
 
     #[test]

@@ -21,13 +21,13 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             return Fate::Kept; // its scheme lies in other cache lines
         }
         if self.draws && self.draw(index, packet, cx) {
-            return self.shelf.refuse(MATCH);
+            return self.state.refuse(MATCH);
         }
         let queue = &mut self.queues[index as usize];
-        let (now, seen) = (cx.now, queue.view(&self.shelf.view));
-        let verdict = queue.scheme.judge_arrival(|| view(packet, now, self.shelf.ecn), &seen, cx);
-        let fate = Fate::of(verdict, can_mark(packet, self.shelf.ecn));
-        self.shelf.joins(fate, packet);
+        let (now, seen) = (cx.now, queue.view(&self.state.view));
+        let verdict = queue.scheme.judge_arrival(|| view(packet, now, self.state.ecn), &seen, cx);
+        let fate = Fate::of(verdict, can_mark(packet, self.state.ecn));
+        self.state.joins(fate, packet);
         fate
     }
 
@@ -35,7 +35,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     #[inline(always)]
     fn count_arrival(&mut self, index: u32, size: u32) {
         let queue = &mut self.queues[index as usize];
-        self.shelf.accounts.arrived += 1;
+        self.state.accounts.arrived += 1;
         queue.arrived_packets += 1;
         queue.arrived_bytes += u64::from(size);
     }
@@ -45,18 +45,18 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     pub(super) fn refuse(&mut self, index: u32, size: u32, cx: &mut Ctx) -> Fate {
         self.count_arrival(index, size);
         let queue = &mut self.queues[index as usize];
-        let seen = queue.view(&self.shelf.view);
+        let seen = queue.view(&self.state.view);
         queue.scheme.on_overflow(&seen, cx);
-        self.shelf.refuse(OVERFLOW)
+        self.state.refuse(OVERFLOW)
     }
 
     /// Draws packets of a queue at random beside an arriving one; whether one was of its flow.
     #[inline(never)]
     fn draw(&mut self, index: u32, packet: &P, cx: &mut Ctx) -> bool {
-        let shown = view(packet, cx.now, self.shelf.ecn);
-        let Self { queues, store, flows, shelf, memory, .. } = self;
+        let shown = view(packet, cx.now, self.state.ecn);
+        let Self { queues, store, flows, state, memory, .. } = self;
         let (queue, flows) = (&mut queues[index as usize], &mut flows[index as usize]);
-        let seen = queue.view(&shelf.view);
+        let seen = queue.view(&state.view);
         let draws = queue.scheme.draws(&shown, &seen, cx);
         if draws == 0 {
             return false;
@@ -69,9 +69,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             else {
                 return false;
             };
-            queue.lose(packet.size(), &mut shelf.view);
+            queue.lose(packet.size(), &mut state.view);
             release(memory, packet.size());
-            shelf.drop(MATCH, &packet, since);
+            state.drop(MATCH, &packet, since);
             true
         })
     }
@@ -80,7 +80,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     #[inline(always)]
     pub(super) fn join(&mut self, index: u32, packet: P, since: Time) {
         let queue = &mut self.queues[index as usize];
-        queue.gain(packet.size(), &mut self.shelf.view);
+        queue.gain(packet.size(), &mut self.state.view);
         if let Some(memory) = &mut self.memory {
             *memory += u64::from(truesize(packet.size()));
         }
@@ -97,7 +97,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let queue = &mut self.queues[index as usize];
         let slot = self.store.unlink(&mut queue.line)?;
         let size = self.store.at(slot).0.size();
-        queue.lose(size, &mut self.shelf.view);
+        queue.lose(size, &mut self.state.view);
         release(&mut self.memory, size);
         if self.draws {
             self.flows[index as usize].leaves(0);
@@ -114,13 +114,13 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             queue.scheme.set_bulk_flows(self.bulk);
         }
         let fate = if self.acts_on_dequeue {
-            let seen = queue.view(&self.shelf.view);
-            let verdict = queue.scheme.judge_departure(|| view(packet, since, self.shelf.ecn), &seen, cx);
-            Fate::of(verdict, can_mark(packet, self.shelf.ecn))
+            let seen = queue.view(&self.state.view);
+            let verdict = queue.scheme.judge_departure(|| view(packet, since, self.state.ecn), &seen, cx);
+            Fate::of(verdict, can_mark(packet, self.state.ecn))
         } else {
             Fate::Kept
         };
-        let is_sent = self.shelf.leaves(fate, packet, since);
+        let is_sent = self.state.leaves(fate, packet, since);
         if is_sent || self.dropped.is_some() {
             queue.credits -= i64::from(self.layer.bytes(head.size));
         }
@@ -142,9 +142,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         for _ in 0..waiting.div_ceil(2).min(self.params.drop_batch) {
             let Some(head) = self.unlink(index) else { return };
             let (queue, (packet, since)) = (&mut self.queues[index as usize], self.store.at(head.slot));
-            let seen = queue.view(&self.shelf.view);
-            queue.scheme.on_head_drop(&view(packet, since, self.shelf.ecn), &seen, cx);
-            self.shelf.drop(OVERFLOW, packet, since);
+            let seen = queue.view(&self.state.view);
+            queue.scheme.on_head_drop(&view(packet, since, self.state.ecn), &seen, cx);
+            self.state.drop(OVERFLOW, packet, since);
             self.throw_away(&head);
         }
     }

@@ -1,6 +1,6 @@
 //! One of the queues.
 
-use super::round_robin::QueueState;
+use super::round_robin::FlowSet;
 use super::store::WaitingLine;
 use crate::QueueView;
 
@@ -22,13 +22,13 @@ pub(super) struct FlowQueue<A> {
     pub(super) host: u32,
     /// Number of times it has begun to decay.
     pub(super) decays: u32,
-    pub(super) state: QueueState,
+    pub(super) state: FlowSet,
     pub(super) scheme: A,
 }
 
 impl<A> FlowQueue<A> {
     pub(super) fn new(bucket: u32, scheme: A) -> Self {
-        let (line, state) = (WaitingLine::EMPTY, QueueState::Idle);
+        let (line, state) = (WaitingLine::EMPTY, FlowSet::Idle);
         let [bytes, arrived_packets, arrived_bytes] = [0; 3];
         Self { credits: 0, bytes, arrived_packets, arrived_bytes, line, bucket, host: 0, decays: 0, state, scheme }
     }

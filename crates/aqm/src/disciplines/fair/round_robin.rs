@@ -13,9 +13,9 @@ pub(in crate::disciplines) enum RoundRobin {
     Cake,
 }
 
-/// State of a queue in the rounds.
+/// The set that a queue is in (`cake_flow_sets` in Linux).
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum QueueState {
+pub(super) enum FlowSet {
     /// In no list: any flow may have it.
     Idle,
     /// Among the new ones.
@@ -43,14 +43,14 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     }
 
     /// Changes a queue's state, and its host's load with it.
-    fn set_state(&mut self, index: u32, state: QueueState) {
+    fn set_state(&mut self, index: u32, state: FlowSet) {
         let queue = &mut self.queues[index as usize];
         let (before, host) = (std::mem::replace(&mut queue.state, state), queue.host);
-        if state == QueueState::Bulk {
+        if state == FlowSet::Bulk {
             self.bulk += 1;
             self.hosts.gain_bulk(host);
         }
-        if before == QueueState::Bulk {
+        if before == FlowSet::Bulk {
             self.bulk -= 1;
             self.hosts.lose_bulk(host);
         }
@@ -75,8 +75,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         if is_new { &mut self.new } else { &mut self.old }.pop_front();
         self.old.push_back(index);
         let queue = &self.queues[index as usize];
-        if queue.state == QueueState::Sparse {
-            self.set_state(index, if queue.is_empty() { QueueState::SparseWait } else { QueueState::Bulk });
+        if queue.state == FlowSet::Sparse {
+            self.set_state(index, if queue.is_empty() { FlowSet::SparseWait } else { FlowSet::Bulk });
         }
         self.credit(index);
     }
@@ -85,18 +85,18 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     #[inline(always)]
     pub(super) fn begin(&mut self, index: u32) {
         let state = self.queues[index as usize].state;
-        if !matches!(state, QueueState::Sparse | QueueState::Bulk) {
+        if !matches!(state, FlowSet::Sparse | FlowSet::Bulk) {
             self.wake(index, state);
         }
     }
 
     /// A queue that was empty: it counts as load from now on if it is among the old ones, else it is new.
     #[inline(never)]
-    fn wake(&mut self, index: u32, before: QueueState) {
-        if before == QueueState::SparseWait {
-            return self.set_state(index, QueueState::Bulk);
+    fn wake(&mut self, index: u32, before: FlowSet) {
+        if before == FlowSet::SparseWait {
+            return self.set_state(index, FlowSet::Bulk);
         }
-        self.set_state(index, QueueState::Sparse);
+        self.set_state(index, FlowSet::Sparse);
         self.queues[index as usize].credits = 0;
         self.credit(index);
         self.new.push_back(index);
@@ -109,9 +109,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         match self.round_robin {
             RoundRobin::Rfc8290 if is_new => {
                 self.old.push_back(index);
-                self.set_state(index, QueueState::SparseWait);
+                self.set_state(index, FlowSet::SparseWait);
             }
-            RoundRobin::Rfc8290 => self.set_state(index, QueueState::Idle),
+            RoundRobin::Rfc8290 => self.set_state(index, FlowSet::Idle),
             RoundRobin::Cake => self.release(index, now),
         }
     }
@@ -119,9 +119,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// A queue in no list is idle as soon as its scheme is at rest.
     fn release(&mut self, index: u32, now: Time) {
         if self.queues[index as usize].scheme.is_at_rest(now) {
-            return self.set_state(index, QueueState::Idle);
+            return self.set_state(index, FlowSet::Idle);
         }
-        self.set_state(index, QueueState::Decaying);
+        self.set_state(index, FlowSet::Decaying);
         let queue = &mut self.queues[index as usize];
         queue.decays += 1;
         let decays = queue.decays;
@@ -132,7 +132,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     pub(super) fn decay(&mut self, cx: &mut Ctx) {
         while let Some((index, decays)) = self.decaying.pop_front() {
             let queue = &mut self.queues[index as usize];
-            if queue.state == QueueState::Decaying && queue.decays == decays {
+            if queue.state == FlowSet::Decaying && queue.decays == decays {
                 queue.scheme.on_empty(cx);
                 return self.release(index, cx.now);
             }

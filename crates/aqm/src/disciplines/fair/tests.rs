@@ -86,7 +86,7 @@ fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
     // COBALT is at rest an interval after the last packet. Until then another flow takes another queue.
     let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1, Time::ZERO));
     assert_ne!(one, two);
-    for (ms, state) in [(50, QueueState::Decaying), (100, QueueState::Decaying), (101, QueueState::Idle)] {
+    for (ms, state) in [(50, FlowSet::Decaying), (100, FlowSet::Decaying), (101, FlowSet::Idle)] {
         join(&mut tin, ms, Packet(2, 1, 1000), 1);
         leave(&mut tin, ms);
         assert!(tin.queues[one as usize].state == state, "{ms} ms");
@@ -111,7 +111,7 @@ fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
     assert!(
         [first, second]
             .iter()
-            .all(|bucket| tin.queues[tin.buckets[*bucket as usize].queue as usize].state == QueueState::Idle)
+            .all(|bucket| tin.queues[tin.buckets[*bucket as usize].queue as usize].state == FlowSet::Idle)
     );
     assert_eq!(bucket(&mut tin, alike), second);
 }

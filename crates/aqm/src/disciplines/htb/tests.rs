@@ -73,7 +73,7 @@ fn shares(mut tree: Tree, flows: &[u32]) -> Vec<f64> {
                     sent[flows.iter().position(|known| *known == flow).unwrap()] += 8000.0 / 10.0 / MBIT;
                 }
                 join(&mut tree, flow, now);
-                now += tree.shelf.view.rate.transmission(1000);
+                now += tree.state.view.rate.transmission(1000);
             }
             None => {
                 let ready = tree.ready_at().expect("packets wait");

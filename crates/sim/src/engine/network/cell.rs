@@ -1,7 +1,7 @@
 //! Events in the Wi-Fi cell: its frames.
 
 use super::NetworkState;
-use crate::calendar::{Lane, Place};
+use crate::calendar::{EventOrigin, Lane};
 use crate::engine::event::Event;
 use crate::net::wifi::Cell;
 use aqmlab_core::Time;
@@ -36,7 +36,7 @@ impl NetworkState {
             self.book_removed(link);
             if let Some(time) = self.links[link].held_until(self.now) {
                 let link = link as u32;
-                self.agenda.push(Lane::ANY, time, Place::link(link), Event::Release { link });
+                self.scheduler.push(Lane::ANY, time, EventOrigin::link(link), Event::Release { link });
             }
         }
         for packet in cell.received.drain(..) {
@@ -55,8 +55,8 @@ impl NetworkState {
 
     fn schedule_frame(&mut self, cell: &Cell) {
         if cell.due != Time::NEVER {
-            let place = Place::transmitter(cell.first() as u32);
-            self.agenda.push(Lane::ANY, cell.due, place, Event::Frame);
+            let place = EventOrigin::transmitter(cell.first() as u32);
+            self.scheduler.push(Lane::ANY, cell.due, place, Event::Frame);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Transfers that clients ask for.
 
 use super::NetworkState;
-use crate::calendar::{Lane, Place};
+use crate::calendar::{EventOrigin, Lane};
 use crate::engine::event::Event;
 use crate::net::flow::{Connection, Flow};
-use crate::net::route::Way;
+use crate::net::route::PathTemplate;
 use crate::traffic::ends::TransferEnds;
 use crate::traffic::peer::Peer;
 use aqmlab_aqm::Discipline;
@@ -44,7 +44,7 @@ impl NetworkState {
         let connection = &mut self.connections[self.flows[flow as usize].connection as usize];
         (connection.asked_at, connection.size) = (self.now, size);
         self.schedule_request(index, next);
-        self.agenda.push(Lane::ANY, self.now + takes, Place::application(flow), Event::Open { flow });
+        self.scheduler.push(Lane::ANY, self.now + takes, EventOrigin::application(flow), Event::Open { flow });
     }
 
     /// One more way, of a group's flow between hosts of a fabric.
@@ -52,7 +52,7 @@ impl NetworkState {
         let ecmp = self.ecmp.as_ref().expect("hosts are of a fabric");
         let spec = &self.scenario.flows[group];
         let branch = ecmp.branch(from, to, tuple, !spec.ack_path.is_empty());
-        let mut way = Way::new(&self.specs, spec, group, Some(&branch));
+        let mut way = PathTemplate::new(&self.specs, spec, group, Some(&branch));
         ecmp.lay(&mut way, &self.specs);
         self.routes.add(way)
     }
@@ -60,7 +60,7 @@ impl NetworkState {
     /// One more flow, before its start.
     pub fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
         let Peer { way, rtt, tuple, phase } = peer;
-        let Way { group, region, hops, .. } = &self.routes.ways[way as usize];
+        let PathTemplate { group, region, hops, .. } = &self.routes.ways[way as usize];
         let of = &self.groups[usize::from(*group)];
         let route = self.routes.of((*group).into(), rtt);
         let (number, group) = (self.numbers.next(*region), usize::from(*group));
@@ -76,8 +76,8 @@ impl NetworkState {
         {
             cell.assign(number, branch.number as u16);
         }
-        if let Some(abroad) = &mut self.agenda.abroad {
-            abroad.begin(number, way);
+        if let Some(remote) = &mut self.scheduler.remote {
+            remote.begin(number, way);
         }
         number
     }
@@ -97,7 +97,7 @@ impl NetworkState {
     /// A client asks at `time`, if it does.
     pub fn schedule_request(&mut self, client: u32, time: Option<Time>) {
         if let Some(time) = time {
-            self.agenda.push(Lane::ANY, time, Place::client(client), Event::Request { client });
+            self.scheduler.push(Lane::ANY, time, EventOrigin::client(client), Event::Request { client });
         }
     }
 

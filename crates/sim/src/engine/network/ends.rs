@@ -1,12 +1,12 @@
 //! Events at the two ends of a flow.
 
 use super::{IN_CACHE, NetworkState, path};
-use crate::calendar::{Lane, Moment, Place};
-use crate::engine::agenda::{Agenda, PendingAck};
+use crate::calendar::{EventOrigin, Lane, PushTime};
 use crate::engine::event::Event;
-use crate::net::flow::{AccessLink, Ahead, Flow, Schedule};
+use crate::engine::scheduler::{PendingAck, Scheduler};
+use crate::net::flow::{AccessLink, Flow, Lookahead, Schedule};
 use crate::net::packet::{AT_SENDER, Packet};
-use crate::net::route::{Hop, NextHop, Route, Way};
+use crate::net::route::{Hop, NextHop, PathTemplate, Route};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
 
@@ -15,51 +15,51 @@ impl NetworkState {
     #[inline(always)]
     pub(super) fn receive(&mut self, packet: &Packet, time: Time) {
         let Some(flow) = self.flows.get_mut(packet.flow as usize) else {
-            return self.agenda.post(time, Place::receiver(packet.flow), *packet, true);
+            return self.scheduler.post(time, EventOrigin::receiver(packet.flow), *packet, true);
         };
         let meter = &mut self.group_meters[self.routes.group(flow.way)];
-        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.scheduler);
         match path.group.has_extras {
             true => flow.receive::<true>(packet, time, path, meter, &self.measured),
             false => flow.receive::<false>(packet, time, path, meter, &self.measured),
         }
-        self.acknowledge_ahead();
+        self.process_acks_early();
     }
 
     /// An ACK has left the last link on its way back at `time`.
-    pub(super) fn send_home(&mut self, mut packet: Packet, place: Place, time: Time) {
+    pub(super) fn send_home(&mut self, mut packet: Packet, place: EventOrigin, time: Time) {
         packet.hop = AT_SENDER;
         let Some(flow) = self.flows.get(packet.flow as usize) else {
-            return self.agenda.post(time, place, packet, true);
+            return self.scheduler.post(time, place, packet, true);
         };
         let home = self.routes.ways[flow.way as usize].home(flow.route());
-        let sent = self.agenda.calendar.present;
-        self.agenda.acks.push(PendingAck { sent, lane: home.lane, time: time + home.delay, place, packet });
-        self.acknowledge_ahead();
+        let sent = self.scheduler.calendar.present;
+        self.scheduler.acks.push(PendingAck { sent, lane: home.lane, time: time + home.delay, place, packet });
+        self.process_acks_early();
     }
 
     /// Senders act at once on ACKs that have just been sent, if they may.
     #[inline(always)]
-    pub(super) fn acknowledge_ahead(&mut self) {
-        if self.agenda.acks.is_empty() {
+    pub(super) fn process_acks_early(&mut self) {
+        if self.scheduler.acks.is_empty() {
             return;
         }
-        let present = self.agenda.calendar.present;
-        for i in 0..self.agenda.acks.len() {
-            let PendingAck { sent, lane, time, place, packet } = self.agenda.acks[i];
+        let present = self.scheduler.calendar.present;
+        for i in 0..self.scheduler.acks.len() {
+            let PendingAck { sent, lane, time, place, packet } = self.scheduler.acks[i];
             if self.may_act_ahead(packet.flow, time) {
                 self.events += 1;
-                self.agenda.as_of(Moment { now: time, since: sent.now });
-                self.hear(&packet, time);
+                self.scheduler.as_of(PushTime { now: time, since: sent.now });
+                self.process_ack(&packet, time);
             } else {
                 let flow = &mut self.flows[packet.flow as usize];
                 flow.acks_until = flow.acks_until.max(time);
-                self.agenda.as_of(sent);
-                self.agenda.push(lane, time, place, Event::Arrive(packet));
+                self.scheduler.as_of(sent);
+                self.scheduler.push(lane, time, place, Event::Arrive(packet));
             }
         }
-        self.agenda.acks.clear();
-        self.agenda.as_of(present);
+        self.scheduler.acks.clear();
+        self.scheduler.as_of(present);
     }
 
     /// True if nothing else can happen to a sender before an ACK that reaches it at `time`: ACKs of a flow come in order, so
@@ -67,10 +67,10 @@ impl NetworkState {
     #[inline(always)]
     fn may_act_ahead(&mut self, index: u32, time: Time) -> bool {
         let flow = &mut self.flows[index as usize];
-        let may = flow.acks_until < self.now && flow.ahead() != Ahead::Never;
-        let is_next = may && flow.is_before_timer(index, time, &mut self.agenda);
+        let may = flow.acks_until < self.now && flow.lookahead() != Lookahead::Never;
+        let is_next = may && flow.is_before_timer(index, time, &mut self.scheduler);
         let acts = is_next && time <= self.measured.end;
-        if acts && flow.ahead() == Ahead::WarmingUp && time >= self.measured.start {
+        if acts && flow.lookahead() == Lookahead::WarmingUp && time >= self.measured.start {
             self.enter_measured(index);
         }
         acts
@@ -80,7 +80,7 @@ impl NetworkState {
     #[cold]
     fn enter_measured(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        flow.set_ahead(Ahead::Measured);
+        flow.set_lookahead(Lookahead::Measured);
         self.group_meters[self.routes.group(flow.way)].before.add(&flow.sender);
     }
 
@@ -89,12 +89,12 @@ impl NetworkState {
     /// Those of transfers do not, as what a client does next depends on all of its connections, nor do those whose ACKs may
     /// pass each other or whose delays change with the rate of a link, nor those of calls, nor those that
     /// are to stop or that their host's queue holds back.
-    pub fn let_senders_run_ahead(&mut self) {
+    pub fn enable_lookahead(&mut self) {
         if self.routes.has_lanes() && self.flows.len() <= IN_CACHE {
             return;
         }
-        self.agenda.runs_ahead = true;
-        let ahead = if self.measured.start > Time::ZERO { Ahead::WarmingUp } else { Ahead::Measured };
+        self.scheduler.runs_ahead = true;
+        let ahead = if self.measured.start > Time::ZERO { Lookahead::WarmingUp } else { Lookahead::Measured };
         let waits: Vec<bool> = self
             .routes
             .ways
@@ -104,12 +104,12 @@ impl NetworkState {
         let may = |(index, flow): &(u32, &mut Flow)| {
             flow.connection == Flow::NO_CONNECTION && !waits[flow.way as usize] && !self.media.contains_key(index)
         };
-        (0..).zip(&mut self.flows).filter(may).for_each(|(_, flow)| flow.set_ahead(ahead));
+        (0..).zip(&mut self.flows).filter(may).for_each(|(_, flow)| flow.set_lookahead(ahead));
     }
 
     /// The least time from the departure of a packet at the last hop there to what its flow does next, apart from what it does at
     /// once: its receiver acts on a packet as soon as that is on its way, unless the packet may be passed by others.
-    pub(super) fn reception(&self, way: &Way, route: Route, last: &Hop) -> Span {
+    pub(super) fn reception(&self, way: &PathTemplate, route: Route, last: &Hop) -> Span {
         let delay = last.onward.delay;
         if self.links[last.link].impairment.as_ref().is_some_and(|wire| wire.reorders()) {
             return delay;
@@ -120,13 +120,13 @@ impl NetworkState {
     }
 
     /// True if ACKs may pass each other on their last link.
-    fn reorders_acks(&self, way: &Way) -> bool {
+    fn reorders_acks(&self, way: &PathTemplate) -> bool {
         let mut last = way.hops.iter().filter(|hop| hop.next == NextHop::Sender);
         last.any(|hop| self.links[hop.link].impairment.as_ref().is_some_and(|wire| wire.reorders()))
     }
 
     /// True if a link that the way crosses will change its rate, and with it the delays of the way.
-    fn changes_delays(&self, way: &Way) -> bool {
+    fn changes_delays(&self, way: &PathTemplate) -> bool {
         way.hops.iter().any(|hop| self.links[hop.link].rate_changes_at().is_some())
     }
 
@@ -134,7 +134,7 @@ impl NetworkState {
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow as usize];
-        if !flow.knows(packet) {
+        if !flow.is_current_transfer(packet) {
             return;
         }
         self.events += 1;
@@ -146,7 +146,7 @@ impl NetworkState {
         if is_transfer && flow.sender.is_done() {
             return; // a late duplicate
         }
-        self.hear(packet, self.now);
+        self.process_ack(packet, self.now);
         if is_transfer && self.flows[packet.flow as usize].sender.is_done() {
             self.end_transfer(packet.flow, connection);
         }
@@ -158,13 +158,13 @@ impl NetworkState {
     fn take_reply(&mut self, packet: &Packet) {
         match packet.is_media() {
             true => self.take_media(packet),
-            false => self.agenda.hand_over(self.now, *packet),
+            false => self.scheduler.hand_over(self.now, *packet),
         }
     }
 
     /// A sender acts on an ACK.
     #[inline(never)] // one copy of its code
-    fn hear(&mut self, packet: &Packet, time: Time) {
+    fn process_ack(&mut self, packet: &Packet, time: Time) {
         if let Some(window) = packet.advertised(time) {
             self.flows[packet.flow as usize].sender.take_window(window);
         }
@@ -176,7 +176,7 @@ impl NetworkState {
     #[inline(never)]
     pub(super) fn leave_host(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow as usize];
-        if self.groups[self.routes.group(flow.way)].is_tcp && flow.knows(packet) {
+        if self.groups[self.routes.group(flow.way)].is_tcp && flow.is_current_transfer(packet) {
             self.at_sender(packet.flow, self.now, |sender, now, tcp, net| sender.on_left_host(now, tcp, net));
         }
     }
@@ -186,10 +186,10 @@ impl NetworkState {
         &mut self,
         index: u32,
         time: Time,
-        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut AccessLink<Agenda>),
+        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut AccessLink<Scheduler>),
     ) {
         let flow = &mut self.flows[index as usize];
-        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.scheduler);
         flow.act(index, time, path, act);
         if self.phases.is_some() {
             self.note_phase(index, time);
@@ -224,7 +224,7 @@ impl NetworkState {
     #[inline(never)]
     pub(super) fn timer(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.scheduler);
         flow.timer(index, self.now, path);
         if flow.sender.has_failed() {
             self.fail_transfer(index);
@@ -237,9 +237,9 @@ impl NetworkState {
     #[inline(never)]
     pub(super) fn delayed_ack(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.scheduler);
         flow.delayed_ack(index, self.now, path);
-        self.acknowledge_ahead();
+        self.process_acks_early();
     }
 
     #[inline(never)]
@@ -247,7 +247,7 @@ impl NetworkState {
         let source = &mut self.sources[index as usize];
         let flow = &mut self.flows[source.flow as usize];
         let group = self.routes.group(flow.way);
-        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.agenda);
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.scheduler);
         let sender = source.flow;
         if flow.emit(source, index, self.now, path) {
             self.group_meters[group].sent += 1;
@@ -260,6 +260,6 @@ impl NetworkState {
     /// A flow's application stops at `time`, so that ACKs wait for theirs.
     pub fn schedule_close(&mut self, flow: u32, time: Time) {
         self.flows[flow as usize].acks_until = Time::NEVER;
-        self.agenda.push(Lane::ANY, time, Place::application(flow), Event::Close { flow });
+        self.scheduler.push(Lane::ANY, time, EventOrigin::application(flow), Event::Close { flow });
     }
 }

@@ -1,7 +1,7 @@
 //! Events at the two ends of a call that adapts.
 
 use super::NetworkState;
-use crate::calendar::{Lane, Place};
+use crate::calendar::{EventOrigin, Lane};
 use crate::engine::event::Event;
 use crate::net::flow::Path;
 use crate::net::packet::{Packet, PacketKind};
@@ -15,7 +15,7 @@ impl NetworkState {
         let next = stream.next();
         if next < Time::NEVER {
             stream.event = next;
-            self.agenda.push(Lane::ANY, next, Place::sender(flow), Event::Media { flow });
+            self.scheduler.push(Lane::ANY, next, EventOrigin::sender(flow), Event::Media { flow });
         }
         self.media.insert(flow, stream);
     }
@@ -47,7 +47,7 @@ impl NetworkState {
         let (mut packets, next) = (std::mem::take(&mut stream.out), stream.next());
         if next < stream.event {
             stream.event = next;
-            self.agenda.push(Lane::ANY, next, Place::sender(index), Event::Media { flow: index });
+            self.scheduler.push(Lane::ANY, next, EventOrigin::sender(index), Event::Media { flow: index });
         }
         for packet in packets.drain(..) {
             self.send_media(index, packet);
@@ -55,7 +55,7 @@ impl NetworkState {
         if let Some(stream) = self.media.get_mut(&index) {
             stream.out = packets; // empty, with its room
         }
-        self.acknowledge_ahead();
+        self.process_acks_early();
     }
 
     fn send_media(&mut self, index: u32, MediaPacket { number, size, is_feedback }: MediaPacket) {
@@ -66,7 +66,7 @@ impl NetworkState {
             false => ((0, PacketKind::Media), self.scenario.flows[at].ecn),
         };
         let packet = Packet::of_foreign(flow.label(index), size, hop, number, ecn, self.now);
-        let path = Path { group: &self.groups[at], way, schedule: &mut self.agenda };
+        let path = Path { group: &self.groups[at], way, schedule: &mut self.scheduler };
         flow.send_foreign(packet, self.now, path);
         self.group_meters[at].sent += u64::from(!is_feedback);
     }

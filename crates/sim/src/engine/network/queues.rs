@@ -1,13 +1,13 @@
 //! Events at queues: packets join, leave and go on to the next hop.
 
 use super::NetworkState;
-use crate::calendar::{Lane, Place};
+use crate::calendar::{EventOrigin, Lane};
 use crate::engine::event::Event;
 use crate::net::flow::Schedule;
 use crate::net::impairment::Gathering;
 use crate::net::link::DepartureMode;
 use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
-use crate::net::route::{Hop, NextHop, Way};
+use crate::net::route::{Hop, NextHop, PathTemplate};
 use aqmlab_aqm::Reason;
 use aqmlab_core::Time;
 
@@ -26,8 +26,10 @@ impl NetworkState {
     #[inline(always)]
     fn arrive(&mut self, packet: &mut Packet) {
         let (now, way) = (self.now, self.way(packet.flow));
-        let Way { hops, first_back, .. } = &self.routes.ways[way as usize];
-        if packet.hop == *first_back && self.flows.get(packet.flow as usize).is_some_and(|flow| !flow.knows(packet)) {
+        let PathTemplate { hops, first_back, .. } = &self.routes.ways[way as usize];
+        if packet.hop == *first_back
+            && self.flows.get(packet.flow as usize).is_some_and(|flow| !flow.is_current_transfer(packet))
+        {
             return;
         }
         self.events += 1;
@@ -87,7 +89,7 @@ impl NetworkState {
 
     #[inline(always)]
     fn way(&self, flow: u32) -> u32 {
-        self.flows.get(flow as usize).map_or_else(|| self.agenda.way(flow), |flow| flow.way)
+        self.flows.get(flow as usize).map_or_else(|| self.scheduler.way(flow), |flow| flow.way)
     }
 
     /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
@@ -131,7 +133,7 @@ impl NetworkState {
             }
         }
         if departures == DepartureMode::AtService {
-            self.link_events[index].joined.push_back(self.agenda.calendar.present);
+            self.link_events[index].joined.push_back(self.scheduler.calendar.present);
         }
         if is_free {
             self.start_service(index as u32);
@@ -151,11 +153,11 @@ impl NetworkState {
         }
         let Some(end) = end else { return };
         let (lane, place, sent) =
-            (self.link_events[index as usize].sent, Place::transmitter(index), Event::Sent { link: index });
+            (self.link_events[index as usize].sent, EventOrigin::transmitter(index), Event::Sent { link: index });
         if departures == DepartureMode::Events {
-            return self.agenda.push(lane, end, place, sent);
+            return self.scheduler.push(lane, end, place, sent);
         }
-        self.agenda.calendar.push_last(lane, end, place, sent);
+        self.scheduler.calendar.push_last(lane, end, place, sent);
         self.send_at_service(index, end);
     }
 
@@ -164,9 +166,9 @@ impl NetworkState {
     fn send_at_service(&mut self, index: u32, end: Time) {
         let packet = self.links[index as usize].take_sending();
         if let Some((packet, joined)) = packet.zip(self.link_events[index as usize].joined.pop_front()) {
-            let present = self.agenda.as_of(joined);
+            let present = self.scheduler.as_of(joined);
             self.forward_over_wire(packet, end);
-            self.agenda.as_of(present);
+            self.scheduler.as_of(present);
         }
     }
 
@@ -201,11 +203,11 @@ impl NetworkState {
     pub(super) fn forward(&mut self, packet: &Packet, Hop { link, onward, next }: Hop, sent: Time) {
         match next {
             NextHop::Receiver => self.receive(packet, sent + onward.delay),
-            NextHop::Sender => self.send_home(*packet, Place::wire(link as u32), sent),
+            NextHop::Sender => self.send_home(*packet, EventOrigin::wire(link as u32), sent),
             NextHop::Link => {
                 let mut packet = *packet;
                 packet.hop += 1;
-                self.agenda.send(onward, sent + onward.delay, Place::wire(link as u32), packet);
+                self.scheduler.send(onward, sent + onward.delay, EventOrigin::wire(link as u32), packet);
             }
         }
     }
@@ -235,7 +237,7 @@ impl NetworkState {
             Gathering::Complete => self.release(index, now),
             Gathering::Begun(until) => {
                 let link = index as u32;
-                self.agenda.push(Lane::ANY, until, Place::link(link), Event::Release { link });
+                self.scheduler.push(Lane::ANY, until, EventOrigin::link(link), Event::Release { link });
             }
         }
     }
@@ -266,20 +268,20 @@ impl NetworkState {
     /// A packet leaves a wire at `left`. Where packets may pass others, the receiver acts when they arrive.
     #[inline(always)]
     fn leave_wire(&mut self, mut packet: Packet, Hop { link, onward, next }: Hop, left: Time, reorders: bool) {
-        let (time, place) = (left + onward.delay, Place::wire(link as u32));
+        let (time, place) = (left + onward.delay, EventOrigin::wire(link as u32));
         match next {
             NextHop::Receiver if !reorders => self.receive_late(&packet, time),
             NextHop::Receiver => {
                 packet.hop = AT_RECEIVER;
                 match self.flows.get(packet.flow as usize) {
-                    Some(_) => self.agenda.push(onward.lane, time, place, Event::Arrive(packet)),
-                    None => self.agenda.post(time, place, packet, false),
+                    Some(_) => self.scheduler.push(onward.lane, time, place, Event::Arrive(packet)),
+                    None => self.scheduler.post(time, place, packet, false),
                 }
             }
             NextHop::Sender => self.send_home(packet, place, left),
             NextHop::Link => {
                 packet.hop += 1;
-                self.agenda.send(onward, time, place, packet);
+                self.scheduler.send(onward, time, place, packet);
             }
         }
     }

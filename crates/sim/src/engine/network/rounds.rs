@@ -7,10 +7,10 @@
 
 use super::{IN_CACHE, NetworkState};
 use crate::calendar::{Calendar, Lane};
-use crate::engine::agenda::{Abroad, Crossing, Home};
 use crate::engine::error::RunError;
 use crate::engine::event::Event;
-use crate::engine::part::Part;
+use crate::engine::partition::Partition;
+use crate::engine::scheduler::{Crossing, FlowLocation, RemotePartitions};
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
 use crate::memory;
@@ -45,7 +45,7 @@ pub struct Plan {
     parts: usize,
     /// The part of each link, and where each flow is, by its number.
     links: Arc<[u16]>,
-    flows: Vec<Home>,
+    flows: Vec<FlowLocation>,
     /// Parts are the regions of a tree.
     is_tree: bool,
     /// Length of a round.
@@ -98,12 +98,12 @@ impl Plan {
 }
 
 /// The part of each link, and the home of each flow.
-type Division = (Vec<u16>, Vec<Home>);
+type Division = (Vec<u16>, Vec<FlowLocation>);
 
 /// A region in each part, with the flows whose lines are there, and what all of them share in the first.
 fn by_region(network: &NetworkState, tree: &Tree) -> Division {
     // Not by its number: a number that no region counts has a filler, with the way of another flow.
-    let home = |flow: &Flow| Home { way: flow.way, part: network.routes.ways[flow.way as usize].region };
+    let home = |flow: &Flow| FlowLocation { way: flow.way, part: network.routes.ways[flow.way as usize].region };
     (tree.regions.clone(), network.flows.iter().map(home).collect())
 }
 
@@ -126,7 +126,7 @@ fn by_queue(network: &NetworkState, threads: usize) -> Option<Division> {
         part
     };
     let links: Vec<u16> = weights.iter().map(part).collect();
-    let flows = network.flows.iter().map(|flow| Home { way: flow.way, part: links[entry(flow)] });
+    let flows = network.flows.iter().map(|flow| FlowLocation { way: flow.way, part: links[entry(flow)] });
     let flows = flows.collect();
     Some((links, flows))
 }
@@ -135,13 +135,13 @@ fn by_queue(network: &NetworkState, threads: usize) -> Option<Division> {
 fn by_flow(network: &NetworkState, threads: usize) -> Option<Division> {
     let parts = PARTS_A_THREAD * threads;
     let each = network.flows.len().div_ceil(parts);
-    let home = |(i, flow): (usize, &Flow)| Home { way: flow.way, part: (1 + i / each) as u16 };
+    let home = |(i, flow): (usize, &Flow)| FlowLocation { way: flow.way, part: (1 + i / each) as u16 };
     Some((vec![0; network.links.len()], network.flows.iter().enumerate().map(home).collect()))
 }
 
 /// The least delay between two parts, before the end of the run, and whether anything crosses from one to another; `None` if
 /// there is one without any delay.
-fn round(network: &NetworkState, links: &[u16], flows: &[Home]) -> Option<(Span, bool)> {
+fn round(network: &NetworkState, links: &[u16], flows: &[FlowLocation]) -> Option<(Span, bool)> {
     let mut crosses = false;
     let mut least = network.measured.end.since(Time::ZERO) + Span(1);
     let lasting = network.flows.iter().zip(flows).map(|(flow, home)| (flow.way, flow.route(), home.part));
@@ -227,7 +227,7 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
     let source_of: Vec<u32> = network.sources.iter().map(|source| source.flow).collect();
     let of_client = |client: &Client| network.routes.ways[client.peer.way as usize].region;
     let clients: Vec<u16> = network.clients.iter().map(of_client).collect();
-    let calendar = &mut network.agenda.calendar;
+    let calendar = &mut network.scheduler.calendar;
     let lanes = calendar.lanes();
     let events: Vec<_> = std::iter::from_fn(|| calendar.pop_keyed(Time(u64::MAX - 1))).collect();
     let mut regions = match plan.is_tree {
@@ -244,9 +244,9 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
             source: source_of.iter().filter(|flow| is_before(plan.flows[**flow as usize].part)).count(),
             client: clients.iter().filter(|part| is_before(**part)).count(),
         };
-        let homes = plan.crosses.then(|| plan.flows.clone());
-        let abroad = Abroad::new(number as u16, plan.parts, plan.links.clone(), homes, lanes);
-        parts.push(network.take_from(first, regions.pop(), lanes, abroad));
+        let locations = plan.crosses.then(|| plan.flows.clone());
+        let remote = RemotePartitions::new(number as u16, plan.parts, plan.links.clone(), locations, lanes);
+        parts.push(network.take_from(first, regions.pop(), lanes, remote));
     }
     parts.reverse();
     for (key, event) in events {
@@ -257,11 +257,11 @@ fn divide(mut network: NetworkState, plan: &Plan) -> Vec<NetworkState> {
             Event::Emit { source } => plan.flows[source_of[source as usize] as usize].part,
             Event::Request { client } => clients[client as usize],
             _ => {
-                parts.iter_mut().for_each(|part| part.agenda.push(Lane::ANY, time, place, event));
+                parts.iter_mut().for_each(|part| part.scheduler.push(Lane::ANY, time, place, event));
                 continue;
             }
         };
-        let calendar = &mut parts[usize::from(part)].agenda.calendar;
+        let calendar = &mut parts[usize::from(part)].scheduler.calendar;
         match event {
             Event::Open { .. } => calendar.push_timer(time, place),
             _ => calendar.push(Lane::ANY, time, place, event),
@@ -280,7 +280,13 @@ struct Firsts {
 
 impl NetworkState {
     /// A part: what is still here from these numbers on; the flows of a region are known.
-    fn take_from(&mut self, first: Firsts, region: Option<Part<Flow>>, lanes: usize, mut abroad: Abroad) -> Self {
+    fn take_from(
+        &mut self,
+        first: Firsts,
+        region: Option<Partition<Flow>>,
+        lanes: usize,
+        mut remote: RemotePartitions,
+    ) -> Self {
         let is_tree = region.is_some();
         let mut part = Self {
             links: self.links.split_off(first.link),
@@ -304,22 +310,22 @@ impl NetworkState {
             transfer_table: self.transfer_table.clone(),
             phases: None,
             measured: self.measured.clone(),
-            agenda: Default::default(),
+            scheduler: Default::default(),
             now: self.now,
             events: 0,
             is_cold: self.is_cold,
         };
-        part.agenda.calendar = if is_tree { Calendar::dense(lanes) } else { Calendar::with_lanes(lanes) };
-        abroad.arriving = part.agenda.calendar.lane();
-        part.agenda.runs_ahead = true;
-        part.agenda.abroad = Some(Box::new(abroad));
+        part.scheduler.calendar = if is_tree { Calendar::dense(lanes) } else { Calendar::with_lanes(lanes) };
+        remote.arriving = part.scheduler.calendar.lane();
+        part.scheduler.runs_ahead = true;
+        part.scheduler.remote = Some(Box::new(remote));
         part
     }
 
     /// All parts together, at the end.
     fn joined(mut parts: Vec<Self>, is_tree: bool) -> Self {
-        fn all<T>(parts: &mut [NetworkState], of: impl Fn(&mut NetworkState) -> &mut Part<T>) -> Part<T> {
-            Part::joined(parts.iter_mut().map(|part| std::mem::take(of(part))).collect())
+        fn all<T>(parts: &mut [NetworkState], of: impl Fn(&mut NetworkState) -> &mut Partition<T>) -> Partition<T> {
+            Partition::joined(parts.iter_mut().map(|part| std::mem::take(of(part))).collect())
         }
         let (links, link_events) =
             (all(&mut parts, |part| &mut part.links), all(&mut parts, |part| &mut part.link_events));
@@ -335,7 +341,7 @@ impl NetworkState {
                 let filler = parts.iter().find_map(|part| part.flows.iter().next()).cloned();
                 let filler = filler.map(|flow| flow.at_rest(&parts[0].groups, &parts[0].routes));
                 let flows = parts.iter_mut().map(|part| std::mem::take(&mut part.flows)).collect();
-                Part::of_regions(flows, || filler.clone().expect("there is a flow"))
+                Partition::of_regions(flows, || filler.clone().expect("there is a flow"))
             }
             false => all(&mut parts, |part| &mut part.flows),
         };
@@ -347,11 +353,21 @@ impl NetworkState {
             whole.group_meters.iter_mut().zip(&part.group_meters).for_each(|(meter, other)| meter.merge(other));
             whole.events += part.events;
         }
-        Self { links, link_events, flows, sources, clients, connections, series, agenda: Default::default(), ..whole }
+        Self {
+            links,
+            link_events,
+            flows,
+            sources,
+            clients,
+            connections,
+            series,
+            scheduler: Default::default(),
+            ..whole
+        }
     }
 
-    fn abroad_mut(&mut self) -> &mut Abroad {
-        self.agenda.abroad.as_mut().expect(PART)
+    fn abroad_mut(&mut self) -> &mut RemotePartitions {
+        self.scheduler.remote.as_mut().expect(PART)
     }
 
     /// A scheme has broken down.
@@ -398,10 +414,11 @@ impl NetworkState {
     /// Hands over what arrives at links elsewhere up to and including `until`.
     fn hand_over(&mut self, until: Time) {
         let ways = &self.routes.ways;
-        let Abroad { links, homes, later, outboxes, .. } = self.agenda.abroad.as_deref_mut().expect(PART);
+        let RemotePartitions { links, locations, later, outboxes, .. } =
+            self.scheduler.remote.as_deref_mut().expect(PART);
         while let Some((key, event)) = later.pop_keyed(until) {
             let Event::Arrive(packet) = event else { unreachable!("nothing else crosses") };
-            let way = &ways[homes[packet.flow as usize].way as usize];
+            let way = &ways[locations[packet.flow as usize].way as usize];
             let to = links[way.hops[usize::from(packet.hop)].link];
             let crossing =
                 Crossing { time: key.time, pushed: key.pushed(), place: key.place(), packet, is_ahead: false };
@@ -412,9 +429,9 @@ impl NetworkState {
     #[inline(always)]
     fn take_in_one(&mut self, message: &Crossing, lane: Lane) {
         let &Crossing { time, pushed, place, packet, is_ahead } = message;
-        self.agenda.as_of(pushed);
+        self.scheduler.as_of(pushed);
         match (is_ahead, packet.hop) {
-            (false, _) => self.agenda.push(lane, time, place, Event::Arrive(packet)),
+            (false, _) => self.scheduler.push(lane, time, place, Event::Arrive(packet)),
             (true, AT_SENDER) => self.send_home(packet, place, time),
             (true, _) => self.receive(&packet, time),
         }

@@ -1,14 +1,14 @@
 //! Changing a simulation from outside, and copying it.
 
-use super::goal::Goal;
 use super::probe::observables;
+use super::target_change::TargetChange;
 use super::{RunError, Simulation};
-use crate::calendar::Moment;
+use crate::calendar::PushTime;
 use crate::engine::network::NetworkState;
 use crate::net::flow::Schedule;
 use crate::net::link::DepartureMode;
 use crate::net::packet::Packet;
-use crate::traffic::member::{Member, MemberKind, MemberStreams};
+use crate::traffic::instance::{FlowInstance, FlowInstanceKind, FlowInstanceStreams};
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Problem, Problems, Rate, Span, Time};
@@ -102,7 +102,7 @@ impl Simulation {
         let now = self.network.now;
         let due = self.network.phases.as_mut().map_or(Vec::new(), |phases| std::mem::take(&mut phases.due));
         for change in due {
-            self.network.agenda.as_of(Moment::at(now));
+            self.network.scheduler.as_of(PushTime::at(now));
             self.apply(change.at(Span(now.0)))?;
         }
         Ok(())
@@ -154,7 +154,7 @@ impl Simulation {
         for i in there.iter().skip(count).rev() {
             self.stop_member(group, *i, now);
         }
-        let streams = MemberStreams::new(self.options.seed, &self.scenario.flows[group]);
+        let streams = FlowInstanceStreams::new(self.options.seed, &self.scenario.flows[group]);
         for _ in there.len()..count {
             self.add_member(group, now, None, streams);
         }
@@ -173,7 +173,7 @@ impl Simulation {
         let member = &mut self.members[group][i];
         member.stop = time;
         match member.kind {
-            MemberKind::Flow(flow) => {
+            FlowInstanceKind::Flow(flow) => {
                 let never_starts = member.start >= time;
                 if never_starts {
                     self.network.never_start.insert(flow);
@@ -181,12 +181,12 @@ impl Simulation {
                 self.stop_sources(flow, time);
                 self.network.schedule_close(flow, time);
             }
-            MemberKind::Source(source) => self.network.sources[source as usize].stop_at(time),
-            MemberKind::Media(flow) => {
+            FlowInstanceKind::Source(source) => self.network.sources[source as usize].stop_at(time),
+            FlowInstanceKind::Media(flow) => {
                 self.network.media.get_mut(&flow).into_iter().for_each(|stream| stream.stop_at(time));
             }
-            MemberKind::Foreign(_) => {} // whoever hosts it sees to that
-            MemberKind::Client(client) => self.network.clients[client as usize].stop_at(time),
+            FlowInstanceKind::Foreign(_) => {} // whoever hosts it sees to that
+            FlowInstanceKind::Client(client) => self.network.clients[client as usize].stop_at(time),
         }
     }
 
@@ -199,7 +199,9 @@ impl Simulation {
     fn set_offered(&mut self, group: usize, rate: Rate) {
         let now = self.network.now;
         for i in 0..self.members[group].len() {
-            let Member { kind: MemberKind::Flow(flow), stop, .. } = self.members[group][i] else { continue };
+            let FlowInstance { kind: FlowInstanceKind::Flow(flow), stop, .. } = self.members[group][i] else {
+                continue;
+            };
             if stop <= now {
                 continue;
             }
@@ -216,7 +218,7 @@ impl Simulation {
     /// Each flow draws a round trip again, from the same stream.
     fn set_rtt(&mut self, group: usize, law: Distribution<Span>) {
         let scenario = self.scenario.clone();
-        let streams = MemberStreams::new(self.options.seed, &scenario.flows[group]);
+        let streams = FlowInstanceStreams::new(self.options.seed, &scenario.flows[group]);
         if let Distribution::Fixed(before) = self.rtts[group] {
             let NetworkState { routes, group_meters, .. } = &mut self.network;
             let way = &routes.ways[routes.way(group, 0) as usize];
@@ -225,9 +227,9 @@ impl Simulation {
         for i in 0..self.members[group].len() {
             let rtt = law.draw(i, &mut streams.rtt.of(i as u64));
             let flow = match self.members[group][i].kind {
-                MemberKind::Flow(flow) | MemberKind::Foreign(flow) | MemberKind::Media(flow) => flow,
-                MemberKind::Source(source) => self.network.sources[source as usize].flow,
-                MemberKind::Client(client) => {
+                FlowInstanceKind::Flow(flow) | FlowInstanceKind::Foreign(flow) | FlowInstanceKind::Media(flow) => flow,
+                FlowInstanceKind::Source(source) => self.network.sources[source as usize].flow,
+                FlowInstanceKind::Client(client) => {
                     self.network.clients[client as usize].peer.rtt = rtt;
                     continue;
                 }
@@ -247,7 +249,7 @@ impl Simulation {
     fn note_goals(&mut self, action: &Action) {
         if let Action::Buffer(link, ..) | Action::Target(link, _) = action {
             let spec = &self.network.specs[*link];
-            self.goals[*link].push(Goal::at(Span(self.network.now.0), spec));
+            self.goals[*link].push(TargetChange::at(Span(self.network.now.0), spec));
         }
     }
 }

@@ -2,13 +2,13 @@
 //! are lost. Links, queues and all other flows are as in any simulation.
 
 use super::{EVENTS_PER_LOOK, Options, RunError, Simulation};
-use crate::calendar::Moment;
+use crate::calendar::PushTime;
 use crate::net::flow::{Flow, Path, Schedule};
 use crate::net::link::DepartureMode;
 use crate::net::outcome::{Decision, PacketOutcome};
-use crate::net::packet::{Label, Packet, PacketKind};
+use crate::net::packet::{FlowTag, Packet, PacketKind};
 use crate::net::route::NextHop;
-use crate::traffic::member::MemberKind;
+use crate::traffic::instance::FlowInstanceKind;
 use crate::traffic::peer::Peer;
 use aqmlab_aqm::{Carried, Discipline, Ecn};
 use aqmlab_core::{Problems, Span, Time};
@@ -126,7 +126,9 @@ impl Simulation {
     pub fn foreign_flows(&self) -> Vec<ForeignFlow> {
         let members = self.members.iter().enumerate().flat_map(|(group, all)| all.iter().map(move |one| (group, one)));
         let foreign = members.filter_map(|(group, member)| match member.kind {
-            MemberKind::Foreign(flow) => Some(ForeignFlow { flow, group, start: member.start, stop: member.stop }),
+            FlowInstanceKind::Foreign(flow) => {
+                Some(ForeignFlow { flow, group, start: member.start, stop: member.stop })
+            }
             _ => None,
         });
         foreign.collect()
@@ -172,10 +174,10 @@ impl Simulation {
     pub fn send_foreign(&mut self, packet: ForeignPacket) {
         let (packet, now) = (self.packet_of(packet), self.network.now);
         let network = &mut self.network;
-        network.agenda.as_of(Moment::at(now));
+        network.scheduler.as_of(PushTime::at(now));
         let flow = &network.flows[packet.flow as usize];
         let (group, way) = (&network.groups[network.routes.group(flow.way)], &network.routes.ways[flow.way as usize]);
-        flow.send_foreign(packet, now, Path { group, way, schedule: &mut network.agenda });
+        flow.send_foreign(packet, now, Path { group, way, schedule: &mut network.scheduler });
         self.note_sent(packet);
     }
 
@@ -186,7 +188,7 @@ impl Simulation {
         let way = self.network.flows[packet.flow as usize].way;
         let link = self.network.routes.ways[way as usize].hops[packet.hop as usize].link;
         let (before, _) = self.marked_and_waiting(link);
-        self.network.agenda.as_of(Moment::at(self.network.now));
+        self.network.scheduler.as_of(PushTime::at(self.network.now));
         self.network.take(packet);
         self.note_sent(packet);
         self.collect_foreign();
@@ -199,7 +201,7 @@ impl Simulation {
             true => (self.network.routes.ways[of.way as usize].first_back, PacketKind::ForeignReply),
             false => (0, PacketKind::Foreign),
         };
-        let label: Label = of.label(flow);
+        let label: FlowTag = of.label(flow);
         Packet::of_foreign(label, size, kind, number, ecn, self.network.now)
     }
 
@@ -240,7 +242,7 @@ impl Simulation {
         let arrives = self.foreign.arrivals.peek().map_or(Time::NEVER, |Reverse(first)| first.time);
         let changes = self.pending.front().map_or(Time::NEVER, |change| Time::ZERO + change.at);
         // Once a time is past, so are the last events of its instant.
-        let happens = Time(self.network.agenda.calendar.next_time().0.saturating_add(1));
+        let happens = Time(self.network.scheduler.calendar.next_time().0.saturating_add(1));
         arrives.min(changes).min(happens)
     }
 
@@ -280,7 +282,7 @@ impl Simulation {
 
     fn collect_foreign(&mut self) {
         let Foreign { arrivals, lost, count, .. } = &mut self.foreign;
-        for (time, packet) in self.network.agenda.foreign.drain(..) {
+        for (time, packet) in self.network.scheduler.foreign.drain(..) {
             *count += 1;
             arrivals.push(Reverse(Arrival { time, count: *count, packet }));
         }

@@ -1,30 +1,30 @@
 //! Results of a simulation that is over.
 
 use super::Simulation;
-use crate::engine::agenda::Agenda;
 use crate::engine::network::NetworkState;
+use crate::engine::scheduler::Scheduler;
+use crate::measure::durations::DurationStats;
 use crate::measure::flows::{GroupOutcome, flow_results};
 use crate::measure::group::{FlowShare, PhaseTable, SenderCounters};
 use crate::measure::link::LinkResult;
 use crate::measure::media::{MediaFacts, MediaResult, rms};
 use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
-use crate::measure::spans::Spans;
 use crate::measure::spread::LinkSpread;
 use crate::measure::station::{Air, StationResult};
 use crate::measure::trace::{PacketTrace, TraceRecord};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
+use crate::traffic::instance::{FlowInstance, FlowInstanceKind};
 use crate::traffic::media::MediaStream;
 use crate::traffic::media::receiver::MediaStats;
-use crate::traffic::member::{Member, MemberKind};
 use aqmlab_core::Span;
 use aqmlab_scenario::{AlikeLinks, AqmChoice, SchemeAssignment};
 
 impl Simulation {
     /// Output of the run.
     pub(super) fn output(mut self) -> Output {
-        self.network.agenda = Agenda::default(); // what is still pending needs no memory any longer
+        self.network.scheduler = Scheduler::default(); // what is still pending needs no memory any longer
         let options = self.options.clone();
         let first = &self.scenario.links[self.scenario.places()[0].1];
         let named = options.aqm.as_ref().map_or_else(|| first.aqm.to_string(), SchemeAssignment::to_string);
@@ -61,7 +61,7 @@ impl Simulation {
     /// The phases of each flow of a group.
     fn phases(&self, group: usize) -> PhaseTable {
         let flows = self.members[group].iter().filter_map(|member| match member.kind {
-            MemberKind::Flow(flow) => Some(flow),
+            FlowInstanceKind::Flow(flow) => Some(flow),
             _ => None,
         });
         flows.map(|flow| self.network.phases.as_ref().map_or(Vec::new(), |phases| phases.of(flow))).collect()
@@ -77,7 +77,7 @@ impl Simulation {
         let media = self.scenario.flows[group].traffic.media()?;
         let now = self.network.now;
         let streams = self.members[group].iter().filter_map(|member| match member.kind {
-            MemberKind::Media(flow) => self.network.media.get(&flow),
+            FlowInstanceKind::Media(flow) => self.network.media.get(&flow),
             _ => None,
         });
         let streams: Vec<&MediaStream> = streams.collect();
@@ -99,7 +99,7 @@ impl Simulation {
     fn delays(&self) -> Vec<Delays> {
         let of = |(name, link): (&str, usize)| {
             let links = self.alike(name).map_or(vec![&self.network.links[link]], |alike| self.links_of(&alike.links));
-            let mut sojourn = Spans::default();
+            let mut sojourn = DurationStats::default();
             links.into_iter().for_each(|link| sojourn.merge(&link.meter.sojourn));
             let (queue_delay, share) = sojourn.distribution();
             Delays { link: name.to_string(), queue_delay, share }
@@ -188,11 +188,11 @@ impl Simulation {
                 *dropped += dropped_of(index);
             }
         }
-        let share = |member: &Member| {
+        let share = |member: &FlowInstance| {
             let index = match member.kind {
-                MemberKind::Flow(flow) | MemberKind::Foreign(flow) | MemberKind::Media(flow) => flow,
-                MemberKind::Source(source) => self.network.sources[source as usize].flow,
-                MemberKind::Client(client) => {
+                FlowInstanceKind::Flow(flow) | FlowInstanceKind::Foreign(flow) | FlowInstanceKind::Media(flow) => flow,
+                FlowInstanceKind::Source(source) => self.network.sources[source as usize].flow,
+                FlowInstanceKind::Client(client) => {
                     let rtt = self.network.clients[client as usize].peer.rtt;
                     let (goodput, dropped) = of_client[client as usize];
                     return FlowShare { goodput, always_active: false, is_long: false, dropped, rtt };
@@ -201,12 +201,12 @@ impl Simulation {
             let flow = &self.network.flows[index as usize];
             let always_active = member.start <= self.network.measured.start && member.stop >= self.network.measured.end;
             let goodput = match member.kind {
-                MemberKind::Media(flow) => {
+                FlowInstanceKind::Media(flow) => {
                     let bytes =
                         self.network.media.get(&flow).map_or(0, |stream| stream.stats_at(self.network.now).bytes);
                     8.0 * bytes as f64 / seconds
                 }
-                MemberKind::Foreign(flow) => 8.0 * self.foreign_bytes(flow) as f64 / seconds,
+                FlowInstanceKind::Foreign(flow) => 8.0 * self.foreign_bytes(flow) as f64 / seconds,
                 _ => bits * f64::from(flow.receiver.delivered),
             };
             let dropped = dropped_of(index);

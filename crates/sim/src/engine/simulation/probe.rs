@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::engine::network::NetworkState;
 use crate::measure::link::LinkUsage;
 use crate::net::link::Offered;
-use crate::traffic::member::MemberKind;
+use crate::traffic::instance::FlowInstanceKind;
 use aqmlab_aqm::{Discipline, Observable};
 use aqmlab_core::{Rate, Time};
 use aqmlab_scenario::{AqmChoice, LinkSpec, Scenario};
@@ -218,7 +218,7 @@ impl Simulation {
 
     /// The sender of the `i`-th flow of a group; `None` if there is no such flow, or it belongs to a client or is UDP.
     pub fn flow_state(&self, group: usize, i: usize) -> Option<FlowState> {
-        let MemberKind::Flow(flow) = self.members.get(group)?.get(i)?.kind else { return None };
+        let FlowInstanceKind::Flow(flow) = self.members.get(group)?.get(i)?.kind else { return None };
         let sender = &self.network.flows[flow as usize].sender;
         Some(FlowState {
             cwnd: sender.cwnd(),
@@ -230,7 +230,7 @@ impl Simulation {
 
     /// The state of the same flow's congestion control.
     pub fn law_state(&self, group: usize, i: usize) -> Option<LawState> {
-        let MemberKind::Flow(flow) = self.members.get(group)?.get(i)?.kind else { return None };
+        let FlowInstanceKind::Flow(flow) = self.members.get(group)?.get(i)?.kind else { return None };
         let sender = &self.network.flows[flow as usize].sender;
         Some(LawState {
             in_flight: sender.in_network(),

@@ -2,10 +2,10 @@
 
 use super::change::changing_links;
 use super::foreign::Foreign;
-use super::goal::Goal;
 use super::probe::{ProbeBaseline, observables};
+use super::target_change::TargetChange;
 use super::{Options, Simulation};
-use crate::calendar::{Lane, Place};
+use crate::calendar::{EventOrigin, Lane};
 use crate::engine::event::Event;
 use crate::engine::network::{LinkEvents, LinkSeries, NetworkState};
 use crate::measure::link::LinkUsage;
@@ -16,7 +16,7 @@ use crate::net::flow::Flow;
 use crate::net::link::{DepartureMode, Link};
 use crate::net::wifi::Cell;
 use crate::traffic::ends::TransferEnds;
-use crate::traffic::member::{self, Member, MemberDraft, MemberKind, MemberStreams};
+use crate::traffic::instance::{self, FlowInstance, FlowInstanceKind, FlowInstanceSpec, FlowInstanceStreams};
 use crate::traffic::timed::TimedSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problem, Problems, Span, Time};
@@ -56,7 +56,7 @@ impl Simulation {
             schemes: Vec::new(),
             pending: scenario.changes.clone().into(),
             applied: Vec::new(),
-            goals: scenario.links.iter().map(|spec| vec![Goal::at(Span::ZERO, spec)]).collect(),
+            goals: scenario.links.iter().map(|spec| vec![TargetChange::at(Span::ZERO, spec)]).collect(),
             rtts: scenario.flows.iter().map(|spec| spec.rtt.clone()).collect(),
             shown: Vec::new(),
             baseline: ProbeBaseline::new(&scenario),
@@ -72,16 +72,16 @@ impl Simulation {
             .map(|wifi| Box::new(Cell::new(wifi, scenario.links[wifi.first()].buffer, simulation.options.seed)));
         simulation.add_links(departures)?;
         if let Some(ecmp) = &mut simulation.network.ecmp {
-            ecmp.assign_lanes(&scenario.links, || simulation.network.agenda.calendar.lane());
+            ecmp.assign_lanes(&scenario.links, || simulation.network.scheduler.calendar.lane());
         }
         if scenario.warmup > Span::ZERO {
             let warmup = simulation.network.measured.start;
-            simulation.network.agenda.push(Lane::ANY, warmup, Place::WARM_UP, Event::WarmedUp);
+            simulation.network.scheduler.push(Lane::ANY, warmup, EventOrigin::WARM_UP, Event::WarmedUp);
         }
         simulation.add_groups();
         simulation.assign_lanes();
         if departures == DepartureMode::Foreseen && scenario.changes.is_empty() && scenario.awaited.is_empty() {
-            simulation.network.let_senders_run_ahead();
+            simulation.network.enable_lookahead();
         }
         simulation.count_losses();
         if simulation.options.series {
@@ -119,7 +119,7 @@ impl Simulation {
                 link = link.traced();
             }
             let period = link.queue.tick_every();
-            let mut new_lane = || self.network.agenda.calendar.lane();
+            let mut new_lane = || self.network.scheduler.calendar.lane();
             let events = match scenario.fabric {
                 // Too many for a lane each; what takes as long ends in order, wherever it is.
                 Some(_) => {
@@ -144,9 +144,9 @@ impl Simulation {
         let (scenario, rtts) = (self.scenario.clone(), self.rtts.clone());
         let mut on_lines = Vec::new();
         for (group, spec) in scenario.flows.iter().enumerate() {
-            let streams = MemberStreams::new(self.options.seed, spec);
+            let streams = FlowInstanceStreams::new(self.options.seed, spec);
             self.members[group].reserve_exact(spec.count() as usize);
-            let mut times = member::times(spec, &rtts[group], streams);
+            let mut times = instance::times(spec, &rtts[group], streams);
             match spec.branches.len() {
                 0 => times.for_each(|(start, stop)| self.add_member(group, start, stop, streams)),
                 lines => on_lines.extend((0..lines).map(|line| {
@@ -163,10 +163,10 @@ impl Simulation {
     }
 
     /// One more member of a group.
-    pub(super) fn add_member(&mut self, group: usize, start: Time, stop: Option<Time>, streams: MemberStreams) {
+    pub(super) fn add_member(&mut self, group: usize, start: Time, stop: Option<Time>, streams: FlowInstanceStreams) {
         let scenario = self.scenario.clone();
         let (spec, i) = (&scenario.flows[group], self.members[group].len());
-        let mut draft = MemberDraft::new(spec, group, i, &self.rtts[group], (start, stop), streams);
+        let mut draft = FlowInstanceSpec::new(spec, group, i, &self.rtts[group], (start, stop), streams);
         draft.way = self
             .network
             .routes
@@ -177,56 +177,56 @@ impl Simulation {
             draft.way = self.network.add_way(group, from, to, draft.tuple);
         }
         let kind = self.add_sender(&draft);
-        self.members[group].push(Member { kind, start, stop: draft.stops_at() });
+        self.members[group].push(FlowInstance { kind, start, stop: draft.stops_at() });
     }
 
-    fn add_sender(&mut self, draft: &MemberDraft) -> MemberKind {
+    fn add_sender(&mut self, draft: &FlowInstanceSpec) -> FlowInstanceKind {
         let (start, stop) = (draft.start, draft.stop);
         let active = start < draft.stops_at();
         if let Some(mut client) = draft.client(self.network.measured.start) {
             let first = client.first(start).filter(|_| active);
             let client = self.network.clients.push(client) as u32;
             self.network.schedule_request(client, first);
-            return MemberKind::Client(client);
+            return FlowInstanceKind::Client(client);
         }
         let flow = self.network.add_flow(draft.peer(), Flow::NO_CONNECTION);
         if draft.spec.traffic.is_foreign() {
-            return MemberKind::Foreign(flow);
+            return FlowInstanceKind::Foreign(flow);
         }
         if let Some(stream) = draft.media(self.network.measured.clone()) {
             self.network.add_media(flow, stream);
-            return MemberKind::Media(flow);
+            return FlowInstanceKind::Media(flow);
         }
         if let Some(source) = draft.source(flow) {
             let source = self.add_source(source, start, active);
             if !draft.spec.traffic.is_tcp() {
-                return MemberKind::Source(source);
+                return FlowInstanceKind::Source(source);
             }
             self.network.flows[flow as usize].acks_until = Time::NEVER; // its data may come before an ACK
         } else if active {
-            self.network.agenda.calendar.push_timer(start, Place::application(flow));
+            self.network.scheduler.calendar.push_timer(start, EventOrigin::application(flow));
         }
         if let Some(stop) = stop {
             self.network.schedule_close(flow, stop);
         }
-        MemberKind::Flow(flow)
+        FlowInstanceKind::Flow(flow)
     }
 
     pub(super) fn add_source(&mut self, mut source: TimedSource, start: Time, active: bool) -> u32 {
         if let Some(first) = source.first(start).filter(|_| active) {
             let event = Event::Emit { source: self.network.sources.len() as u32 };
-            self.network.agenda.push(Lane::ANY, first, Place::sender(source.flow), event);
+            self.network.scheduler.push(Lane::ANY, first, EventOrigin::sender(source.flow), event);
         }
         self.network.sources.push(source) as u32
     }
 
     /// Events of delays that many flows share are queued in order.
     fn assign_lanes(&mut self) {
-        let NetworkState { flows, clients, routes, agenda, .. } = &mut self.network;
+        let NetworkState { flows, clients, routes, scheduler, .. } = &mut self.network;
         let of_flows = flows.iter().map(|flow| (routes.group(flow.way), flow.rtt));
         let of_clients = clients.iter().map(|client| (routes.group(client.peer.way), client.peer.rtt));
         let drawn = of_flows.chain(of_clients).collect();
-        routes.assign_lanes(drawn, || agenda.calendar.lane());
+        routes.assign_lanes(drawn, || scheduler.calendar.lane());
         for flow in flows {
             flow.set_route(routes.of(routes.group(flow.way), flow.rtt));
         }
@@ -234,15 +234,16 @@ impl Simulation {
 
     /// Losses count by flow; flows with unlimited data that are active all the time may lose together.
     fn count_losses(&mut self) {
-        let is_long =
-            |member: &&Member| member.start <= self.network.measured.start && member.stop >= self.network.measured.end;
+        let is_long = |member: &&FlowInstance| {
+            member.start <= self.network.measured.start && member.stop >= self.network.measured.end
+        };
         let mut long: Vec<Vec<(u32, Span)>> = vec![Vec::new(); self.network.links.len()];
         for (spec, members) in self.scenario.flows.iter().zip(&self.members) {
             if !matches!(spec.traffic, Traffic::Ftp) {
                 continue;
             }
             for member in members.iter().filter(is_long) {
-                let MemberKind::Flow(number) = member.kind else { continue };
+                let FlowInstanceKind::Flow(number) = member.kind else { continue };
                 let flow = &self.network.flows[number as usize];
                 let way = &self.network.routes.ways[flow.way as usize];
                 let there = way.hops.iter().take(usize::from(way.first_back));

@@ -2,7 +2,7 @@ use super::*;
 use crate::engine::error::Interrupted;
 use crate::measure::trace::{PacketTrace, TraceRecord, TraceTable};
 use crate::net::link::DepartureMode::{self, AtService, Foreseen};
-use crate::net::packet::{Label, Packet};
+use crate::net::packet::{FlowTag, Packet};
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_aqm::{EARLY, OVERFLOW, QueueEvent, Reason};
 use aqmlab_core::Span;
@@ -442,7 +442,7 @@ fn count(trace: &TraceTable, event: &str) -> (u64, BTreeMap<&'static str, u64>) 
 fn a_trace_by_hand() {
     let scenario = parse(TWO_LINKS, "two-links", &[]).unwrap();
     let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
-    let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
+    let packet = |flow| Packet::of_ack(FlowTag { flow, ..FlowTag::default() }, 40, 0, &ack(flow));
     let events = [
         (QueueEvent::Enqueued, 0, 1.0, 1.0),
         (QueueEvent::Marked(EARLY), 1, 2.0, 2.0),

@@ -15,7 +15,7 @@ pub struct Foreseen {
     joined: u32,
     /// So many have left.
     left: u32,
-    clear_at: Time,
+    busy_until: Time,
 }
 
 /// A packet that waits.
@@ -76,13 +76,13 @@ impl<P: WirePacket> Link<P> {
             return Err(why);
         }
         let size = packet.size() as u16;
-        let begins = now.max(self.foreseen.clear_at);
-        self.foreseen.clear_at = begins + self.transmission(size, begins);
+        let begins = now.max(self.foreseen.busy_until);
+        self.foreseen.busy_until = begins + self.transmission(size, begins);
         self.foreseen.push(Waiting { since: now, flow: packet.flow(), size });
         if self.in_service.is_none() {
             self.serve_next(now);
         }
-        Ok(self.foreseen.clear_at)
+        Ok(self.foreseen.busy_until)
     }
 
     /// Goes through the departures before now that are foreseen.
@@ -125,7 +125,7 @@ impl<P: WirePacket> Link<P> {
     pub fn accounts_balance(&self) -> bool {
         let bytes = || self.foreseen.iter().map(|waiting| u64::from(waiting.size)).sum();
         match self.departures {
-            DepartureMode::Foreseen => self.queue.shelf().balances(self.foreseen.len(), bytes()),
+            DepartureMode::Foreseen => self.queue.state().balances(self.foreseen.len(), bytes()),
             _ => self.queue.accounts_balance(),
         }
     }

@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn data_carries_what_is_put_into_it() {
     let rtt = AnnouncedRtt::new(Span::from_seconds(0.08));
-    let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(45, 255) };
+    let label = FlowTag { flow: 7, tuple: u32::MAX - 1, stamp: DscpEpoch::new(45, 255) };
     let (is_cwr, is_push, is_resent) = (true, true, true);
     let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr, is_push, is_resent };
     let mut packet = Packet::of_data(label, 1500, data);
@@ -19,7 +19,8 @@ fn data_carries_what_is_put_into_it() {
 #[test]
 fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
     let s = |seconds| Time::ZERO + Span::from_seconds(seconds);
-    let (label, rtt) = (Label { stamp: Stamp::new(63, 255), ..label() }, AnnouncedRtt::new(Span::from_seconds(6.0)));
+    let (label, rtt) =
+        (FlowTag { stamp: DscpEpoch::new(63, 255), ..label() }, AnnouncedRtt::new(Span::from_seconds(6.0)));
     let (is_cwr, is_push, is_resent) = (true, true, false);
     let data = Data { sent_at: s(3000.0), seq: 5, rtt, ecn: Ecn::Ce, is_cwr, is_push, is_resent };
     let first = Packet::of_data(label, 1500, data);
@@ -70,8 +71,8 @@ fn an_ack_takes_a_window_along_and_its_time_which_a_segment_echoes() {
     }
 }
 
-fn label() -> Label {
-    Label { flow: 9, tuple: 0x1abc, stamp: Stamp::new(46, 3) }
+fn label() -> FlowTag {
+    FlowTag { flow: 9, tuple: 0x1abc, stamp: DscpEpoch::new(46, 3) }
 }
 
 /// The largest offset, the longest block, the last segment of all.

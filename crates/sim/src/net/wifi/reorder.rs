@@ -65,7 +65,7 @@ impl Reorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::{AnnouncedRtt, Data, Label};
+    use crate::net::packet::{AnnouncedRtt, Data, FlowTag};
     use aqmlab_aqm::Ecn;
     use aqmlab_core::Time;
 
@@ -79,7 +79,7 @@ mod tests {
             is_push: false,
             is_resent: false,
         };
-        Packet::of_data(Label { flow, ..Label::default() }, 1500, data)
+        Packet::of_data(FlowTag { flow, ..FlowTag::default() }, 1500, data)
     }
 
     #[test]

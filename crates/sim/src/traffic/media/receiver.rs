@@ -1,6 +1,6 @@
 //! A receiver's frames: when they are complete, when they are shown, and what is seen of that.
 
-use crate::measure::spans::Spans;
+use crate::measure::durations::DurationStats;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,9 +24,9 @@ pub struct MediaStats {
     /// Frames that were complete after they should have been shown.
     pub late: u64,
     /// From capture to complete reception.
-    pub delay: Spans,
+    pub delay: DurationStats,
     /// From capture to display.
-    pub display_delay: Spans,
+    pub display_delay: DurationStats,
     /// Times the picture stood still.
     pub freezes: u64,
     /// The time for which it did.
@@ -274,7 +274,7 @@ mod tests {
         let stats = receiver.stats_at(at(200), false);
         assert_eq!((stats.frames, stats.settled, stats.bytes), (3, 3, 4500));
         // 55, 70 and 80 ms; due 75 ms after capture, so that the third is late by 5.
-        let mean = |spans: &Spans| (spans.mean().unwrap() * 1e6).round();
+        let mean = |spans: &DurationStats| (spans.mean().unwrap() * 1e6).round();
         assert_eq!(mean(&stats.delay), 68_333.0);
         assert_eq!((stats.late, stats.lost), (1, 0));
         assert_eq!(mean(&stats.display_delay), 76_667.0, "75, 75 and 80 ms");

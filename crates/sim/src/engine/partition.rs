@@ -1,4 +1,4 @@
-//! A run of numbered things, of all that there are.
+//! Numbered items of one partition of a network.
 
 use crate::memory;
 use std::collections::VecDeque;
@@ -7,25 +7,25 @@ use std::ops::{Index, IndexMut};
 /// Things from some number on. In a whole network they are numbered from 0. In a region of a tree each number is that of the one
 /// before and 2 to the power of `shift`, so that each region goes on counting for itself.
 #[derive(Clone, Debug)]
-pub struct Part<T> {
+pub struct Partition<T> {
     first: usize,
     shift: u32,
     things: Vec<T>,
 }
 
-impl<T> Default for Part<T> {
+impl<T> Default for Partition<T> {
     fn default() -> Self {
         Vec::new().into()
     }
 }
 
-impl<T> From<Vec<T>> for Part<T> {
+impl<T> From<Vec<T>> for Partition<T> {
     fn from(things: Vec<T>) -> Self {
         Self { first: 0, shift: 0, things }
     }
 }
 
-impl<T> Part<T> {
+impl<T> Partition<T> {
     /// The number of them.
     pub fn len(&self) -> usize {
         self.things.len()
@@ -136,7 +136,7 @@ impl<T> Part<T> {
     }
 }
 
-impl<T> Index<usize> for Part<T> {
+impl<T> Index<usize> for Partition<T> {
     type Output = T;
 
     #[inline(always)]
@@ -145,7 +145,7 @@ impl<T> Index<usize> for Part<T> {
     }
 }
 
-impl<T> IndexMut<usize> for Part<T> {
+impl<T> IndexMut<usize> for Partition<T> {
     #[inline(always)]
     fn index_mut(&mut self, number: usize) -> &mut T {
         let place = self.place(number);
@@ -153,7 +153,7 @@ impl<T> IndexMut<usize> for Part<T> {
     }
 }
 
-impl<T> IntoIterator for Part<T> {
+impl<T> IntoIterator for Partition<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
@@ -162,7 +162,7 @@ impl<T> IntoIterator for Part<T> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a Part<T> {
+impl<'a, T> IntoIterator for &'a Partition<T> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;
 
@@ -171,7 +171,7 @@ impl<'a, T> IntoIterator for &'a Part<T> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a mut Part<T> {
+impl<'a, T> IntoIterator for &'a mut Partition<T> {
     type Item = &'a mut T;
     type IntoIter = std::slice::IterMut<'a, T>;
 
@@ -186,18 +186,18 @@ mod tests {
 
     #[test]
     fn numbers_stay_when_things_are_taken_apart() {
-        let mut first = Part::from(vec!['a', 'b', 'c', 'd']);
+        let mut first = Partition::from(vec!['a', 'b', 'c', 'd']);
         let rest = first.split_off(3);
         let second = first.split_off(1);
         let none = first.split_off(1);
         assert_eq!((first[0], second[1], second[2], rest[3]), ('a', 'b', 'c', 'd'));
         assert_eq!((first.get(1), second.get(0), rest.get(2), none.len()), (None, None, None, 0));
-        assert_eq!(Part::joined(vec![first, none, second, rest]).into_iter().collect::<String>(), "abcd");
+        assert_eq!(Partition::joined(vec![first, none, second, rest]).into_iter().collect::<String>(), "abcd");
     }
 
     #[test]
     fn each_region_counts_for_itself() {
-        let mut whole = Part::default();
+        let mut whole = Partition::default();
         [(0, 'a'), (1, 'b'), (4, 'c'), (6, 'd')]
             .into_iter()
             .for_each(|(number, thing)| whole.put(number, thing, || '-'));
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!((first.get(1), first.get(8), second.get(4), third.get(0)), (None, None, None, None));
         assert_eq!(first.push('e'), 8);
         third.put(10, 'f', || '-');
-        let whole = Part::of_regions(vec![first, second, third], || '.');
+        let whole = Partition::of_regions(vec![first, second, third], || '.');
         assert_eq!(whole.iter().collect::<String>(), "ab-.c-d.e.f.");
         assert_eq!((whole[8], whole[10]), ('e', 'f'));
     }

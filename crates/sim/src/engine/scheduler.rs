@@ -1,6 +1,6 @@
 //! The events to come in a network, or in a part of one.
 
-use crate::calendar::{Calendar, Lane, Moment, Place};
+use crate::calendar::{Calendar, EventOrigin, Lane, PushTime};
 use crate::engine::event::Event;
 use crate::memory;
 use crate::net::flow::Schedule;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Pending events, and what is on its way elsewhere.
 #[derive(Clone, Default)]
-pub struct Agenda {
+pub struct Scheduler {
     pub calendar: Calendar<Event>,
     /// ACKs that have just been sent, where their sender may act on them ahead of time.
     pub acks: Vec<PendingAck>,
@@ -20,22 +20,22 @@ pub struct Agenda {
     /// Packets of foreign flows that will have arrived, in no order; emptied by whoever hosts the simulation.
     pub foreign: Vec<(Time, Packet)>,
     /// The other parts, if the network is one.
-    pub abroad: Option<Box<Abroad>>,
+    pub remote: Option<Box<RemotePartitions>>,
 }
 
 /// An ACK on its way to its sender.
 #[derive(Clone, Copy)]
 pub struct PendingAck {
-    pub sent: Moment,
+    pub sent: PushTime,
     pub lane: Lane,
     pub time: Time,
-    pub place: Place,
+    pub place: EventOrigin,
     pub packet: Packet,
 }
 
-/// A flow where it is not.
+/// Location of a flow in another partition.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Home {
+pub struct FlowLocation {
     /// Index of its way.
     pub way: u32,
     /// The part where it is.
@@ -47,8 +47,8 @@ pub struct Home {
 #[repr(align(64))]
 pub struct Crossing {
     pub time: Time,
-    pub pushed: Moment,
-    pub place: Place,
+    pub pushed: PushTime,
+    pub place: EventOrigin,
     pub packet: Packet,
     /// It has left its last link there or back, or will have: its flow acts at once.
     pub is_ahead: bool,
@@ -56,15 +56,15 @@ pub struct Crossing {
 
 /// The other parts of a network.
 #[derive(Clone)]
-pub struct Abroad {
+pub struct RemotePartitions {
     own: u16,
     /// The part of each link.
     pub links: Arc<[u16]>,
     /// Of each flow by its number; of none where nothing crosses from one part to another.
-    pub homes: Vec<Home>,
+    pub locations: Vec<FlowLocation>,
     crosses: bool,
     /// Flows that have begun here, of which the others do not know yet, and their ways.
-    pub begun: Vec<(u32, Home)>,
+    pub begun: Vec<(u32, FlowLocation)>,
     /// Events that go to links of others and arrive after the next round: they wait here and not there, as the links of many flows are
     /// in one part.
     pub later: Calendar<Event>,
@@ -75,16 +75,16 @@ pub struct Abroad {
     pub arriving: Lane,
 }
 
-impl Abroad {
-    /// The outlook of the part number `own` of so many; `homes` where something crosses.
-    pub fn new(own: u16, parts: usize, links: Arc<[u16]>, homes: Option<Vec<Home>>, lanes: usize) -> Self {
+impl RemotePartitions {
+    /// The outlook of the part number `own` of so many; `locations` where something crosses.
+    pub fn new(own: u16, parts: usize, links: Arc<[u16]>, locations: Option<Vec<FlowLocation>>, lanes: usize) -> Self {
         let boxes = vec![Vec::new(); parts];
         let later = Calendar::with_lanes(lanes);
         Self {
             own,
             links,
-            crosses: homes.is_some(),
-            homes: homes.unwrap_or_default(),
+            crosses: locations.is_some(),
+            locations: locations.unwrap_or_default(),
             begun: Vec::new(),
             later,
             outboxes: boxes.clone(),
@@ -98,35 +98,35 @@ impl Abroad {
         if !self.crosses {
             return;
         }
-        let home = Home { way, part: self.own };
+        let home = FlowLocation { way, part: self.own };
         self.learn(flow, home);
         self.begun.push((flow, home));
     }
 
     /// A flow has begun.
-    pub fn learn(&mut self, flow: u32, home: Home) {
+    pub fn learn(&mut self, flow: u32, home: FlowLocation) {
         let flow = flow as usize;
-        if flow >= self.homes.len() {
-            self.homes.resize(flow + 1, Home::default());
+        if flow >= self.locations.len() {
+            self.locations.resize(flow + 1, FlowLocation::default());
         }
-        self.homes[flow] = home;
+        self.locations[flow] = home;
     }
 }
 
-impl Agenda {
+impl Scheduler {
     #[inline(always)]
-    pub fn push(&mut self, lane: Lane, time: Time, place: Place, event: Event) {
+    pub fn push(&mut self, lane: Lane, time: Time, place: EventOrigin, event: Event) {
         self.calendar.push(lane, time, place, event);
     }
 
     /// A packet will be at the link at the end of a leg.
     #[inline(always)]
-    pub fn send(&mut self, leg: Leg, time: Time, place: Place, packet: Packet) {
-        if let Some(abroad) = &mut self.abroad
-            && abroad.links[leg.to as usize] != abroad.own
+    pub fn send(&mut self, leg: Leg, time: Time, place: EventOrigin, packet: Packet) {
+        if let Some(remote) = &mut self.remote
+            && remote.links[leg.to as usize] != remote.own
         {
-            abroad.later.present = self.calendar.present;
-            abroad.later.push(leg.lane, time, place, Event::Arrive(packet));
+            remote.later.present = self.calendar.present;
+            remote.later.push(leg.lane, time, place, Event::Arrive(packet));
         } else {
             self.push(leg.lane, time, place, Event::Arrive(packet));
         }
@@ -134,33 +134,33 @@ impl Agenda {
 
     /// A packet is for a flow that is in another part.
     #[inline(never)]
-    pub fn post(&mut self, time: Time, place: Place, packet: Packet, is_ahead: bool) {
-        let abroad = self.abroad.as_mut().expect("a flow is here or there");
-        let part = abroad.homes[packet.flow as usize].part;
+    pub fn post(&mut self, time: Time, place: EventOrigin, packet: Packet, is_ahead: bool) {
+        let remote = self.remote.as_mut().expect("a flow is here or there");
+        let part = remote.locations[packet.flow as usize].part;
         let pushed = self.calendar.present;
-        memory::append(&mut abroad.outboxes[usize::from(part)], Crossing { time, pushed, place, packet, is_ahead });
+        memory::append(&mut remote.outboxes[usize::from(part)], Crossing { time, pushed, place, packet, is_ahead });
     }
 
     /// Index of the way of a flow that is in another part.
     #[inline]
     pub fn way(&self, flow: u32) -> u32 {
-        self.abroad.as_ref().expect("a flow is here or there").homes[flow as usize].way
+        self.remote.as_ref().expect("a flow is here or there").locations[flow as usize].way
     }
 }
 
-impl Schedule for Agenda {
+impl Schedule for Scheduler {
     #[inline(always)]
     fn now(&self) -> Time {
         self.calendar.present.now
     }
 
     #[inline(always)]
-    fn as_of(&mut self, moment: Moment) -> Moment {
+    fn as_of(&mut self, moment: PushTime) -> PushTime {
         std::mem::replace(&mut self.calendar.present, moment)
     }
 
     #[inline(always)]
-    fn arrive(&mut self, leg: Leg, time: Time, place: Place, packet: Packet) {
+    fn arrive(&mut self, leg: Leg, time: Time, place: EventOrigin, packet: Packet) {
         if packet.hop != AT_SENDER {
             self.send(leg, time, place, packet);
         } else if self.runs_ahead {
@@ -172,23 +172,23 @@ impl Schedule for Agenda {
 
     #[inline(always)]
     fn retransmission(&mut self, time: Time, flow: u32) {
-        self.calendar.push_timer(time, Place::timer(flow));
+        self.calendar.push_timer(time, EventOrigin::timer(flow));
     }
 
     #[inline(always)]
     fn delayed_ack(&mut self, time: Time, flow: u32) {
-        self.push(Lane::ANY, time, Place::receiver(flow), Event::AckDue { flow });
+        self.push(Lane::ANY, time, EventOrigin::receiver(flow), Event::AckDue { flow });
     }
 
     #[inline(always)]
     fn emission(&mut self, time: Time, source: u32, flow: u32) {
-        self.push(Lane::ANY, time, Place::sender(flow), Event::Emit { source });
+        self.push(Lane::ANY, time, EventOrigin::sender(flow), Event::Emit { source });
     }
 
     #[inline(never)]
     fn take_media(&mut self, time: Time, mut packet: Packet) {
         packet.hop = AT_SENDER;
-        self.push(Lane::ANY, time, Place::receiver(packet.flow), Event::Arrive(packet));
+        self.push(Lane::ANY, time, EventOrigin::receiver(packet.flow), Event::Arrive(packet));
     }
 
     #[cold]

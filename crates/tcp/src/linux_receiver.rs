@@ -89,9 +89,9 @@ impl ArrivedSegment {
     }
 }
 
-/// Segments still to be acknowledged at once, and what gives more of them.
+/// State of a Linux receiver: quick ACKs, the wait of delayed ACKs, round-trip time and receive window.
 #[derive(Clone, Debug)]
-pub(crate) struct QuickAcks {
+pub(crate) struct LinuxReceiver {
     left: u32,
     /// Time of the last segment in order; the first is the SYN.
     last: Time,
@@ -148,10 +148,10 @@ pub(crate) struct QuickAcks {
     /// When its host looks next whether an ACK is due.
     pub looked_at: Time,
     /// Of a receiver that drives its sender: few have it, and it has no room in the others.
-    pub driven: Option<DrivenWindow>,
+    pub rledbat: Option<DrivenWindow>,
 }
 
-impl Default for QuickAcks {
+impl Default for LinuxReceiver {
     fn default() -> Self {
         Self {
             left: 0,
@@ -184,20 +184,20 @@ impl Default for QuickAcks {
             has_seen_ect: false,
             delayed: Time::ZERO,
             looked_at: Time::NEVER,
-            driven: None,
+            rledbat: None,
         }
     }
 }
 
-impl QuickAcks {
+impl LinuxReceiver {
     /// Before the first segment.
-    pub fn new(driven: Option<DrivenWindow>) -> Self {
-        Self { driven, ..Self::default() }
+    pub fn new(rledbat: Option<DrivenWindow>) -> Self {
+        Self { rledbat, ..Self::default() }
     }
 
     /// Before the first segment of another transfer.
     pub fn restart(&mut self) {
-        *self = Self::new(self.driven.as_ref().map(DrivenWindow::restarted));
+        *self = Self::new(self.rledbat.as_ref().map(DrivenWindow::restarted));
     }
 
     /// The time at which this segment is acknowledged (`__tcp_ack_snd_check`). `is_second`: another one waits for its ACK. At once are those at
@@ -486,7 +486,7 @@ mod tests {
     }
 
     /// A segment is acknowledged at once.
-    fn is_quick(acks: &mut QuickAcks, segment: &ArrivedSegment, now: Time, params: &TcpParams) -> bool {
+    fn is_quick(acks: &mut LinuxReceiver, segment: &ArrivedSegment, now: Time, params: &TcpParams) -> bool {
         let is_quick = acks.on_segment(segment, false, now, params) == AckTime::Now;
         if is_quick {
             acks.on_ack(segment.next, Time::ZERO);
@@ -498,7 +498,7 @@ mod tests {
     /// the delayed ones is sent at once.
     fn in_order(count: u32, ms: impl Fn(u32) -> u64) -> Vec<bool> {
         let params = linux();
-        let mut acks = QuickAcks::default();
+        let mut acks = LinuxReceiver::default();
         acks.on_segment(&ArrivedSegment { next: 1, end: 1, ..ArrivedSegment::default() }, false, Time::ZERO, &params);
         (1..=count)
             .map(|seq| {
@@ -533,7 +533,7 @@ mod tests {
     fn a_segment_that_has_not_come_is_waited_for_longer_the_next_time() {
         let params = linux();
         let ms = Span::from_millis;
-        let mut acks = QuickAcks { handshake: ms(100), ..QuickAcks::default() };
+        let mut acks = LinuxReceiver { handshake: ms(100), ..LinuxReceiver::default() };
         assert_eq!(acks.wait(&params), ms(40));
         acks.on_timer(&params);
         assert_eq!(acks.wait(&params), ms(80));
@@ -561,7 +561,7 @@ mod tests {
     fn three_duplicates_at_once_and_then_one_a_millisecond() {
         let params = linux();
         let mut acks =
-            QuickAcks { rtt: Span::from_millis(2), share: 162, window: 2 * FIRST_ROOM, ..QuickAcks::default() };
+            LinuxReceiver { rtt: Span::from_millis(2), share: 162, window: 2 * FIRST_ROOM, ..LinuxReceiver::default() };
         let mut beyond = |seq, next, now| {
             let segment =
                 ArrivedSegment { seq, before: next, next, end: seq + 1, held: 1, ..ArrivedSegment::default() };
@@ -582,7 +582,7 @@ mod tests {
 
     #[test]
     fn a_compressed_ack_leaves_with_the_timer_of_an_earlier_delayed_one() {
-        let acks = QuickAcks { delayed: ms(64), ..QuickAcks::default() };
+        let acks = LinuxReceiver { delayed: ms(64), ..LinuxReceiver::default() };
         let sent = [62, 63, 64, 70].map(|now| acks.compressed(ms(now + 1), ms(now)));
         assert_eq!(sent, [ms(63), ms(64), ms(65), ms(71)], "that of 64 ms is over at 64 ms");
         assert_eq!(acks.compressed(ms(66), ms(63)), ms(64));
@@ -593,8 +593,8 @@ mod tests {
         // As Linux 7.3: 524,288 bytes from segment 1482 on leave 524,288 - 21 * 1448 = 493,880 at 1503; in units of 16,384 that is 31.
         let params = linux();
         let (rtt, scale) = (Span::from_millis(40), WindowScale::of(&params));
-        let offered = QuickAcks { offered: 524_288, offered_at: 1482, window: 400_000, ..QuickAcks::default() };
-        let mut acks = QuickAcks { rtt, scale, ..offered };
+        let offered = LinuxReceiver { offered: 524_288, offered_at: 1482, window: 400_000, ..LinuxReceiver::default() };
+        let mut acks = LinuxReceiver { rtt, scale, ..offered };
         acks.on_ack(1503, ms(0));
         assert_eq!((1 << scale.0, acks.offered), (16_384, 31 * 16_384));
     }
@@ -605,9 +605,16 @@ mod tests {
         // 379,687, which is 24.
         let scale = WindowScale::of(&linux());
         let (rtt, offered) = (Span::from_millis(40), 25 * 16_384);
-        let grown =
-            QuickAcks { rtt, scale, offered, share: 162, room: 700_000, window: 400_000, ..QuickAcks::default() };
-        let mut acks = QuickAcks { offered_at: 100, ..grown };
+        let grown = LinuxReceiver {
+            rtt,
+            scale,
+            offered,
+            share: 162,
+            room: 700_000,
+            window: 400_000,
+            ..LinuxReceiver::default()
+        };
+        let mut acks = LinuxReceiver { offered_at: 100, ..grown };
         let offers = [(102, 2280), (172, 100_000), (174, 2280), (176, 2280)].map(|(next, taken)| {
             acks.taken = taken;
             acks.on_ack(next, ms(0));
@@ -622,7 +629,7 @@ mod tests {
     #[test]
     fn what_lies_beyond_the_first_segment_lost_lets_the_window_grow() {
         let params = linux();
-        let mut acks = QuickAcks::default();
+        let mut acks = LinuxReceiver::default();
         acks.on_segment(&ArrivedSegment { next: 1, end: 1, ..ArrivedSegment::default() }, false, Time::ZERO, &params);
         let mut windows = Vec::new();
         let quick = (1..12).map(|held| {
@@ -647,7 +654,8 @@ mod tests {
     #[test]
     fn the_round_trip_time_is_that_of_the_ack_that_the_sender_has_seen_last() {
         let smoothed = Span::from_millis(41);
-        let mut acks = QuickAcks { back: Span::from_millis(20), answered: ms(100), smoothed, ..QuickAcks::default() };
+        let mut acks =
+            LinuxReceiver { back: Span::from_millis(20), answered: ms(100), smoothed, ..LinuxReceiver::default() };
         let mut measure = |sent, now, answered| {
             acks.answered = ms(answered);
             acks.measure(ms(sent), ms(now));
@@ -662,8 +670,12 @@ mod tests {
     #[test]
     fn what_waits_to_be_read_behind_the_first_segment_counts_in_the_next_round_trip() {
         let params = linux();
-        let mut acks =
-            QuickAcks { smoothed: Span::from_millis(40), share: 162, round: (ms(0), 1), ..QuickAcks::default() };
+        let mut acks = LinuxReceiver {
+            smoothed: Span::from_millis(40),
+            share: 162,
+            round: (ms(0), 1),
+            ..LinuxReceiver::default()
+        };
         acks.adjust_space(2, 12, 12, ms(50), &params); // segment 1 has come, and with it ten that were held
         assert_eq!((acks.room, acks.round), (FIRST_ROOM, (ms(50), 2)));
         acks.adjust_space(18, 18, 18, ms(89), &params);
@@ -676,12 +688,12 @@ mod tests {
     #[test]
     fn marks_and_what_is_sent_again_hurry_two() {
         let params = linux();
-        let mut acks = QuickAcks {
+        let mut acks = LinuxReceiver {
             rtt: Span::from_millis(40),
             has_begun: true,
             handshake: Span::from_millis(40),
             window: 2 * FIRST_ROOM,
-            ..QuickAcks::default()
+            ..LinuxReceiver::default()
         };
         let mut next = |seq, is_new_mark, lacks_ect| {
             let segment = ArrivedSegment {

@@ -7,7 +7,7 @@ use aqmlab_core::Time;
 
 /// The queues of a discipline as a whole, its accounts, and notes once the host has asked for them.
 #[derive(Clone)]
-pub struct Shelf<P> {
+pub struct QueueState<P> {
     /// All queues together.
     pub view: QueueView,
     /// Limit of what may wait.
@@ -21,7 +21,7 @@ pub struct Shelf<P> {
     notes_marks: bool,
 }
 
-impl<P: Carried> Shelf<P> {
+impl<P: Carried> QueueState<P> {
     /// Empty, of a link that `view` describes.
     pub fn new(view: QueueView, limit: Limit, ecn: bool) -> Self {
         Self { view, limit, ecn, accounts: Accounts::default(), notes: None, notes_marks: false }

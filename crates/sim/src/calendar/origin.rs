@@ -1,22 +1,22 @@
 //! The order of the events of one instant.
 //!
 //! Events come in the order in which they were pushed: by the simulated time of the push; where that is the same, by when the
-//! event was pushed that pushed them; and where that is the same, by the place of who did. What one has pushed comes in the
+//! event was pushed that pushed them; and where that is the same, by the origin. What one has pushed comes in the
 //! order in which it did. So nobody counts the pushes of all: what is computed ahead, or on another thread, comes as it would
 //! otherwise.
 
 /// The origin of an event, among all others of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(u32);
+pub struct EventOrigin(u32);
 
-impl Place {
+impl EventOrigin {
     pub(super) const BITS: u32 = 27;
     const MOST: u32 = 1 << 16;
     const LINKS: u32 = 2;
     const CLIENTS: u32 = Self::MOST + Self::LINKS;
     const FLOWS: u32 = 1 << 22;
     const OF_FLOW: u32 = 4;
-    /// Of a flow's places, that of its sender's timers.
+    /// Of a flow's origins, that of its sender's timers.
     const TIMER: u32 = 1;
     const WIRES: u32 = (1 << Self::BITS) - 2 * Self::MOST;
     const TRANSMITTERS: u32 = Self::WIRES + Self::MOST;
@@ -26,7 +26,7 @@ impl Place {
     /// Looks for the time series.
     pub const SAMPLE: Self = Self(1);
 
-    /// The place of what happens to a link by itself: changes of its rate, updates of its scheme.
+    /// The origin of what happens to a link by itself: changes of its rate, updates of its scheme.
     pub fn link(link: u32) -> Self {
         Self(Self::LINKS + link)
     }
@@ -71,7 +71,7 @@ impl Place {
         Self(Self::TRANSMITTERS + link)
     }
 
-    /// The place as a number below 2 to the power of [`Place::BITS`].
+    /// The origin as a number below 2 to the power of [`EventOrigin::BITS`].
     #[inline(always)]
     pub(super) fn bits(self) -> u32 {
         self.0
@@ -97,29 +97,29 @@ mod tests {
 
     #[test]
     fn no_two_have_the_same_place() {
-        let most = (Place::WIRES - Place::FLOWS) / Place::OF_FLOW - 1;
-        let last = Place::MOST - 1;
+        let most = (EventOrigin::WIRES - EventOrigin::FLOWS) / EventOrigin::OF_FLOW - 1;
+        let last = EventOrigin::MOST - 1;
         let places = [
-            Place::WARM_UP,
-            Place::SAMPLE,
-            Place::link(0),
-            Place::link(last),
-            Place::client(0),
-            Place::client(1 << 20),
-            Place::application(0),
-            Place::timer(0),
-            Place::sender(0),
-            Place::receiver(0),
-            Place::application(1),
-            Place::receiver(most),
-            Place::wire(0),
-            Place::wire(last),
-            Place::transmitter(0),
-            Place::transmitter(last),
+            EventOrigin::WARM_UP,
+            EventOrigin::SAMPLE,
+            EventOrigin::link(0),
+            EventOrigin::link(last),
+            EventOrigin::client(0),
+            EventOrigin::client(1 << 20),
+            EventOrigin::application(0),
+            EventOrigin::timer(0),
+            EventOrigin::sender(0),
+            EventOrigin::receiver(0),
+            EventOrigin::application(1),
+            EventOrigin::receiver(most),
+            EventOrigin::wire(0),
+            EventOrigin::wire(last),
+            EventOrigin::transmitter(0),
+            EventOrigin::transmitter(last),
         ];
         assert!(places.is_sorted_by(|a, b| a < b));
-        assert!(places.iter().all(|place| place.bits() < 1 << Place::BITS));
+        assert!(places.iter().all(|place| place.bits() < 1 << EventOrigin::BITS));
         assert!(most >= 1 << 24);
-        assert_eq!((Place::timer(most).flow(), Place::application(7).flow()), ((most, true), (7, false)));
+        assert_eq!((EventOrigin::timer(most).flow(), EventOrigin::application(7).flow()), ((most, true), (7, false)));
     }
 }

@@ -11,8 +11,8 @@ use std::ops::Range;
 
 /// One flow, source or client of a group.
 #[derive(Clone, Debug)]
-pub struct Member {
-    pub kind: MemberKind,
+pub struct FlowInstance {
+    pub kind: FlowInstanceKind,
     pub start: Time,
     /// [`Time::NEVER`] if it does not stop.
     pub stop: Time,
@@ -20,7 +20,7 @@ pub struct Member {
 
 /// Kind of a member, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemberKind {
+pub enum FlowInstanceKind {
     /// A flow with unlimited data, or with those that its application offers.
     Flow(u32),
     /// A source of datagrams.
@@ -33,7 +33,7 @@ pub enum MemberKind {
 }
 
 /// A member as it is drawn.
-pub struct MemberDraft<'a> {
+pub struct FlowInstanceSpec<'a> {
     /// Its group.
     pub spec: &'a FlowSpec,
     /// Index of the group.
@@ -52,12 +52,12 @@ pub struct MemberDraft<'a> {
     pub start: Time,
     /// The time at which it stops, if it does.
     pub stop: Option<Time>,
-    streams: MemberStreams,
+    streams: FlowInstanceStreams,
 }
 
 /// The random streams of a group's members, by what is drawn.
 #[derive(Clone, Copy, Debug)]
-pub struct MemberStreams {
+pub struct FlowInstanceStreams {
     start: Streams,
     stop: Streams,
     spread: Streams,
@@ -70,7 +70,7 @@ pub struct MemberStreams {
     ends: Streams,
 }
 
-impl MemberStreams {
+impl FlowInstanceStreams {
     /// Those of a group in the run with this seed.
     pub fn new(seed: u64, spec: &FlowSpec) -> Self {
         let streams = |what: &str| Streams::new(seed, &format!("flows.{}.{what}", spec.name));
@@ -84,7 +84,7 @@ impl MemberStreams {
 pub fn times<'a>(
     spec: &'a FlowSpec,
     rtts: &'a Distribution<Span>,
-    streams: MemberStreams,
+    streams: FlowInstanceStreams,
 ) -> impl Iterator<Item = (Time, Option<Time>)> + 'a {
     let of_line = || spec.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
     let batches = (0..spec.branches.len().max(1)).flat_map(move |_| of_line());
@@ -97,7 +97,7 @@ pub fn times<'a>(
 }
 
 /// Delay of a member's start after its group's.
-fn spread(spec: &FlowSpec, rtts: &Distribution<Span>, streams: MemberStreams, i: usize) -> Span {
+fn spread(spec: &FlowSpec, rtts: &Distribution<Span>, streams: FlowInstanceStreams, i: usize) -> Span {
     if spec.start_spread == 0.0 {
         return Span::ZERO;
     }
@@ -105,7 +105,7 @@ fn spread(spec: &FlowSpec, rtts: &Distribution<Span>, streams: MemberStreams, i:
     Span::from_seconds(spec.start_spread * rtt.seconds() * streams.spread.of(i as u64).uniform())
 }
 
-impl<'a> MemberDraft<'a> {
+impl<'a> FlowInstanceSpec<'a> {
     /// The `i`-th member of a group whose round trips are drawn from `rtts`.
     pub fn new(
         spec: &'a FlowSpec,
@@ -113,7 +113,7 @@ impl<'a> MemberDraft<'a> {
         i: usize,
         rtts: &Distribution<Span>,
         (start, stop): (Time, Option<Time>),
-        streams: MemberStreams,
+        streams: FlowInstanceStreams,
     ) -> Self {
         let i = number(spec, i);
         let rtt = rtts.draw(i, &mut streams.rtt.of(i as u64));

@@ -5,7 +5,7 @@ use aqmlab_core::Span;
 
 /// A sample of spans: mean, standard deviation, and percentiles to 0.1 %.
 #[derive(Clone, Debug, Default)]
-pub struct Spans {
+pub struct DurationStats {
     count: u64,
     /// Of picoseconds, whole, so that they are the same in any order.
     sum: u128,
@@ -13,7 +13,7 @@ pub struct Spans {
     histogram: Histogram,
 }
 
-impl Spans {
+impl DurationStats {
     /// Takes in a span.
     #[inline]
     pub fn add(&mut self, span: Span) {
@@ -25,7 +25,7 @@ impl Spans {
     }
 
     /// Takes in another sample.
-    pub fn merge(&mut self, other: &Spans) {
+    pub fn merge(&mut self, other: &DurationStats) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares += other.squares;
@@ -76,11 +76,11 @@ impl Spans {
     }
 
     /// The sample without the spans of `removed`, all of which it has, and with those of `added`.
-    pub fn replaced(&self, removed: &Spans, added: &Spans) -> Spans {
+    pub fn replaced(&self, removed: &DurationStats, added: &DurationStats) -> DurationStats {
         let mut histogram = self.histogram.clone();
         histogram.remove(&removed.histogram);
         histogram.merge(&added.histogram);
-        Spans {
+        DurationStats {
             count: self.count - removed.count + added.count,
             sum: self.sum - removed.sum + added.sum,
             squares: self.squares - removed.squares + added.squares,
@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn some_spans_take_the_place_of_others() {
-        let (mut spans, mut removed, mut added) = (Spans::default(), Spans::default(), Spans::default());
+        let (mut spans, mut removed, mut added) =
+            (DurationStats::default(), DurationStats::default(), DurationStats::default());
         [1, 2, 3, 4].into_iter().for_each(|ms| spans.add(Span::from_millis(ms)));
         assert_eq!(spans.replaced(&removed, &added).mean(), spans.mean());
         removed.add(Span::from_millis(4));
@@ -107,12 +108,12 @@ mod tests {
         let [median, most] = replaced.quantiles([0.5, 1.0]).map(|found| found.unwrap() * 1e3);
         assert!((median - 2.0).abs() < 0.002 && (most - 14.0).abs() < 0.014, "{median}, {most}");
         [1, 2, 3].into_iter().for_each(|ms| removed.add(Span::from_millis(ms)));
-        assert_eq!(spans.replaced(&removed, &Spans::default()).mean(), None);
+        assert_eq!(spans.replaced(&removed, &DurationStats::default()).mean(), None);
     }
 
     #[test]
     fn spans_have_a_mean_a_deviation_and_a_percentile() {
-        let mut spans = Spans::default();
+        let mut spans = DurationStats::default();
         (1..=100).for_each(|hundredths| spans.add(Span::from_seconds(f64::from(hundredths) * 0.01)));
         // 1 to 100 have mean 50.5 and variance (100^2 - 1)/12 = 833.25.
         assert!((spans.mean().unwrap() - 0.505).abs() < 1e-9);

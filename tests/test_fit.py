@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import pytest
 from aqmlab.fit import readers
 from aqmlab.fit.features import Scale, features, mode, rates, token_bucket
 from aqmlab.fit.line import of_scenario
-from aqmlab.fit.measurement import Intervals, LinkDirection, Series
+from aqmlab.fit.measurement import FlowRecord, Intervals, LinkDirection, Measurement, Series
 from aqmlab.fit.observation import Load, Observation
-from aqmlab.fit.observe import observed
+from aqmlab.fit.observe import observed, unused
 from aqmlab.fit.regression import parameters, with_parameters
 from aqmlab.fit.segments import steps
 from aqmlab.fit.trial import as_printed, scenario, simulated
@@ -280,7 +281,7 @@ def test_lines_of_the_law_repeat() -> None:
     assert {link.kind for n in range(50) for link in fit_blind.drawn(5, n).links.values()} == {*KINDS}
 
 
-def at_once(files: list[Path], change: dict[str, Any]) -> list[Path]:
+def changed(files: list[Path], change: dict[str, Any]) -> list[Path]:
     """The same files with a changed document of iperf3."""
     document = json.loads(files[0].read_text())
     path = files[0].with_name("changed.json")
@@ -292,16 +293,47 @@ def test_loads_that_a_fit_cannot_use_are_rejected(files: list[Path]) -> None:
     from aqmlab.fit import fit
     from aqmlab.runs.task import RunError
 
-    document = json.loads(files[0].read_text())
-    up = json.loads(json.dumps(document).replace('"reverse": 1', '"reverse": 0'))
-    for interval in [*up["intervals"], *up["server_output_json"]["intervals"]]:
-        for stream in interval["streams"]:
-            stream["sender"] = not stream["sender"]
-    path = files[0].with_name("up.json")
-    path.write_text(json.dumps(up | {"start": up["start"] | {"cookie": "other"}}))
-    with pytest.raises(RunError, match="both directions are loaded at the same time"):
-        fit([*files, path])
+    text = files[0].read_text()
     with pytest.raises(InputError, match='congestion controller "bbr9"'):
-        fit(at_once(files, json.loads(json.dumps(document).replace("cubic", "bbr9"))))
+        fit(changed(files, json.loads(text.replace("cubic", "bbr9"))))
     with pytest.raises(RunError, match="no transfer"):
-        fit(at_once(files, json.loads(json.dumps(document).replace('"TCP"', '"UDP"'))))
+        fit(changed(files, json.loads(text.replace('"TCP"', '"UDP"'))))
+
+
+def test_both_directions_at_once_give_both_rates(tmp_path: Path) -> None:
+    from aqmlab.fit import fit
+
+    loads = {way: Load(way, 2, 14, 0.05, lead=5.0) for way in LinkDirection}
+    down, up = LinkDirection.down, LinkDirection.up
+    for way, other in ((down, up), (up, down)):
+        seen = simulated(LINE, replace(loads[way], opposite=loads[other]), 7)
+        written(tmp_path, f"{way}.json", fit_blind.iperf3(seen, 1.7e9, LINE.rtt))
+        written(tmp_path, "ping.txt", fit_blind.ping(seen.probes, 1.7e9))
+    found = fit([tmp_path / "down.json", tmp_path / "up.json", tmp_path / "ping.txt"], jobs=1)
+    assert {way: each.best.intervals.keys() for way, each in found.directions.items()} == {down: {"rate"}, up: {"rate"}}
+    for way, link in LINE.links.items():
+        assert found.directions[way].best.link.rate == pytest.approx(link.rate, rel=0.03)
+    assert "measure one direction after the other" in found.text
+
+
+def test_the_probes_with_the_most_answers_are_used_and_others_are_named(tmp_path: Path) -> None:
+    load = written(tmp_path, "i.json", json.dumps(iperf3(reverse=False)))
+    sparse = "".join(f"[{1.7e9 + i:.6f}] 64 bytes from x: icmp_seq={i} ttl=64 time=30 ms\n" for i in range(1, 12, 5))
+    dense = "".join(f"[{1.7e9 + i:.6f}] 64 bytes from x: icmp_seq={i} ttl=64 time=20 ms\n" for i in range(1, 12))
+    paths = [written(tmp_path, f"{i}.txt", "PING x (x) 56(84)\n" + text) for i, text in enumerate((sparse, dense))]
+    undated = readers.read(written(tmp_path, "u.txt", PING.replace("[1700000000.", "").replace("000] ", "")))
+    found = [readers.read(load), *map(readers.read, paths), undated]
+    [seen] = observed(found).loads
+    assert seen.load.every == pytest.approx(1.0)
+    assert set(seen.probes.value) == {0.02}
+    assert "round-trip times without the time of day (ping -D)" in unused(undated)
+
+
+def test_goodput_is_spread_over_reports() -> None:
+    flow = FlowRecord(
+        "f", LinkDirection.up, "tcp", Intervals(np.arange(0, 4, 0.5), np.arange(0.5, 4.5, 0.5), np.arange(8.0))
+    )
+    other = replace(flow, goodput=Intervals(np.asarray([0.25, 1.25]), np.asarray([1.25, 2.25]), np.asarray([2.0, 4.0])))
+    [seen] = observed([Measurement("f", "", "flent", epoch=9.0, flows=(flow, other))]).loads
+    assert seen.load.start == 9.25, "the first interval of a flow without data does not count"
+    assert seen.goodput.value.tolist() == [2.5, 3.5, 6.5, 7.5, 4.5, 5.5, 6.5]

@@ -1,7 +1,7 @@
 """The fit of one direction: kinds that explain the measurement badly are given up step by step."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 
 from aqmlab.fit.features import Scale
@@ -38,7 +38,10 @@ class KindCandidate:
 
 @dataclass(frozen=True)
 class DirectionFit:
-    """The fit of one direction. The first `alike` of the candidates, best first, explain the measurement equally."""
+    """The fit of one direction. The first `alike` of the candidates, best first, explain the measurement equally.
+
+    If the other direction was loaded at the same time, only the rate is identified, and all candidates are alike.
+    """
 
     seen: Observation
     scale: Scale
@@ -70,9 +73,16 @@ def fit_direction(search: TwinSearch) -> DirectionFit:
     candidates = tuple(
         KindCandidate(trial.link, search.score(trial, spread), _intervals(by_link[id(trial.link)])) for trial in ranked
     )
+    if search.load.opposite:
+        return DirectionFit(search.seen, search.scale, tuple(map(_of_rate, candidates)), len(candidates), search.runs)
     own = search.apart(ranked[0], ranked[0], spread)
     alike = [trial for trial in ranked[1:] if search.apart(ranked[0], trial, spread) <= ALIKE * own]
     return DirectionFit(search.seen, search.scale, candidates, 1 + len(alike), search.runs)
+
+
+def _of_rate(candidate: KindCandidate) -> KindCandidate:
+    """Return a candidate of which only the rate is identified: under both loads a delay does not show its direction."""
+    return replace(candidate, intervals={name: ends for name, ends in candidate.intervals.items() if name == "rate"})
 
 
 def _ranked(search: TwinSearch, trials: Sequence[TwinTrial]) -> list[TwinTrial]:

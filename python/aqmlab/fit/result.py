@@ -32,6 +32,10 @@ NEXT = {
     frozenset(("fq-codel", "policer")): "the sender's round-trip times during the load (iperf3 -J of the sending end)",
 }
 """The measurement that separates two kinds."""
+AT_ONCE = (
+    "Both directions were loaded at the same time, and a round-trip time does not show in which one it waited. "
+    "To identify queues and buffers, measure one direction after the other (aqmlab fit --plan)."
+)
 OTHERWISE = "a load of more streams (iperf3 -P 16), which fills a drop-tail queue and not a managed one"
 
 
@@ -81,7 +85,13 @@ class Fit:
 
 def sources(found: Fit) -> Sequence[str]:
     """Return the files with their digests, one per row."""
-    return [f"{Path(each.source).name} ({each.tool}, sha256 {each.digest[:16]})" for each in found.measurements]
+    files = [(each.source, each.tool, each.digest) for each in found.measurements]
+    files += [
+        (each.facts["other end"], each.tool, each.facts["other digest"])
+        for each in found.measurements
+        if "other end" in each.facts
+    ]
+    return [f"{Path(source).name} ({tool}, sha256 {digest[:16]})" for source, tool, digest in files]
 
 
 def text(found: Fit) -> str:
@@ -121,6 +131,8 @@ def sentences(found: Fit) -> Iterator[str]:
             yield _of_rest(way, found.held_out[way])
         else:
             yield f"{_title(way)}: the rate seems to change, so the fit used the whole load and left nothing out."
+    if any(each.seen.load.opposite for each in found.directions.values()):
+        yield AT_ONCE
     for way in LinkDirection:
         if way not in found.directions:
             yield f"{_title(way)}: not measured; the twin assumes the rate of the other direction."
@@ -132,6 +144,10 @@ def _title(way: LinkDirection) -> str:
 
 def _of_direction(way: LinkDirection, found: DirectionFit) -> Iterator[str]:
     best = found.best
+    if found.seen.load.opposite:
+        yield f"{_title(way)}: {_rate(best)}; queue and buffer not identified{_more(best)}. Score {best.score:.2f}."
+        yield f"{_title(way)}: the twin has {WORDS[best.link.kind]} of {best.link.buffer:.0f} packets."
+        return
     yield f"{_title(way)}: {_link_in_words(best)}{_more(best)}. Score {best.score:.2f}."
     for each in found.candidates[1 : found.alike]:
         pair = frozenset((best.link.kind, each.link.kind))
@@ -150,7 +166,7 @@ def _rate(found: KindCandidate) -> str:
 def _buffer(found: KindCandidate) -> str:
     if "buffer" in found.intervals:
         return "buffer " + _with_interval(found, "buffer", found.link.buffer, "packets")
-    return f"buffer not identified (never full; the twin has {found.link.buffer:.0f} packets)"
+    return f"buffer not identified (the twin has {found.link.buffer:.0f} packets)"
 
 
 def _more(found: KindCandidate) -> str:

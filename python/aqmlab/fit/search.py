@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite, log
 
 from aqmlab.fit.features import Scale, features, token_bucket
-from aqmlab.fit.observation import Observation
+from aqmlab.fit.observation import Load, Observation
 from aqmlab.fit.segments import steps
 from aqmlab.fit.trial import simulated
 from aqmlab.fit.twin import BUCKETS, FULL, KINDS, Twin, TwinLink
@@ -46,15 +46,12 @@ class TwinSearch:
     pool: ThreadPoolExecutor
     told: Callable[[int], None] = lambda _: None
     runs: int = 0
-    wanted: Features = field(default_factory=dict)
+    wanted: Features = field(init=False)
+    load: Load = field(init=False)
 
     def __post_init__(self) -> None:
         self.wanted = features(self.seen, self.scale)
         self.load = replace(self.seen.load, duration=self.scale.until, lead=1.0)
-
-    def trial(self, link: TwinLink, seeds: Sequence[int]) -> TwinTrial:
-        """Simulate a candidate under some seeds."""
-        return self.trials([link], seeds)[0]
 
     def trials(self, links: Sequence[TwinLink], seeds: Sequence[int]) -> list[TwinTrial]:
         """Simulate candidates under some seeds."""
@@ -90,6 +87,8 @@ class TwinSearch:
         want = self.wanted
         longest = max(want["start delay"], want["probe 99"] if isfinite(want["probe 99"]) else 0.0)
         own = max(longest, want["start srtt"] if isfinite(want["start srtt"]) else 0.0)
+        if self.load.opposite:  # a delay does not show its direction
+            longest, own = longest / 2, own / 2
         delay = longest if kind in ("drop-tail", "shaper") else NEVER_FULL * own
         link = TwinLink(kind, rate, max(2.0, delay * rate / 8 / FULL))
         if kind == "shaper":

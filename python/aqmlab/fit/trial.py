@@ -61,13 +61,13 @@ def _head(twin: Twin, load: Load) -> Iterator[str]:
 
 
 def _flows(twin: Twin, load: Load) -> Iterator[str]:
-    """Yield the groups of flows: the load, and probes in each direction."""
+    """Yield the groups of flows: the load, one of the other direction if there is one, probes in each direction."""
     rtt = f'rtt = "{written(twin.rtt, "time")}"'
-    other = LinkDirection.down if load.direction is LinkDirection.up else LinkDirection.up
-    yield f'[[flows]]\nname = "load"\npath = ["{load.direction}"]\nack_path = ["{other}"]\n{rtt}'
-    yield f'count = {load.streams}\nstart = "{written(load.lead, "time")}"\nstart_spread = 0.5'
-    yield f'stop = "{written(load.lead + load.duration, "time")}"'
-    yield f'packet = "{load.payload} B"\ntcp = {{ profile = "linux", congestion_control = "{load.controller}" }}\n'
+    yield from _transfers("load", load, rtt, load.lead, load.lead + load.duration)
+    if other := load.opposite:
+        begin = max(0.0, load.lead + other.start - load.start)
+        end = min(load.lead + other.start + other.duration - load.start, load.lead + load.duration)
+        yield from _transfers("opposite", other, rtt, begin, end)
     rate = written(float(f"{8 * load.size / load.every:.9g}"), "bit/s")
     for direction in twin.links:
         for suffix, ecn in (("", ""), ("-l4s", 'ecn = "ect1"\n'))[: 1 + load.l4s]:
@@ -75,12 +75,21 @@ def _flows(twin: Twin, load: Load) -> Iterator[str]:
             yield f'rate = "{rate}"\npacket = "{load.size - HEADER} B"\nheader = "{HEADER} B"\n'
 
 
+def _transfers(name: str, load: Load, rtt: str, begin: float, end: float) -> Iterator[str]:
+    """Yield the group of a load that lasts from `begin` to `end`, s."""
+    other = LinkDirection.down if load.direction is LinkDirection.up else LinkDirection.up
+    yield f'[[flows]]\nname = "{name}"\npath = ["{load.direction}"]\nack_path = ["{other}"]\n{rtt}'
+    yield f'count = {load.streams}\nstart = "{written(begin, "time")}"\nstart_spread = 0.5'
+    yield f'stop = "{written(end, "time")}"'
+    yield f'packet = "{load.payload} B"\ntcp = {{ profile = "linux", congestion_control = "{load.controller}" }}\n'
+
+
 def _sampled(simulation: "Simulation", load: Load, flows: list[tuple[str, int]]) -> "tuple[Floats, Intervals]":
     """Run to the end; return a row for each STEP, and the retransmitted segments of each report."""
     import numpy as np
 
     parts, counts = [simulation.sample_until(load.lead, STEP, flows)], [0]
-    edges = _edges(load)[1:]
+    edges = load.edges()[1:]
     for edge in edges:
         parts.append(simulation.sample_until(load.lead + float(edge), STEP, flows))
         counts.append(sum(simulation.flow(*flow)["retransmits"] for flow in flows))
@@ -119,7 +128,7 @@ def _by_report(time: "Floats", rate: "Floats", load: Load) -> Intervals:
     """Return means over the intervals of a report."""
     import numpy as np
 
-    edges = _edges(load)
+    edges = load.edges()
     bits = np.concatenate([[0.0], np.cumsum(np.nan_to_num(rate) * np.diff(time, prepend=time[0] - STEP))])
     total = np.interp(edges, np.concatenate([[time[0] - STEP], time]), bits)
     return Intervals(edges[:-1], edges[1:], np.diff(total) / load.report)
@@ -129,15 +138,9 @@ def _reported(time: "Floats", value: "Floats", load: Load) -> Series:
     """Return the value at the end of each report."""
     import numpy as np
 
-    edges = _edges(load)[1:]
+    edges = load.edges()[1:]
     at = np.clip(np.searchsorted(time, edges - STEP / 2), 0, len(time) - 1)
     return Series(edges, value[at])
-
-
-def _edges(load: Load) -> "Floats":
-    import numpy as np
-
-    return np.arange(round(load.duration / load.report) + 1, dtype=np.float64) * load.report
 
 
 def as_printed(rtt: "Floats") -> "Floats":

@@ -37,6 +37,8 @@ SHORTEST, FEWEST = 10.0, 20
 """The shortest load in s, and the fewest idle probes, from which a link is fitted."""
 SHARES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Shares at which the distribution of the noise is kept."""
+PASSES = 2
+"""Fits of each direction if both are loaded at the same time: each needs the other."""
 EXPECTED_RUNS = 150
 """About how many simulations a direction takes, for the progress."""
 
@@ -102,7 +104,8 @@ def _fitted(
     scales = {way: _scale(each, base) for way, each in loads.items()}
     jitter = _jitter(seen.idle, base)
     links: dict[LinkDirection, TwinLink] = {}
-    total, done = EXPECTED_RUNS * len(loads), 0
+    turns = [*loads] * (PASSES if any(each.load.opposite for each in loads.values()) else 1)
+    total, done = EXPECTED_RUNS * len(turns), 0
 
     def place(way: LinkDirection, link: TwinLink) -> Twin:
         both = {each: link if each is way else links[each] for each in LinkDirection}
@@ -117,9 +120,9 @@ def _fitted(
     for way in LinkDirection:
         links[way] = searches[way if way in searches else next(iter(searches))].starts()[0]
     found = {}
-    for way, search in searches.items():
-        _check_filled(search, way)
-        found[way] = fit_direction(search)
+    for way in turns:
+        _check_filled(searches[way], way)
+        found[way] = fit_direction(searches[way])
         links[way] = found[way].best.link
         done += EXPECTED_RUNS
     twin = place(LinkDirection.down, links[LinkDirection.down])

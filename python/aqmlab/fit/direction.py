@@ -8,7 +8,7 @@ from aqmlab.fit.features import Scale
 from aqmlab.fit.observation import Observation
 from aqmlab.fit.regression import Estimate, parameters, step
 from aqmlab.fit.search import TwinSearch, TwinTrial
-from aqmlab.fit.twin import TwinLink
+from aqmlab.fit.twin import KINDS, TwinLink
 
 MATCHES = 3
 """Simulations with which every kind is first matched to the measurement."""
@@ -18,6 +18,8 @@ WORSE, MORE = 3.0, 1.0
 """A kind is given up if its score is above so many times the best one, and so much more."""
 RUNS, FEWER, LARGE = 20, 14, 300_000
 """Simulations of a regression; of a load of more than `LARGE` packets fewer."""
+MOST_STEPS, CONVERGED = 4, 2.0
+"""Regressions in a row at most, of a large load two, and the move in widths after which another one is not needed."""
 SEEDS = (901, 902, 903)
 """Seeds of the final score."""
 ALIKE = 1.1
@@ -38,7 +40,7 @@ class KindCandidate:
 
 @dataclass(frozen=True)
 class DirectionFit:
-    """The fit of one direction. The first `alike` of the candidates, best first, explain the measurement equally.
+    """The fit of one direction: the first `alike` candidates explain the measurement equally, the simplest first.
 
     If the other direction was loaded at the same time, only the rate is identified, and all candidates are alike.
     """
@@ -51,7 +53,7 @@ class DirectionFit:
 
     @property
     def best(self) -> KindCandidate:
-        """The candidate with the lowest score."""
+        """The simplest of the candidates that explain the measurement best."""
         return self.candidates[0]
 
 
@@ -60,24 +62,46 @@ def fit_direction(search: TwinSearch) -> DirectionFit:
     links = search.starts()
     for i in range(MATCHES):
         links = [search.matched(trial) for trial in search.trials(links, [FIRST_SEED["match"] + i])]
-    ranked = _ranked(search, search.trials(links, SEEDS[:2]))
+    ranked = _best_of_kinds(_ranked(search, search.trials(links, SEEDS[:2])))
     runs = FEWER if search.packets > LARGE else RUNS
     seed = FIRST_SEED["regression"]
     found: list[Estimate] = []
     for narrower, kept in enumerate(KEPT, 1):
-        found = [step(search, trial.link, runs, narrower, seed) for trial in _promising(search, ranked)[:kept]]
-        seed += runs + 1
+        found = [_refined(search, trial.link, runs, narrower, seed) for trial in _promising(search, ranked)[:kept]]
+        seed += MOST_STEPS * (runs + 1)
         ranked = _ranked(search, search.trials([each.link for each in found], SEEDS))
     by_link = {id(each.link): each for each in found}
     spread = search.spread(ranked)
+    own = search.apart(ranked[0], ranked[0], spread)
+    alike = [trial for trial in ranked if search.apart(ranked[0], trial, spread) <= ALIKE * own]
+    alike.sort(key=lambda trial: KINDS.index(trial.link.kind))  # the simplest first: its queue explains as much
+    ordered = [*alike, *(trial for trial in ranked if trial not in alike)]
+    scores = [search.score(trial, spread) for trial in ordered]
     candidates = tuple(
-        KindCandidate(trial.link, search.score(trial, spread), _intervals(by_link[id(trial.link)])) for trial in ranked
+        KindCandidate(trial.link, score, _intervals(by_link[id(trial.link)], score))
+        for trial, score in zip(ordered, scores, strict=True)
     )
     if search.load.opposite:
         return DirectionFit(search.seen, search.scale, tuple(map(_of_rate, candidates)), len(candidates), search.runs)
-    own = search.apart(ranked[0], ranked[0], spread)
-    alike = [trial for trial in ranked[1:] if search.apart(ranked[0], trial, spread) <= ALIKE * own]
-    return DirectionFit(search.seen, search.scale, candidates, 1 + len(alike), search.runs)
+    return DirectionFit(search.seen, search.scale, candidates, len(alike), search.runs)
+
+
+def _refined(search: TwinSearch, link: TwinLink, runs: int, narrower: int, seed: int) -> Estimate:
+    """Return the candidate after steps of a regression, until it hardly moves."""
+    found = step(search, link, runs, narrower, seed)
+    for i in range(1, MOST_STEPS if search.packets <= LARGE else 2):
+        if found.moved <= CONVERGED:
+            break
+        found = step(search, found.link, runs, narrower, seed + i * (runs + 1))
+    return found
+
+
+def _best_of_kinds(ranked: Sequence[TwinTrial]) -> list[TwinTrial]:
+    """Return the best candidate of each kind."""
+    found: dict[str, TwinTrial] = {}
+    for trial in ranked:
+        found.setdefault(trial.link.kind, trial)
+    return [*found.values()]
 
 
 def _of_rate(candidate: KindCandidate) -> KindCandidate:
@@ -96,15 +120,19 @@ def _promising(search: TwinSearch, ranked: Sequence[TwinTrial]) -> list[TwinTria
     return [trial for trial in ranked if search.score(trial, spread) <= limit]
 
 
-def _intervals(estimate: Estimate) -> dict[str, tuple[float, float]]:
-    """Return the 95 % interval of each identified parameter, in its own unit."""
-    found = {}
+def _intervals(estimate: Estimate, score: float) -> dict[str, tuple[float, float]]:
+    """Return the 95 % interval of each identified parameter, in its own unit.
+
+    A candidate that explains the measurement worse than noise would (score above 1) has wider ones, by the root of the
+    score: the scale factor of the Particle Data Group.
+    """
+    found, wider = {}, DEVIATIONS * max(1.0, score) ** 0.5
     for name, value in parameters(estimate.link).items():
         if name in estimate.deviations:
             if name == "loss":
-                half = DEVIATIONS * estimate.deviations[name]
+                half = wider * estimate.deviations[name]
                 found[name] = (max(0.0, value - half), value + half)
             else:
-                half = DEVIATIONS * max(LEAST, estimate.deviations[name])
+                half = wider * max(LEAST, estimate.deviations[name])
                 found[name] = (exp(value - half), exp(value + half))
     return found

@@ -10,13 +10,15 @@ from math import exp, isfinite, log
 from typing import TYPE_CHECKING
 
 from aqmlab.fit.search import TwinSearch, TwinTrial
-from aqmlab.fit.twin import BUCKETS, FULL, TwinLink
+from aqmlab.fit.twin import BUCKETS, TwinLink, bucket
 
 if TYPE_CHECKING:
     from aqmlab.fit.measurement import Floats
 
 WIDTHS = {"rate": 0.02, "buffer": 0.12, "burst": 0.25, "peak": 0.25, "step": 0.04}
 """Standard deviation of each parameter's logarithm in the first step."""
+FEW_LOSSES = 4
+"""Lost packets of a load: the width of a random loss near 0."""
 LOOSE = 2.0
 """The prior of a parameter, in widths: how far one step may move it."""
 SURE = 0.7
@@ -25,10 +27,14 @@ SURE = 0.7
 
 @dataclass(frozen=True)
 class Estimate:
-    """A candidate after a step, with the standard deviations of the identified parameters."""
+    """A candidate after a step, with the standard deviations of the identified parameters.
+
+    `moved` is the largest move of a parameter in widths: after a long one the linear function is that of another place.
+    """
 
     link: TwinLink
     deviations: Mapping[str, float]
+    moved: float
 
 
 def parameters(link: TwinLink) -> dict[str, float]:
@@ -46,7 +52,7 @@ def with_parameters(link: TwinLink, values: Mapping[str, float]) -> TwinLink:
     rate = exp(values["rate"])
     found = replace(link, rate=rate, buffer=max(1.0, exp(values["buffer"])), loss=max(0.0, values["loss"]), steps=steps)
     if "burst" in values:
-        burst, peak = max(2.0 * FULL, exp(values["burst"])), max(1.1 * rate, exp(values["peak"]))
+        burst, peak = bucket(exp(values["burst"])), max(1.1 * rate, exp(values["peak"]))
         found = replace(found, burst=burst, peak=peak)
     return found
 
@@ -72,12 +78,12 @@ def step(search: TwinSearch, link: TwinLink, runs: int, narrower: float, seed: i
         for i, name in enumerate(names)
         if covariance[i, i] ** 0.5 < SURE * LOOSE
     }
-    return Estimate(with_parameters(link, values), sure)
+    return Estimate(with_parameters(link, values), sure, float(np.abs(moved).max()))
 
 
 def _width(search: TwinSearch, link: TwinLink, name: str) -> float:
     if name == "loss":
-        return max(link.loss / 2, 10 / search.packets)
+        return max(link.loss / 2, FEW_LOSSES / search.packets)
     return WIDTHS[name.partition(" ")[0]]
 
 

@@ -160,7 +160,9 @@ def _link_in_words(found: KindCandidate) -> str:
 
 
 def _rate(found: KindCandidate) -> str:
-    return _with_interval(found, "rate", found.link.rate, "bit/s")
+    if "rate" in found.intervals:
+        return _with_interval(found, "rate", found.link.rate, "bit/s")
+    return f"rate not identified (the twin has {written(float(f'{found.link.rate:.3g}'), 'bit/s')})"
 
 
 def _buffer(found: KindCandidate) -> str:
@@ -183,11 +185,8 @@ def _more(found: KindCandidate) -> str:
 
 def _with_interval(found: KindCandidate, name: str, value: float, unit: str) -> str:
     digits = "{:.4g}".format if unit == "bit/s" else "{:.0f}".format
-    shown = written(float(digits(value)), unit)
-    if name not in found.intervals:
-        return shown
     low, high = (written(float(digits(each)), unit) for each in found.intervals[name])
-    return f"{shown} ({low} to {high})"
+    return f"{written(float(digits(value)), unit)} ({low} to {high})"
 
 
 def _of_rest(way: LinkDirection, rest: HeldOut) -> str:

@@ -1,6 +1,8 @@
 """A simulated measurement of a twin: the same load and probes, and the same observation of them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from aqmlab.fit.measurement import Intervals, LinkDirection, Series
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from aqmlab._core import Simulation
     from aqmlab.fit.measurement import Floats
 
+SPREAD = 0.5
+"""Time within which the transfers of a load start, s."""
 STEP = 0.010
 """Time resolution of the samples, s."""
 HEADER = 28
@@ -25,7 +29,38 @@ def scenario(twin: Twin, load: Load) -> str:
 
 
 def simulated(twin: Twin, load: Load, seed: int = 1) -> Observation:
-    """Return what the tools would have measured on the twin."""
+    """Return what the tools would have measured on the twin. Its times count from the first data, as those of files."""
+    slack = load.report * ceil((2 * twin.rtt + SPREAD) / load.report)
+    return _from_first_data(_simulated(twin, replace(load, duration=load.duration + slack), seed), load)
+
+
+def _from_first_data(seen: Observation, load: Load) -> Observation:
+    """Return an observation with times from the first report that contains data, cut to the duration of the load."""
+    import numpy as np
+
+    late = int(np.argmax(seen.goodput.value > 0))
+    by, count = late * load.report, len(load.edges()) - 1
+
+    def counts(found: Intervals) -> Intervals:
+        edges = load.edges()
+        return Intervals(edges[:-1], edges[1:], found.value[late : late + count])
+
+    def series(found: Series) -> Series:
+        inside = found.time - by < load.duration + 1e-9
+        return Series(found.time[inside] - by, found.value[inside])
+
+    return Observation(
+        load,
+        series(seen.probes),
+        counts(seen.goodput),
+        l4s=seen.l4s and series(seen.l4s),
+        srtt=tuple(map(series, seen.srtt)),
+        retransmits=seen.retransmits and counts(seen.retransmits),
+    )
+
+
+def _simulated(twin: Twin, load: Load, seed: int) -> Observation:
+    """Return the observation with times from the start of the first transfers."""
     from aqmlab import _core
 
     simulation = _core.Simulation(parse(scenario(twin, load), "twin", (), None), None, seed)
@@ -79,7 +114,7 @@ def _transfers(name: str, load: Load, rtt: str, begin: float, end: float) -> Ite
     """Yield the group of a load that lasts from `begin` to `end`, s."""
     other = LinkDirection.down if load.direction is LinkDirection.up else LinkDirection.up
     yield f'[[flows]]\nname = "{name}"\npath = ["{load.direction}"]\nack_path = ["{other}"]\n{rtt}'
-    yield f'count = {load.streams}\nstart = "{written(begin, "time")}"\nstart_spread = 0.5'
+    yield f'count = {load.streams}\nstart = "{written(begin, "time")}"\nstart_spread = {SPREAD}'
     yield f'stop = "{written(end, "time")}"'
     yield f'packet = "{load.payload} B"\ntcp = {{ profile = "linux", congestion_control = "{load.controller}" }}\n'
 

@@ -69,9 +69,10 @@ def fit_direction(search: TwinSearch) -> DirectionFit:
     for narrower, kept in enumerate(KEPT, 1):
         found = [_refined(search, trial.link, runs, narrower, seed) for trial in _promising(search, ranked)[:kept]]
         seed += MOST_STEPS * (runs + 1)
-        ranked = _ranked(search, search.trials([each.link for each in found], SEEDS))
+        trials = search.trials([each.link for each in found], SEEDS)
+        spread = _spread(search, trials, found)
+        ranked = sorted(trials, key=lambda trial: search.score(trial, spread))
     by_link = {id(each.link): each for each in found}
-    spread = search.spread(ranked)
     own = search.apart(ranked[0], ranked[0], spread)
     alike = [trial for trial in ranked if search.apart(ranked[0], trial, spread) <= ALIKE * own]
     alike.sort(key=lambda trial: KINDS.index(trial.link.kind))  # the simplest first: its queue explains as much
@@ -112,6 +113,17 @@ def _of_rate(candidate: KindCandidate) -> KindCandidate:
 def _ranked(search: TwinSearch, trials: Sequence[TwinTrial]) -> list[TwinTrial]:
     spread = search.spread(trials)
     return sorted(trials, key=lambda trial: search.score(trial, spread))
+
+
+def _spread(search: TwinSearch, trials: Sequence[TwinTrial], found: Sequence[Estimate]) -> dict[str, float]:
+    """Return the standard deviation of each feature between seeds: of the trials, or of the regressions if larger.
+
+    Few seeds do not show a feature that has two usual values, such as the rate at the start.
+    """
+    return {
+        name: max(deviation, *(each.scatter.get(name, 0.0) for each in found))
+        for name, deviation in search.spread(trials).items()
+    }
 
 
 def _promising(search: TwinSearch, ranked: Sequence[TwinTrial]) -> list[TwinTrial]:

@@ -21,6 +21,8 @@ FEW_LOSSES = 4
 """Lost packets of a load: the width of a random loss near 0."""
 LOOSE = 2.0
 """The prior of a parameter, in widths: how far one step may move it."""
+SIGNIFICANT = 3.0
+"""Standard errors from which a slope counts: others would identify a parameter that has no effect."""
 SURE = 0.7
 """Part of the prior's deviation above which a parameter is not identified."""
 
@@ -30,11 +32,13 @@ class Estimate:
     """A candidate after a step, with the standard deviations of the identified parameters.
 
     `moved` is the largest move of a parameter in widths: after a long one the linear function is that of another place.
+    `scatter` is the standard deviation of each feature around that function, over as many seeds as simulations.
     """
 
     link: TwinLink
     deviations: Mapping[str, float]
     moved: float
+    scatter: Mapping[str, float]
 
 
 def parameters(link: TwinLink) -> dict[str, float]:
@@ -71,14 +75,14 @@ def step(search: TwinSearch, link: TwinLink, runs: int, narrower: float, seed: i
     trials = search.each(links, seed + 1)
     actual = np.asarray([list(parameters(each).values()) for each in links])
     offsets = (actual - np.asarray(list(center.values()))) / widths
-    moved, covariance = _solve(search, trials, offsets)
+    moved, covariance, scatter = _solve(search, trials, offsets)
     values = {name: center[name] + float(moved[i] * widths[i]) for i, name in enumerate(names)}
     sure = {
         name: float(np.sqrt(covariance[i, i])) * float(widths[i])
         for i, name in enumerate(names)
         if covariance[i, i] ** 0.5 < SURE * LOOSE
     }
-    return Estimate(with_parameters(link, values), sure, float(np.abs(moved).max()))
+    return Estimate(with_parameters(link, values), sure, float(np.abs(moved).max()), scatter)
 
 
 def _width(search: TwinSearch, link: TwinLink, name: str) -> float:
@@ -87,8 +91,10 @@ def _width(search: TwinSearch, link: TwinLink, name: str) -> float:
     return WIDTHS[name.partition(" ")[0]]
 
 
-def _solve(search: TwinSearch, trials: Sequence[TwinTrial], offsets: "Floats") -> "tuple[Floats, Floats]":
-    """Return the offsets that explain the measurement best, and their covariance, both in widths."""
+def _solve(
+    search: TwinSearch, trials: Sequence[TwinTrial], offsets: "Floats"
+) -> "tuple[Floats, Floats, dict[str, float]]":
+    """Return the offsets that explain the measurement best, their covariance, both in widths, and the scatter."""
     import numpy as np
 
     names = [name for name, value in search.wanted.items() if isfinite(value) and _known(trials, name)]
@@ -102,7 +108,8 @@ def _solve(search: TwinSearch, trials: Sequence[TwinTrial], offsets: "Floats") -
     noise = scatter.T @ scatter / freedom
     tolerance = np.asarray([search.tolerance(name) for name in names])
     weights = 1 / (np.diag(noise) + tolerance**2)
-    slopes = coefficients[1:].T
+    errors = np.sqrt(np.outer(np.diag(noise), np.diag(np.linalg.inv(design.T @ design))[1:]))
+    slopes = np.where(np.abs(coefficients[1:].T) > SIGNIFICANT * errors, coefficients[1:].T, 0.0)
     prior = np.eye(slopes.shape[1]) / LOOSE**2
     inverse = np.linalg.inv(slopes.T @ (weights[:, None] * slopes) + prior)
     gain = inverse @ (slopes.T * weights)
@@ -116,7 +123,8 @@ def _solve(search: TwinSearch, trials: Sequence[TwinTrial], offsets: "Floats") -
         moved = gain @ residual
     shrunk = np.eye(len(moved)) - gain @ slopes  # the part that only the prior decides
     covariance = gain @ (noise + np.diag(tolerance**2)) @ gain.T + shrunk @ shrunk.T * LOOSE**2
-    return np.clip(moved, -2 * LOOSE, 2 * LOOSE), covariance
+    deviations = dict(zip(names, np.sqrt(np.diag(noise)).tolist(), strict=True))
+    return np.clip(moved, -2 * LOOSE, 2 * LOOSE), covariance, deviations
 
 
 def _known(trials: Sequence[TwinTrial], name: str) -> bool:

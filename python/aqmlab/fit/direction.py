@@ -67,7 +67,7 @@ def fit_direction(search: TwinSearch) -> DirectionFit:
     seed = FIRST_SEED["regression"]
     found: list[Estimate] = []
     for narrower, kept in enumerate(KEPT, 1):
-        found = [_refined(search, trial.link, runs, narrower, seed) for trial in _promising(search, ranked)[:kept]]
+        found = [_refined(search, trial.link, runs, narrower, seed) for trial in _kept(search, ranked, kept)]
         seed += MOST_STEPS * (runs + 1)
         trials = search.trials([each.link for each in found], SEEDS)
         spread = _spread(search, trials, found)
@@ -126,10 +126,12 @@ def _spread(search: TwinSearch, trials: Sequence[TwinTrial], found: Sequence[Est
     }
 
 
-def _promising(search: TwinSearch, ranked: Sequence[TwinTrial]) -> list[TwinTrial]:
+def _kept(search: TwinSearch, ranked: Sequence[TwinTrial], count: int) -> list[TwinTrial]:
+    """Return the best candidates, those given up left out; also the simplest kind, which others may only imitate."""
     spread = search.spread(ranked)
     limit = WORSE * search.score(ranked[0], spread) + MORE
-    return [trial for trial in ranked if search.score(trial, spread) <= limit]
+    promising = [trial for trial in ranked if search.score(trial, spread) <= limit]
+    return promising[:count] + [trial for trial in promising[count:] if trial.link.kind == KINDS[0]]
 
 
 def _intervals(estimate: Estimate, score: float) -> dict[str, tuple[float, float]]:

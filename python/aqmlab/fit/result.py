@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._core import version
 from aqmlab.fit.direction import DirectionFit, KindCandidate
 from aqmlab.fit.measurement import LinkDirection, Measurement
-from aqmlab.fit.twin import Twin
+from aqmlab.fit.twin import Twin, TwinLink
 from aqmlab.names import plain
 from aqmlab.quantities import written
 
@@ -36,7 +36,10 @@ AT_ONCE = (
     "Both directions were loaded at the same time, and a round-trip time does not show in which one it waited. "
     "To identify queues and buffers, measure one direction after the other (aqmlab fit --plan)."
 )
-OTHERWISE = "a load of more streams (iperf3 -P 16), which fills a drop-tail queue and not a managed one"
+DROP_TAIL = "a load of more streams (iperf3 -P 16), which fills a drop-tail queue and not a managed one"
+OTHERWISE = "a longer load of more streams (iperf3 -P 16 -t 120), under which the delays of schemes differ more"
+TOO_SHORT = 10
+"""Packets of a buffer in which no scheme acts, so that all kinds of queue are the same link."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +153,16 @@ def _of_direction(way: LinkDirection, found: DirectionFit) -> Iterator[str]:
         return
     yield f"{_title(way)}: {_link_in_words(best)}{_more(best)}. Score {best.score:.2f}."
     for each in found.candidates[1 : found.alike]:
-        pair = frozenset((best.link.kind, each.link.kind))
         yield f"{_title(way)}: another line explains the measurement equally: {_link_in_words(each)}."
-        yield f"To separate them, measure {NEXT.get(pair, OTHERWISE)}."
+        yield _separation(best.link, each.link)
+
+
+def _separation(one: TwinLink, other: TwinLink) -> str:
+    """Return the sentence about the measurement that separates two links."""
+    if "policer" not in (one.kind, other.kind) and max(one.buffer, other.buffer) < TOO_SHORT:
+        return "No measurement separates them: no scheme acts in a buffer this short."
+    pair = frozenset((one.kind, other.kind))
+    return f"To separate them, measure {NEXT.get(pair, DROP_TAIL if 'drop-tail' in pair else OTHERWISE)}."
 
 
 def _link_in_words(found: KindCandidate) -> str:

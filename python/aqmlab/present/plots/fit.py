@@ -60,7 +60,7 @@ def _curves(seen: Observation) -> "list[tuple[Floats, Floats]]":
     return [
         _medians(time, delay),
         _distribution(delay),
-        (_means(seen.goodput.end, width) - width * load.report / 2, _means(rate, width)),
+        (_means(seen.goodput.start, width) + load.report / 2, _means(rate, width)),
         _distribution(_means(rate, width)),
     ]
 
@@ -93,7 +93,7 @@ def _decorate(panels: "list[Axes]", name: str, fitted: DirectionFit, has_rest: b
         heading(axes, f"{name}: {title}")
         axes.set_xlabel(x)
         axes.set_ylabel(y)
-    panels[2].set_ylim(bottom=0)
+    panels[2].set_ylim(0, 1.1 * panels[2].dataLim.ymax)
     for axes in (panels[0], panels[2]):
         axes.set_xlim(0, fitted.seen.load.duration)
         if has_rest:

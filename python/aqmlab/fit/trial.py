@@ -45,16 +45,19 @@ def _from_first_data(seen: Observation, load: Load) -> Observation:
         edges = load.edges()
         return Intervals(edges[:-1], edges[1:], found.value[late : late + count])
 
-    def series(found: Series) -> Series:
-        inside = found.time - by < load.duration + 1e-9
-        return Series(found.time[inside] - by, found.value[inside])
+    def probes(found: Series) -> Series:
+        time = found.time - by
+        return Series(time[time < load.duration], found.value[time < load.duration])
+
+    def reports(found: Series) -> Series:
+        return Series(load.edges()[1:], found.value[late : late + count])
 
     return Observation(
         load,
-        series(seen.probes),
+        probes(seen.probes),
         counts(seen.goodput),
-        l4s=seen.l4s and series(seen.l4s),
-        srtt=tuple(map(series, seen.srtt)),
+        l4s=seen.l4s and probes(seen.l4s),
+        srtt=tuple(map(reports, seen.srtt)),
         retransmits=seen.retransmits and counts(seen.retransmits),
     )
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.patches import Patch
 
 from aqmlab.fit.direction import DirectionFit
@@ -36,7 +37,7 @@ def picture(found: Fit, kind: str) -> bytes:
 
 def _figure(found: Fit) -> "Figure":
     of = looks(NAMES)
-    entries = {name: entry(of[name], marker=False, line=True) for name in NAMES}
+    entries: dict[str, Artist] = {name: entry(of[name], marker=False, line=True) for name in NAMES}
     if found.held_out:
         entries[LEFT_OUT] = Patch(facecolor=SHADE)
     with page(4 * len(found.directions), 2, 1.5, names=[*entries]) as (figure, grid):

@@ -89,7 +89,7 @@ def unused(measurement: Measurement) -> tuple[str, ...]:
 
 
 def _has_clock(measurement: Measurement) -> bool:
-    """Return whether the times of probes can be compared with those of a load."""
+    """Return whether the times of its probes are on the clock of the loads."""
     return measurement.epoch is not None or bool(measurement.flows)
 
 

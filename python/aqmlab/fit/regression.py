@@ -31,7 +31,7 @@ SURE = 0.7
 class Estimate:
     """A candidate after a step, with the standard deviations of the identified parameters.
 
-    `moved` is the largest move of a parameter in widths: after a long one the linear function is that of another place.
+    `moved` is the largest move of a parameter in widths: after a long one, the linear function holds elsewhere.
     `scatter` is the standard deviation of each feature around that function, over as many seeds as simulations.
     """
 

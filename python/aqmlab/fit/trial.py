@@ -29,7 +29,7 @@ def scenario(twin: Twin, load: Load) -> str:
 
 
 def simulated(twin: Twin, load: Load, seed: int = 1) -> Observation:
-    """Return what the tools would have measured on the twin. Its times count from the first data, as those of files."""
+    """Return what the tools would have measured on the twin. Times count from the first data, as in files."""
     slack = load.report * ceil((2 * twin.rtt + SPREAD) / load.report)
     return _from_first_data(_simulated(twin, replace(load, duration=load.duration + slack), seed), load)
 

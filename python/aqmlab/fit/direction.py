@@ -12,7 +12,7 @@ from aqmlab.fit.twin import KINDS, TwinLink
 
 MATCHES = 3
 """Simulations with which every kind is first matched to the measurement."""
-KEPT = (3, 2)
+KEPT = (4, 2)
 """Kinds that the first and the second regression refine."""
 WORSE, MORE = 3.0, 1.0
 """A kind is given up if its score is above so many times the best one, and so much more."""

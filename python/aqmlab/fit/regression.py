@@ -22,7 +22,7 @@ FEW_LOSSES = 4
 LOOSE = 2.0
 """The prior of a parameter, in widths: how far one step may move it."""
 SIGNIFICANT = 3.0
-"""Standard errors from which a slope counts: others would identify a parameter that has no effect."""
+"""Standard errors from which a slope narrows intervals: others would identify a parameter that has no effect."""
 SURE = 0.7
 """Part of the prior's deviation above which a parameter is not identified."""
 
@@ -108,23 +108,29 @@ def _solve(
     noise = scatter.T @ scatter / freedom
     tolerance = np.asarray([search.tolerance(name) for name in names])
     weights = 1 / (np.diag(noise) + tolerance**2)
-    errors = np.sqrt(np.outer(np.diag(noise), np.diag(np.linalg.inv(design.T @ design))[1:]))
-    slopes = np.where(np.abs(coefficients[1:].T) > SIGNIFICANT * errors, coefficients[1:].T, 0.0)
-    prior = np.eye(slopes.shape[1]) / LOOSE**2
-    inverse = np.linalg.inv(slopes.T @ (weights[:, None] * slopes) + prior)
-    gain = inverse @ (slopes.T * weights)
-    residual = wanted - coefficients[0]
-    moved = gain @ residual
+    slopes, residual = coefficients[1:].T, wanted - coefficients[0]
+    gain = _gain(slopes, weights)
     for _ in range(5):  # a feature that no candidate meets does not pull
-        off = np.abs(residual - slopes @ moved) * np.sqrt(weights)
+        off = np.abs(residual - slopes @ (gain @ residual)) * np.sqrt(weights)
         robust = weights * np.minimum(1.0, 2.0 / np.maximum(off, 1e-9))
-        inverse = np.linalg.inv(slopes.T @ (robust[:, None] * slopes) + prior)
-        gain = inverse @ (slopes.T * robust)
-        moved = gain @ residual
-    shrunk = np.eye(len(moved)) - gain @ slopes  # the part that only the prior decides
+        gain = _gain(slopes, robust)
+    moved = gain @ residual
+    errors = np.sqrt(np.outer(np.diag(noise), np.diag(np.linalg.inv(design.T @ design))[1:]))
+    known = np.where(np.abs(slopes) > SIGNIFICANT * errors, slopes, 0.0)
+    gain = _gain(known, robust)
+    shrunk = np.eye(len(moved)) - gain @ known  # the part that only the prior decides
     covariance = gain @ (noise + np.diag(tolerance**2)) @ gain.T + shrunk @ shrunk.T * LOOSE**2
     deviations = dict(zip(names, np.sqrt(np.diag(noise)).tolist(), strict=True))
     return np.clip(moved, -2 * LOOSE, 2 * LOOSE), covariance, deviations
+
+
+def _gain(slopes: "Floats", weights: "Floats") -> "Floats":
+    """Return the matrix that makes offsets of differences of features, with the prior."""
+    import numpy as np
+
+    weighted = slopes.T * weights
+    gain: Floats = np.linalg.inv(weighted @ slopes + np.eye(slopes.shape[1]) / LOOSE**2) @ weighted
+    return gain
 
 
 def _known(trials: Sequence[TwinTrial], name: str) -> bool:

@@ -389,7 +389,6 @@ def test_a_parameter_without_effect_is_not_identified() -> None:
     moved, covariance, scatter = _solve(Features(), trials, offsets)  # type: ignore[arg-type]
     assert moved[0] == pytest.approx(1.0, abs=0.01)
     assert covariance[0, 0] < 0.001
-    assert abs(moved[1]) < 1.0
     assert covariance[1, 1] == pytest.approx(4.0), "the prior"
     assert scatter["first"] == pytest.approx(0, abs=1e-9)
     assert 0.5 < scatter["noise"] < 1.5

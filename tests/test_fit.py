@@ -327,8 +327,8 @@ def test_both_directions_at_once_give_both_rates(tmp_path: Path) -> None:
         written(tmp_path, f"{way}.json", fit_blind.iperf3(seen, 1.7e9, LINE.rtt))
         written(tmp_path, "ping.txt", fit_blind.ping(seen.probes, 1.7e9))
     found = fit([tmp_path / "down.json", tmp_path / "up.json", tmp_path / "ping.txt"], jobs=1)
-    assert {way: each.best.intervals.keys() for way, each in found.directions.items()} == {down: {"rate"}, up: {"rate"}}
     for way, link in LINE.links.items():
+        assert found.directions[way].best.intervals.keys() <= {"rate"}, "neither buffer nor bucket"
         assert found.directions[way].best.link.rate == pytest.approx(link.rate, rel=0.03)
     assert "measure one direction after the other" in found.text
 

@@ -21,7 +21,7 @@ FEW_LOSSES = 4
 """Lost packets of a load: the width of a random loss near 0."""
 LOOSE = 2.0
 """The prior of a parameter, in widths: how far one step may move it."""
-SIGNIFICANT = 3.0
+SIGNIFICANT = 2.0
 """Standard errors from which a slope narrows intervals: others would identify a parameter that has no effect."""
 SURE = 0.7
 """Part of the prior's deviation above which a parameter is not identified."""

@@ -3,23 +3,29 @@
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from aqmlab.fit import readers
+from aqmlab.fit import Fit, fit, readers
+from aqmlab.fit.direction import DirectionFit, KindCandidate
 from aqmlab.fit.features import Scale, features, mode, rates, token_bucket
 from aqmlab.fit.line import of_scenario
-from aqmlab.fit.measurement import Intervals, LinkDirection, Series
+from aqmlab.fit.measurement import FlowRecord, Intervals, LinkDirection, Measurement, Series
 from aqmlab.fit.observation import Load, Observation
-from aqmlab.fit.observe import observed
-from aqmlab.fit.regression import parameters, with_parameters
+from aqmlab.fit.observe import observed, unused
+from aqmlab.fit.regression import _solve, parameters, with_parameters
+from aqmlab.fit.result import sentences
+from aqmlab.fit.search import TwinSearch, TwinTrial
 from aqmlab.fit.segments import steps
 from aqmlab.fit.trial import as_printed, scenario, simulated
 from aqmlab.fit.twin import KINDS, Twin, TwinLink
+from aqmlab.present.plots import fit as pictures
 from aqmlab.problems import InputError
+from aqmlab.runs.task import RunError
 from aqmlab.scenario import load as load_scenario
 from aqmlab.scenario import parse
 from conftest import Aqmlab
@@ -203,11 +209,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def line(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The twin of that measurement."""
-    from aqmlab.fit import fit
+def found(files: list[Path]) -> Fit:
+    """The fit of that measurement."""
+    return fit(files, jobs=1)
 
-    found = fit(files, jobs=1)
+
+@pytest.fixture(scope="module")
+def line(found: Fit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The twin of that measurement."""
     best = found.directions[LinkDirection.down].best
     assert best.link.rate == pytest.approx(8e6, rel=0.02)
     assert found.base == pytest.approx(LINE.rtt, rel=0.05)
@@ -215,6 +224,20 @@ def line(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert best.link.buffer == pytest.approx(60, rel=0.1)
     assert found.document()["line"]["down"]["kind"] == "drop-tail"
     return written(tmp_path_factory.mktemp("twin"), "line.toml", found.text)
+
+
+def test_the_picture_compares_delay_and_rate(found: Fit) -> None:
+    figure = pictures._figure(found)
+    titles = [axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes]
+    assert titles == [
+        f"Download: {name}" for name in ("delay", "distribution of the delay", "goodput", "distribution of the goodput")
+    ]
+    assert [len(axes.lines) for axes in figure.axes] == [2] * 4, "measured and simulated"
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["measured", "simulated", "not used by the fit"]
+    time, rate = figure.axes[2].lines[0].get_data()
+    assert list(time) == pytest.approx(np.arange(12) + 0.5), "the middle of each second"
+    assert np.mean(rate[3:]) == pytest.approx(7.6, rel=0.05)
 
 
 def test_the_twin_is_a_scenario_with_its_origin(line: Path, files: list[Path]) -> None:
@@ -280,7 +303,7 @@ def test_lines_of_the_law_repeat() -> None:
     assert {link.kind for n in range(50) for link in fit_blind.drawn(5, n).links.values()} == {*KINDS}
 
 
-def at_once(files: list[Path], change: dict[str, Any]) -> list[Path]:
+def changed(files: list[Path], change: dict[str, Any]) -> list[Path]:
     """The same files with a changed document of iperf3."""
     document = json.loads(files[0].read_text())
     path = files[0].with_name("changed.json")
@@ -289,19 +312,110 @@ def at_once(files: list[Path], change: dict[str, Any]) -> list[Path]:
 
 
 def test_loads_that_a_fit_cannot_use_are_rejected(files: list[Path]) -> None:
-    from aqmlab.fit import fit
-    from aqmlab.runs.task import RunError
-
-    document = json.loads(files[0].read_text())
-    up = json.loads(json.dumps(document).replace('"reverse": 1', '"reverse": 0'))
-    for interval in [*up["intervals"], *up["server_output_json"]["intervals"]]:
-        for stream in interval["streams"]:
-            stream["sender"] = not stream["sender"]
-    path = files[0].with_name("up.json")
-    path.write_text(json.dumps(up | {"start": up["start"] | {"cookie": "other"}}))
-    with pytest.raises(RunError, match="both directions are loaded at the same time"):
-        fit([*files, path])
+    text = files[0].read_text()
     with pytest.raises(InputError, match='congestion controller "bbr9"'):
-        fit(at_once(files, json.loads(json.dumps(document).replace("cubic", "bbr9"))))
+        fit(changed(files, json.loads(text.replace("cubic", "bbr9"))))
     with pytest.raises(RunError, match="no transfer"):
-        fit(at_once(files, json.loads(json.dumps(document).replace('"TCP"', '"UDP"'))))
+        fit(changed(files, json.loads(text.replace('"TCP"', '"UDP"'))))
+
+
+def test_both_directions_at_once_give_both_rates(tmp_path: Path) -> None:
+    loads = {way: Load(way, 2, 14, 0.05, lead=5.0) for way in LinkDirection}
+    down, up = LinkDirection.down, LinkDirection.up
+    for way, other in ((down, up), (up, down)):
+        seen = simulated(LINE, replace(loads[way], opposite=loads[other]), 7)
+        written(tmp_path, f"{way}.json", fit_blind.iperf3(seen, 1.7e9, LINE.rtt))
+        written(tmp_path, "ping.txt", fit_blind.ping(seen.probes, 1.7e9))
+    found = fit([tmp_path / "down.json", tmp_path / "up.json", tmp_path / "ping.txt"], jobs=1)
+    for way, link in LINE.links.items():
+        assert found.directions[way].best.intervals.keys() <= {"rate"}, "neither buffer nor bucket"
+        assert found.directions[way].best.link.rate == pytest.approx(link.rate, rel=0.03)
+    assert "measure one direction after the other" in found.text
+
+
+def test_the_probes_with_the_most_answers_are_used_and_others_are_named(tmp_path: Path) -> None:
+    load = written(tmp_path, "i.json", json.dumps(iperf3(reverse=False)))
+    sparse = "".join(f"[{1.7e9 + i:.6f}] 64 bytes from x: icmp_seq={i} ttl=64 time=30 ms\n" for i in range(1, 12, 5))
+    dense = "".join(f"[{1.7e9 + i:.6f}] 64 bytes from x: icmp_seq={i} ttl=64 time=20 ms\n" for i in range(1, 12))
+    paths = [written(tmp_path, f"{i}.txt", "PING x (x) 56(84)\n" + text) for i, text in enumerate((sparse, dense))]
+    undated = readers.read(written(tmp_path, "u.txt", PING.replace("[1700000000.", "").replace("000] ", "")))
+    found = [readers.read(load), *map(readers.read, paths), undated]
+    [seen] = observed(found).loads
+    assert seen.load.every == pytest.approx(1.0)
+    assert set(seen.probes.value) == {0.02}
+    assert "round-trip times without the time of day (ping -D)" in unused(undated)
+
+
+def test_goodput_is_spread_over_reports() -> None:
+    flow = FlowRecord(
+        "f", LinkDirection.up, "tcp", Intervals(np.arange(0, 4, 0.5), np.arange(0.5, 4.5, 0.5), np.arange(8.0))
+    )
+    other = replace(flow, goodput=Intervals(np.asarray([0.25, 1.25]), np.asarray([1.25, 2.25]), np.asarray([2.0, 4.0])))
+    [seen] = observed([Measurement("f", "", "flent", epoch=9.0, flows=(flow, other))]).loads
+    assert seen.load.start == 9.25, "the first interval of a flow without data does not count"
+    assert seen.goodput.value.tolist() == [2.5, 3.5, 6.5, 7.5, 4.5, 5.5, 6.5]
+
+
+def test_a_ping_that_counts_from_zero(tmp_path: Path) -> None:
+    text = "PING x (192.0.2.1): 56 data bytes\n"
+    text += "".join(f"64 bytes from 192.0.2.1: icmp_seq={i} ttl=64 time={20 + i}.0 ms\n" for i in (0, 1, 3))
+    [probes] = readers.read(written(tmp_path, "bsd.txt", text)).delays
+    assert np.allclose(probes.delay, [0.02, 0.021, math.nan, 0.023], equal_nan=True)
+
+
+def test_a_simulated_measurement_begins_with_the_first_data() -> None:
+    seen = simulated(replace(LINE, rtt=0.5), Load(LinkDirection.down, 1, 6, 0.05))
+    assert seen.goodput.value[0] > 0
+    assert seen.goodput.start[0] == 0
+    assert len(seen.goodput.value) == len(seen.srtt[0].value) == 60
+    assert seen.probes.time.max() < 6
+
+
+class Features:
+    """A search whose first feature is the first parameter, and whose second is noise."""
+
+    wanted = {"first": 1.0, "noise": 0.3}
+
+    def tolerance(self, _: str) -> float:
+        """Return the tolerance of each feature."""
+        return 0.01
+
+
+def test_a_parameter_without_effect_is_not_identified() -> None:
+    rng = np.random.default_rng(1)
+    offsets, noise = rng.standard_normal((20, 2)), rng.standard_normal(20)
+    link = TwinLink("codel", 8e6, 50)
+    trials = [TwinTrial(link, ({"first": row[0], "noise": noise[i]},)) for i, row in enumerate(offsets)]
+    moved, covariance, scatter = _solve(Features(), trials, offsets)  # type: ignore[arg-type]
+    assert moved[0] == pytest.approx(1.0, abs=0.01)
+    assert covariance[0, 0] < 0.001
+    assert covariance[1, 1] == pytest.approx(4.0), "the prior"
+    assert scatter["first"] == pytest.approx(0, abs=1e-9)
+    assert 0.5 < scatter["noise"] < 1.5
+
+
+def test_losses_that_no_queue_explains_and_small_buckets_are_also_tried() -> None:
+    lossy = replace(LINE, links={**LINE.links, LinkDirection.down: TwinLink("drop-tail", 8e6, 60, loss=0.01)})
+    seen = simulated(lossy, Load(LinkDirection.down, 1, 20, 0.05))
+    links = TwinSearch(seen, Scale.of(seen, 0.03), lambda _: lossy, None).starts()  # type: ignore[arg-type]
+    assert {each.kind for each in links if each.loss} == {"drop-tail", "codel", "pie", "fq-codel", "dualpi2"}
+    assert max(each.loss for each in links) == pytest.approx(0.01, rel=0.5)
+    assert len([each for each in links if each.kind == "policer"]) == 6
+
+
+@pytest.mark.parametrize(("kinds", "buffer", "expected"), [
+    (("drop-tail", "shaper"), 60, "a transfer after a minute of silence"),
+    (("drop-tail", "codel"), 60, "fills a drop-tail queue and not a managed one"),
+    (("codel", "pie"), 60, "the delays of schemes differ more"),
+    (("drop-tail", "pie"), 5, "No measurement separates them: no scheme acts in a buffer this short."),
+])  # fmt: skip
+def test_two_lines_come_with_the_measurement_that_separates_them(
+    found: Fit, kinds: tuple[str, str], buffer: float, expected: str
+) -> None:
+    whole = found.directions[LinkDirection.down]
+    candidates = tuple(KindCandidate(TwinLink(kind, 8e6, buffer), 0.5, {}) for kind in kinds)
+    two = DirectionFit(whole.seen, whole.scale, candidates, 2, 0)
+    rows = [*sentences(replace(found, directions={LinkDirection.down: two}))]
+    assert "rate not identified (the twin has 8 Mbit/s)" in rows[1]
+    assert "another line explains the measurement equally" in rows[2]
+    assert expected in rows[3]

@@ -12,6 +12,7 @@ import pytest
 import aqmlab as lab
 from aqmlab.fit import captures, readers
 from aqmlab.fit.measurement import LinkDirection, Measurement, PacketLog
+from aqmlab.fit.observe import observed
 from aqmlab.fit.readers import frames, trace
 from captured import ACK, CLIENT, FIN, SERVER, SYN, Packet, pcap, pcapng
 
@@ -272,6 +273,21 @@ def test_two_captures_of_a_call(tmp_path: Path) -> None:
     delay = log.arrived - log.sent
     assert np.flatnonzero(np.isnan(delay)).tolist() == [50]
     np.testing.assert_allclose(delay[:5], [0, 0.001, 0.002, 0.003, 0.004], atol=1e-5)
+
+
+def test_two_captures_of_a_link_are_one_measurement(tmp_path: Path) -> None:
+    near, far, _ = both_ends(3.7, 40e-6)
+    one, other = read(tmp_path, pcap(near), "near"), read(tmp_path, pcap(far), "far")
+    elsewhere = read(tmp_path, pcap([replace(p, ports=(1, 2), sequence=p.sequence + 7) for p in near]), "elsewhere")
+    both, alone = captures.together([one, elsewhere, other])
+    assert alone == elsewhere
+    assert both.facts["other end"] == other.source
+    assert both.facts["other digest"] == other.digest
+    [seen] = observed([both]).loads
+    assert seen.load.streams == 1, "the receiver counts"
+    assert seen.goodput.value[20:-20].mean() == pytest.approx(200 * 1448 * 8, rel=0.05)
+    assert seen.retransmits is not None, "the sender counts"
+    assert seen.retransmits.value.sum() == len(near) - 3 - 2 * 3000
 
 
 def test_captures_of_other_links_are_not_joined(tmp_path: Path) -> None:

@@ -305,7 +305,8 @@ def summary(seed: int) -> Iterator[str]:
         "true kind among those that explain equally", [row["kind"] in row["alike"].split("/") for row in fitted]
     )
     yield _share("kind cannot be told", ["/" in row["alike"] for row in fitted])
-    yield _share("interval of the rate holds", [_holds(row, "rate") for row in fitted])
+    sure = [row for row in fitted if row["rate_low"] != "nan"]
+    yield _share("interval of the rate holds, where it is given", [_holds(row, "rate") for row in sure])
     given = [row for row in full if not row["failed"] and row["buffer_low"] != "nan"]
     yield _share("interval of the buffer holds, where it is given", [_holds(row, "buffer") for row in given])
     yield f"processor time of a line: {sum(float(row['seconds']) for row in fitted) / max(1, len(fitted)):.0f} s"

@@ -22,7 +22,9 @@ KINDS = (".pdf", ".svg", ".png")
 def fit(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Measurements of one line: iperf3 -J, ping.", show_default=False),
+        typer.Argument(
+            metavar="FILE...", help="Measurements of one line: iperf3 -J, ping, flent, captures.", show_default=False
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Scenario file of the twin.")] = None,
     picture: Annotated[

@@ -1,5 +1,6 @@
 """Two captures of one link, at its two ends: their packets matched, and their clocks fitted to each other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,29 @@ def joined(first: Measurement, second: Measurement) -> Measurement:
     `arrived`. A segment that the sender's device split (TSO) counts as the packets that arrived. Raises InputError if
     the captures have no packets in common.
     """
+    found = _joined(first, second)
+    if found is None:
+        raise InputError(
+            "file", f"{second.source}: has no packets in common with {first.source}; expected its other end"
+        )
+    return found
+
+
+def together(measurements: Sequence[Measurement]) -> tuple[Measurement, ...]:
+    """Return measurements in which two captures of both ends of a link are one."""
+    found: list[Measurement] = []
+    for each in measurements:
+        for i, other in enumerate(found):
+            is_open = {each.tool, other.tool} == {"pcap"} and "other end" not in other.facts
+            if is_open and (both := _joined(other, each)):
+                found[i] = both
+                break
+        else:
+            found.append(each)
+    return tuple(found)
+
+
+def _joined(first: Measurement, second: Measurement) -> Measurement | None:
     is_swapped = first.facts.get("side") == "server" and second.facts.get("side") == "subscriber"
     near, far = (second, first) if is_swapped else (first, second)
     start = (far.epoch or 0.0) - (near.epoch or 0.0)
@@ -52,9 +76,7 @@ def joined(first: Measurement, second: Measurement) -> Measurement:
         far = _turned(far)
         matched = _all_matched(near, far, start)
     if not matched:
-        raise InputError(
-            "file", f"{second.source}: has no packets in common with {first.source}; expected its other end"
-        )
+        return None
     clocks = fitted(*(next((m.certain() for m in matched if m.direction is each), None) for each in LinkDirection))
     facts = {"clock offset": f"{clocks.offset:.6f} s", "clock drift": f"{clocks.drift * 1e6:.1f} ppm"}
     if clocks.base_rtt is None:
@@ -63,7 +85,7 @@ def joined(first: Measurement, second: Measurement) -> Measurement:
     unused = (*near.unused, *far.unused, *((f"{lost:,} packets that only the receiver's capture has",) if lost else ()))
     logs = tuple(each.log(clocks) for each in matched)
     flows = (*near.flows, *(_on_near_clock(flow, clocks, start) for flow in far.flows))
-    facts |= {**near.facts, "other end": far.source}
+    facts |= {**near.facts, "other end": far.source, "other digest": far.digest}
     return replace(near, flows=flows, packets=logs, facts=facts, unused=unused)
 
 

@@ -5,17 +5,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab.fit import readers
+from aqmlab.fit import captures, readers
 from aqmlab.fit.direction import DirectionFit, fit_direction
 from aqmlab.fit.features import Scale, between
 from aqmlab.fit.measurement import LinkDirection, Measurement
 from aqmlab.fit.observation import Observation, Observations
-from aqmlab.fit.observe import observed
+from aqmlab.fit.observe import observed, unused
 from aqmlab.fit.result import Fit, HeldOut
 from aqmlab.fit.search import TwinSearch
 from aqmlab.fit.segments import steps
@@ -38,6 +37,8 @@ SHORTEST, FEWEST = 10.0, 20
 """The shortest load in s, and the fewest idle probes, from which a link is fitted."""
 SHARES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Shares at which the distribution of the noise is kept."""
+PASSES = 2
+"""Fits of each direction if both are loaded at the same time: each needs the other."""
 EXPECTED_RUNS = 150
 """About how many simulations a direction takes, for the progress."""
 
@@ -45,51 +46,47 @@ EXPECTED_RUNS = 150
 def fit(files: Iterable[str | os.PathLike[str]], *, jobs: int | None = None, progress: Progress | None = None) -> Fit:
     """Return the twin of the link that `files` measure, with `jobs` parallel simulations (default: one per core).
 
-    InputError for a file that is no measurement, FileNotFoundError if there is none, and RunError if the measurement is
-    too short or has no load; its message names the command that measures what is missing.
+    Two captures of both ends are joined on one clock. If both directions are loaded at the same time, only their rates
+    are identified. InputError for a file that is no measurement, FileNotFoundError if there is none. RunError if the
+    measurement is too short or has no load; its message names the command that measures what is missing.
     """
     paths = [Path(each) for each in files]
     if not paths:
         raise InputError("file", "none given; expected at least one measurement")
-    measurements = tuple(readers.read(path) for path in paths)
+    measurements = captures.together([readers.read(path) for path in paths])
     seen = observed(measurements)
     loads = _checked(seen)
+    measurements = tuple(replace(each, unused=unused(each)) for each in measurements)
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         return _fitted(seen, loads, measurements, pool, progress or (lambda *_: None))
 
 
 def _checked(seen: Observations) -> dict[LinkDirection, Observation]:
-    """Return the longest load of each direction. RunError if they do not suffice for a fit."""
+    """Return the longest load of each direction, if possible one alone. RunError if they do not suffice for a fit."""
     if not seen.loads:
         raise RunError("the files contain no transfer; measure one with probes around it (aqmlab fit --plan)")
     found: dict[LinkDirection, Observation] = {}
-    for each in sorted(seen.loads, key=lambda each: each.load.duration):
+    for each in sorted(seen.loads, key=lambda each: (each.load.opposite is None, each.load.duration)):
         found[each.load.direction] = each
     for way, each in found.items():
-        name = f"the {way}load" if way is LinkDirection.down else "the upload"
+        name = f"the {way}load"
         if each.load.duration < SHORTEST:
             raise RunError(
                 f"{name} lasts {each.load.duration:.3g} s; a fit needs {SHORTEST:g} s, better 30 s (iperf3 -t 30)"
             )
         if len(between(each.probes, 0, each.load.duration)) < 2 * FEWEST:
             raise RunError(f"there are no round-trip times during {name}; run ping -D -i 0.02 at the same time")
-    _check_loads(list(found.values()))
+    _check_senders(list(found.values()))
     if len(seen.idle) < FEWEST:
         count = len(seen.idle)
         raise RunError(f"{count} round-trip times of the idle line, not {FEWEST}; start ping 5 s before the transfer")
     return found
 
 
-def _check_loads(loads: Sequence[Observation]) -> None:
-    """RunError for loads at the same time, InputError for senders that the simulator does not know."""
+def _check_senders(loads: Sequence[Observation]) -> None:
+    """InputError for senders that the simulator does not know."""
     from aqmlab.catalogue import laws
 
-    spans = sorted((each.load.start, each.load.start + each.load.duration) for each in loads)
-    if any(end > start for (_, end), (start, _) in pairwise(spans)):
-        raise RunError(
-            "both directions are loaded at the same time, so that a delay does not tell its direction; measure one "
-            "after the other (aqmlab fit --plan)"
-        )
     known = [law.name for law in laws()]
     for each in loads:
         if each.load.controller not in known:
@@ -107,7 +104,8 @@ def _fitted(
     scales = {way: _scale(each, base) for way, each in loads.items()}
     jitter = _jitter(seen.idle, base)
     links: dict[LinkDirection, TwinLink] = {}
-    total, done = EXPECTED_RUNS * len(loads), 0
+    turns = [*loads] * (PASSES if any(each.load.opposite for each in loads.values()) else 1)
+    total, done = EXPECTED_RUNS * len(turns), 0
 
     def place(way: LinkDirection, link: TwinLink) -> Twin:
         both = {each: link if each is way else links[each] for each in LinkDirection}
@@ -122,9 +120,9 @@ def _fitted(
     for way in LinkDirection:
         links[way] = searches[way if way in searches else next(iter(searches))].starts()[0]
     found = {}
-    for way, search in searches.items():
-        _check_filled(search, way)
-        found[way] = fit_direction(search)
+    for way in turns:
+        _check_filled(searches[way], way)
+        found[way] = fit_direction(searches[way])
         links[way] = found[way].best.link
         done += EXPECTED_RUNS
     twin = place(LinkDirection.down, links[LinkDirection.down])

@@ -45,7 +45,7 @@ class DelayRecord:
     `sent` are the times at which they were sent, s, ascending. `delay` is the round-trip time in s, NaN if the probe
     or its answer was lost. If `direction` is set, it is the one-way delay in this direction; its clocks may differ by
     a constant and a drift. `size` is the IP packet in bytes, `ecn` the field of the IP header (0 to 3), `dscp` the code
-    point; None if the file does not state them.
+    point; None if the file does not state them. `is_mean` marks means over intervals instead of single probes.
     """
 
     name: str
@@ -55,6 +55,7 @@ class DelayRecord:
     size: int | None = None
     ecn: int | None = None
     dscp: int | None = None
+    is_mean: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The view of a measurement that estimators and simulations share: one direction under load, with its probes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqmlab.fit.measurement import Intervals, LinkDirection, Series
@@ -19,7 +19,7 @@ class Load:
     `every` is the interval of the probes in s and `size` their IP packet in bytes; `l4s` says that there are also
     probes with ECT(1). `report` is the interval of the transfers' counts, s, and `payload` the bytes of a segment.
     The probes begin `lead` s before the load, and are `rounded` as ping prints them.
-    `start` is a Unix time, if the files state it.
+    `start` is a Unix time, if the files state it. `opposite` is a load of the other direction at the same time.
     """
 
     direction: LinkDirection
@@ -34,6 +34,13 @@ class Load:
     lead: float = 1.0
     rounded: bool = False
     start: float = 0.0
+    opposite: "Load | None" = None
+
+    def edges(self) -> "Floats":
+        """Return the ends of the reports, s, from 0 on."""
+        import numpy as np
+
+        return np.arange(round(self.duration / self.report) + 1, dtype=np.float64) * self.report
 
 
 @dataclass(frozen=True)
@@ -60,4 +67,3 @@ class Observations:
     loads: tuple[Observation, ...]
     idle: "Floats"
     size: int = 84
-    unused: tuple[str, ...] = field(default=())

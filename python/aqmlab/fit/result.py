@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._core import version
 from aqmlab.fit.direction import DirectionFit, KindCandidate
 from aqmlab.fit.measurement import LinkDirection, Measurement
-from aqmlab.fit.twin import Twin
+from aqmlab.fit.twin import Twin, TwinLink
 from aqmlab.names import plain
 from aqmlab.quantities import written
 
@@ -32,7 +32,14 @@ NEXT = {
     frozenset(("fq-codel", "policer")): "the sender's round-trip times during the load (iperf3 -J of the sending end)",
 }
 """The measurement that separates two kinds."""
-OTHERWISE = "a load of more streams (iperf3 -P 16), which fills a drop-tail queue and not a managed one"
+AT_ONCE = (
+    "Both directions were loaded at the same time, and a round-trip time does not show in which one it waited. "
+    "To identify queues and buffers, measure one direction after the other (aqmlab fit --plan)."
+)
+DROP_TAIL = "a load of more streams (iperf3 -P 16), which fills a drop-tail queue and not a managed one"
+OTHERWISE = "a longer load of more streams (iperf3 -P 16 -t 120), under which the delays of schemes differ more"
+TOO_SHORT = 10
+"""Packets of a buffer in which no scheme acts, so that all kinds of queue are the same link."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,13 @@ class Fit:
 
 def sources(found: Fit) -> Sequence[str]:
     """Return the files with their digests, one per row."""
-    return [f"{Path(each.source).name} ({each.tool}, sha256 {each.digest[:16]})" for each in found.measurements]
+    files = [(each.source, each.tool, each.digest) for each in found.measurements]
+    files += [
+        (each.facts["other end"], each.tool, each.facts["other digest"])
+        for each in found.measurements
+        if "other end" in each.facts
+    ]
+    return [f"{Path(source).name} ({tool}, sha256 {digest[:16]})" for source, tool, digest in files]
 
 
 def text(found: Fit) -> str:
@@ -121,6 +134,8 @@ def sentences(found: Fit) -> Iterator[str]:
             yield _of_rest(way, found.held_out[way])
         else:
             yield f"{_title(way)}: the rate seems to change, so the fit used the whole load and left nothing out."
+    if any(each.seen.load.opposite for each in found.directions.values()):
+        yield AT_ONCE
     for way in LinkDirection:
         if way not in found.directions:
             yield f"{_title(way)}: not measured; the twin assumes the rate of the other direction."
@@ -132,11 +147,22 @@ def _title(way: LinkDirection) -> str:
 
 def _of_direction(way: LinkDirection, found: DirectionFit) -> Iterator[str]:
     best = found.best
+    if found.seen.load.opposite:
+        yield f"{_title(way)}: {_rate(best)}; queue and buffer not identified{_more(best)}. Score {best.score:.2f}."
+        yield f"{_title(way)}: the twin has {WORDS[best.link.kind]} of {best.link.buffer:.0f} packets."
+        return
     yield f"{_title(way)}: {_link_in_words(best)}{_more(best)}. Score {best.score:.2f}."
     for each in found.candidates[1 : found.alike]:
-        pair = frozenset((best.link.kind, each.link.kind))
         yield f"{_title(way)}: another line explains the measurement equally: {_link_in_words(each)}."
-        yield f"To separate them, measure {NEXT.get(pair, OTHERWISE)}."
+        yield _separation(best.link, each.link)
+
+
+def _separation(one: TwinLink, other: TwinLink) -> str:
+    """Return the sentence about the measurement that separates two links."""
+    if "policer" not in (one.kind, other.kind) and max(one.buffer, other.buffer) < TOO_SHORT:
+        return "No measurement separates them: no scheme acts in a buffer this short."
+    pair = frozenset((one.kind, other.kind))
+    return f"To separate them, measure {NEXT.get(pair, DROP_TAIL if 'drop-tail' in pair else OTHERWISE)}."
 
 
 def _link_in_words(found: KindCandidate) -> str:
@@ -144,13 +170,15 @@ def _link_in_words(found: KindCandidate) -> str:
 
 
 def _rate(found: KindCandidate) -> str:
-    return _with_interval(found, "rate", found.link.rate, "bit/s")
+    if "rate" in found.intervals:
+        return _with_interval(found, "rate", found.link.rate, "bit/s")
+    return f"rate not identified (the twin has {written(float(f'{found.link.rate:.3g}'), 'bit/s')})"
 
 
 def _buffer(found: KindCandidate) -> str:
     if "buffer" in found.intervals:
         return "buffer " + _with_interval(found, "buffer", found.link.buffer, "packets")
-    return f"buffer not identified (never full; the twin has {found.link.buffer:.0f} packets)"
+    return f"buffer not identified (the twin has {found.link.buffer:.0f} packets)"
 
 
 def _more(found: KindCandidate) -> str:
@@ -167,11 +195,8 @@ def _more(found: KindCandidate) -> str:
 
 def _with_interval(found: KindCandidate, name: str, value: float, unit: str) -> str:
     digits = "{:.4g}".format if unit == "bit/s" else "{:.0f}".format
-    shown = written(float(digits(value)), unit)
-    if name not in found.intervals:
-        return shown
     low, high = (written(float(digits(each)), unit) for each in found.intervals[name])
-    return f"{shown} ({low} to {high})"
+    return f"{written(float(digits(value)), unit)} ({low} to {high})"
 
 
 def _of_rest(way: LinkDirection, rest: HeldOut) -> str:

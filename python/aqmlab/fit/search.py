@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import isfinite, log
+from math import expm1, isfinite, log
 
 from aqmlab.fit.features import Scale, features, token_bucket
-from aqmlab.fit.observation import Observation
+from aqmlab.fit.observation import Load, Observation
 from aqmlab.fit.segments import steps
 from aqmlab.fit.trial import simulated
-from aqmlab.fit.twin import BUCKETS, FULL, KINDS, Twin, TwinLink
+from aqmlab.fit.twin import BUCKETS, FULL, KINDS, Twin, TwinLink, bucket
 
 HEADERS = 52
 """Bytes of a TCP segment's headers, with time stamps."""
@@ -19,6 +19,13 @@ NEVER_FULL = 2.0
 """Buffer of a managed queue in the longest delays at first: simulations that are delayed longer make it shorter."""
 MOST = 5.0
 """Standard deviations at which the difference of a feature is capped."""
+
+FEWEST_LOST, ABOVE = 3e-5, 1.3
+"""Share of lost packets, and rate at the start in later rates, from which random losses may limit the transfers."""
+SMALLER, FASTER = (4.0, 16.0), 1.5
+"""Factors by which the bucket of a policer may be smaller than the envelope of its goodput, and its rate higher."""
+USED = 0.9
+"""Mean goodput in rates of a policer from which it shows the rate."""
 
 Features = Mapping[str, float]
 
@@ -46,15 +53,12 @@ class TwinSearch:
     pool: ThreadPoolExecutor
     told: Callable[[int], None] = lambda _: None
     runs: int = 0
-    wanted: Features = field(default_factory=dict)
+    wanted: Features = field(init=False)
+    load: Load = field(init=False)
 
     def __post_init__(self) -> None:
         self.wanted = features(self.seen, self.scale)
         self.load = replace(self.seen.load, duration=self.scale.until, lead=1.0)
-
-    def trial(self, link: TwinLink, seeds: Sequence[int]) -> TwinTrial:
-        """Simulate a candidate under some seeds."""
-        return self.trials([link], seeds)[0]
 
     def trials(self, links: Sequence[TwinLink], seeds: Sequence[int]) -> list[TwinTrial]:
         """Simulate candidates under some seeds."""
@@ -77,27 +81,41 @@ class TwinSearch:
         return features(simulated(self.place(link), self.load, seed), self.scale)
 
     def starts(self) -> list[TwinLink]:
-        """Return a first estimate for each kind of queue, and for a rate that changes if the goodput has steps."""
+        """Return first estimates for each kind of queue, the usual ones first.
+
+        Others are a rate that changes, if the goodput has steps; random losses that keep the transfers below the rate;
+        and smaller buckets and higher rates of a policer, after whose losses transfers recover slowly.
+        """
         rate = self.on_the_wire(self.scale.rate)
         links = [self._start(kind, rate) for kind in KINDS]
         if levels := steps(self.seen, self.scale):
             changes = tuple((at, level / levels[0][1]) for at, level in levels)
             first = self.on_the_wire(levels[0][1])
             links += [replace(self._start(kind, first), steps=changes) for kind in KINDS if kind not in BUCKETS]
-        return links
+        if (lost := self.lost / self.packets) > FEWEST_LOST and self.wanted["start rate"] > ABOVE:
+            first = rate * self.wanted["start rate"]
+            links += [replace(self._start(kind, first), loss=lost) for kind in KINDS if kind not in BUCKETS]
+        police = links[KINDS.index("policer")]
+        others = [(by, faster) for by in (1.0, *SMALLER) for faster in (1.0, FASTER)][1:]
+        return links + [
+            replace(police, rate=police.rate * faster, peak=police.peak * faster, burst=bucket(police.burst / by))
+            for by, faster in others
+        ]
 
     def _start(self, kind: str, rate: float) -> TwinLink:
         want = self.wanted
         longest = max(want["start delay"], want["probe 99"] if isfinite(want["probe 99"]) else 0.0)
         own = max(longest, want["start srtt"] if isfinite(want["start srtt"]) else 0.0)
+        if self.load.opposite:  # a delay does not show its direction
+            longest, own = longest / 2, own / 2
         delay = longest if kind in ("drop-tail", "shaper") else NEVER_FULL * own
         link = TwinLink(kind, rate, max(2.0, delay * rate / 8 / FULL))
         if kind == "shaper":
             depth = want["start excess"] * self.scale.rate / 8
-            return replace(link, burst=max(2.0 * FULL, depth), peak=rate * max(1.5, want["start rate"]))
+            return replace(link, burst=bucket(depth), peak=rate * max(1.5, want["start rate"]))
         if kind == "policer":
             tokens, bits = token_bucket(self.seen, self.scale)
-            link = replace(link, rate=self.on_the_wire(tokens), burst=max(2.0 * FULL, bits / 8))
+            link = replace(link, rate=self.on_the_wire(tokens), burst=bucket(bits / 8))
             return replace(link, peak=link.rate * max(2.0, want["start rate"]))
         return link
 
@@ -110,7 +128,8 @@ class TwinSearch:
         """Return the candidate whose scales are corrected by the ratio of measured and simulated features."""
         link = trial.link
         by_mean = link.kind == "policer" or bool(link.steps)
-        link = replace(link, rate=link.rate * self._ratio(trial, "mean rate" if by_mean else "modal rate", 1.5))
+        if link.kind != "policer" or self.on_the_wire(self.scale.rate * trial.mean("mean rate")) > USED * link.rate:
+            link = replace(link, rate=link.rate * self._ratio(trial, "mean rate" if by_mean else "modal rate", 1.5))
         if link.kind in ("drop-tail", "shaper"):
             link = replace(link, buffer=max(1.0, link.buffer * self._ratio(trial, "probe 99", 2.0)))
         elif link.kind in ("codel", "pie", "dualpi2"):
@@ -120,19 +139,20 @@ class TwinSearch:
         if link.kind in ("shaper", "policer"):
             if link.kind == "shaper":
                 more = (self.wanted["start excess"] - trial.mean("start excess")) * self.scale.rate / 8
-                link = replace(link, burst=max(2.0 * FULL, link.burst + more))
+                link = replace(link, burst=bucket(link.burst + more))
             link = replace(link, peak=max(1.2 * link.rate, link.peak * self._ratio(trial, "start rate", 1.5)))
-        if link.loss:
+        if link.loss and "losses" in self.wanted:
             link = replace(link, loss=max(1e-6, link.loss + self.more_losses(trial)))
         return link
 
     def more_losses(self, trial: TwinTrial) -> float:
         """Return the measured losses beyond the simulated ones, per packet."""
-        import math
+        return (self.lost - expm1(trial.mean("losses"))) / self.packets
 
-        if "losses" not in self.wanted:
-            return 0.0
-        return (math.expm1(self.wanted["losses"]) - math.expm1(trial.mean("losses"))) / self.packets
+    @property
+    def lost(self) -> float:
+        """Retransmissions in the settled part of the load; 0 if the files do not state them."""
+        return expm1(self.wanted.get("losses", 0.0))
 
     @property
     def packets(self) -> float:

@@ -1,6 +1,8 @@
 """A simulated measurement of a twin: the same load and probes, and the same observation of them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from aqmlab.fit.measurement import Intervals, LinkDirection, Series
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from aqmlab._core import Simulation
     from aqmlab.fit.measurement import Floats
 
+SPREAD = 0.5
+"""Time within which the transfers of a load start, s."""
 STEP = 0.010
 """Time resolution of the samples, s."""
 HEADER = 28
@@ -25,7 +29,41 @@ def scenario(twin: Twin, load: Load) -> str:
 
 
 def simulated(twin: Twin, load: Load, seed: int = 1) -> Observation:
-    """Return what the tools would have measured on the twin."""
+    """Return what the tools would have measured on the twin. Times count from the first data, as in files."""
+    slack = load.report * ceil((2 * twin.rtt + SPREAD) / load.report)
+    return _from_first_data(_simulated(twin, replace(load, duration=load.duration + slack), seed), load)
+
+
+def _from_first_data(seen: Observation, load: Load) -> Observation:
+    """Return an observation with times from the first report that contains data, cut to the duration of the load."""
+    import numpy as np
+
+    late = int(np.argmax(seen.goodput.value > 0))
+    by, count = late * load.report, len(load.edges()) - 1
+
+    def counts(found: Intervals) -> Intervals:
+        edges = load.edges()
+        return Intervals(edges[:-1], edges[1:], found.value[late : late + count])
+
+    def probes(found: Series) -> Series:
+        time = found.time - by
+        return Series(time[time < load.duration], found.value[time < load.duration])
+
+    def reports(found: Series) -> Series:
+        return Series(load.edges()[1:], found.value[late : late + count])
+
+    return Observation(
+        load,
+        probes(seen.probes),
+        counts(seen.goodput),
+        l4s=seen.l4s and probes(seen.l4s),
+        srtt=tuple(map(reports, seen.srtt)),
+        retransmits=seen.retransmits and counts(seen.retransmits),
+    )
+
+
+def _simulated(twin: Twin, load: Load, seed: int) -> Observation:
+    """Return the observation with times from the start of the first transfers."""
     from aqmlab import _core
 
     simulation = _core.Simulation(parse(scenario(twin, load), "twin", (), None), None, seed)
@@ -61,13 +99,13 @@ def _head(twin: Twin, load: Load) -> Iterator[str]:
 
 
 def _flows(twin: Twin, load: Load) -> Iterator[str]:
-    """Yield the groups of flows: the load, and probes in each direction."""
+    """Yield the groups of flows: the load, one of the other direction if there is one, probes in each direction."""
     rtt = f'rtt = "{written(twin.rtt, "time")}"'
-    other = LinkDirection.down if load.direction is LinkDirection.up else LinkDirection.up
-    yield f'[[flows]]\nname = "load"\npath = ["{load.direction}"]\nack_path = ["{other}"]\n{rtt}'
-    yield f'count = {load.streams}\nstart = "{written(load.lead, "time")}"\nstart_spread = 0.5'
-    yield f'stop = "{written(load.lead + load.duration, "time")}"'
-    yield f'packet = "{load.payload} B"\ntcp = {{ profile = "linux", congestion_control = "{load.controller}" }}\n'
+    yield from _transfers("load", load, rtt, load.lead, load.lead + load.duration)
+    if other := load.opposite:
+        begin = max(0.0, load.lead + other.start - load.start)
+        end = min(load.lead + other.start + other.duration - load.start, load.lead + load.duration)
+        yield from _transfers("opposite", other, rtt, begin, end)
     rate = written(float(f"{8 * load.size / load.every:.9g}"), "bit/s")
     for direction in twin.links:
         for suffix, ecn in (("", ""), ("-l4s", 'ecn = "ect1"\n'))[: 1 + load.l4s]:
@@ -75,12 +113,21 @@ def _flows(twin: Twin, load: Load) -> Iterator[str]:
             yield f'rate = "{rate}"\npacket = "{load.size - HEADER} B"\nheader = "{HEADER} B"\n'
 
 
+def _transfers(name: str, load: Load, rtt: str, begin: float, end: float) -> Iterator[str]:
+    """Yield the group of a load that lasts from `begin` to `end`, s."""
+    other = LinkDirection.down if load.direction is LinkDirection.up else LinkDirection.up
+    yield f'[[flows]]\nname = "{name}"\npath = ["{load.direction}"]\nack_path = ["{other}"]\n{rtt}'
+    yield f'count = {load.streams}\nstart = "{written(begin, "time")}"\nstart_spread = {SPREAD}'
+    yield f'stop = "{written(end, "time")}"'
+    yield f'packet = "{load.payload} B"\ntcp = {{ profile = "linux", congestion_control = "{load.controller}" }}\n'
+
+
 def _sampled(simulation: "Simulation", load: Load, flows: list[tuple[str, int]]) -> "tuple[Floats, Intervals]":
     """Run to the end; return a row for each STEP, and the retransmitted segments of each report."""
     import numpy as np
 
     parts, counts = [simulation.sample_until(load.lead, STEP, flows)], [0]
-    edges = _edges(load)[1:]
+    edges = load.edges()[1:]
     for edge in edges:
         parts.append(simulation.sample_until(load.lead + float(edge), STEP, flows))
         counts.append(sum(simulation.flow(*flow)["retransmits"] for flow in flows))
@@ -119,7 +166,7 @@ def _by_report(time: "Floats", rate: "Floats", load: Load) -> Intervals:
     """Return means over the intervals of a report."""
     import numpy as np
 
-    edges = _edges(load)
+    edges = load.edges()
     bits = np.concatenate([[0.0], np.cumsum(np.nan_to_num(rate) * np.diff(time, prepend=time[0] - STEP))])
     total = np.interp(edges, np.concatenate([[time[0] - STEP], time]), bits)
     return Intervals(edges[:-1], edges[1:], np.diff(total) / load.report)
@@ -129,15 +176,9 @@ def _reported(time: "Floats", value: "Floats", load: Load) -> Series:
     """Return the value at the end of each report."""
     import numpy as np
 
-    edges = _edges(load)[1:]
+    edges = load.edges()[1:]
     at = np.clip(np.searchsorted(time, edges - STEP / 2), 0, len(time) - 1)
     return Series(edges, value[at])
-
-
-def _edges(load: Load) -> "Floats":
-    import numpy as np
-
-    return np.arange(round(load.duration / load.report) + 1, dtype=np.float64) * load.report
 
 
 def as_printed(rtt: "Floats") -> "Floats":

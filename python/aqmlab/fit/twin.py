@@ -14,6 +14,13 @@ SCHEMES = {"drop-tail": "droptail", "shaper": "droptail", "policer": "droptail"}
 """The scheme of a kind, if it is called otherwise."""
 FULL = 1500
 """Bytes of a full packet."""
+LARGEST_BUCKET = 1e8
+"""Bytes of tokens; scenarios accept no more."""
+
+
+def bucket(size: float) -> float:
+    """Return the bytes of a bucket within its limits: two full packets, and LARGEST_BUCKET."""
+    return min(LARGEST_BUCKET, max(2.0 * FULL, size))
 
 
 @dataclass(frozen=True)

@@ -40,41 +40,42 @@ def _measurement(data: Any, path: Path, digest: str) -> Measurement:
     if not times:
         raise ValueError("no series has values")
     origin = min(times)
-    delays: list[DelayRecord] = []
-    flows: list[FlowRecord] = []
-    counters: list[Counters] = []
-    unused: list[str] = []
-    for name, rows in raw.items():
-        about = (meta.get("SERIES_META") or {}).get(name) or {}
-        if name.startswith("qdisc_stats_"):
-            counters += _counters(name, rows, origin)
-        elif len(rows) < 2 or (_COMPUTED.search(name) and not _is_numbered(name)):
-            if rows:
-                unused.append(name)
-        elif name.startswith("Ping"):
-            delays += _pings(name, rows, origin)
-        elif direction := _direction(name, about):
-            flows.append(_flow(name, direction, rows, about, origin, meta))
-        else:
-            unused.append(name)
+    found = [part for name, rows in raw.items() for part in _parts(name, rows, origin, meta)]
+    delays = tuple(part for part in found if isinstance(part, DelayRecord))
+    flows = tuple(part for part in found if isinstance(part, FlowRecord))
     if not delays and not flows:
         raise ValueError("no series of pings or transfers has values")
     is_clock = origin > 1e8  # else without raw values, whose times are seconds since the start
+    stated = (key for key in ("NAME", "TITLE", "LENGTH", "FLENT_VERSION") if meta.get(key))
     return Measurement(
         str(path),
         digest,
         "flent",
         epoch=origin if is_clock else _start(meta, origin),
-        delays=tuple(delays),
-        flows=tuple(flows),
-        counters=tuple(counters),
-        facts={
-            key.lower(): document.text(meta[key])
-            for key in ("NAME", "TITLE", "LENGTH", "FLENT_VERSION")
-            if meta.get(key)
-        },
-        unused=tuple(map(document.text, unused)),
+        delays=delays,
+        flows=flows,
+        counters=tuple(part for part in found if isinstance(part, Counters)),
+        facts={key.lower(): document.text(meta[key]) for key in stated},
+        unused=tuple(part for part in found if isinstance(part, str)),
     )
+
+
+def _parts(
+    name: str, rows: Sequence[Mapping[str, Any]], origin: float, meta: Mapping[str, Any]
+) -> Iterator[DelayRecord | FlowRecord | Counters | str]:
+    """Yield the content of a series; its name if it is not used."""
+    about = (meta.get("SERIES_META") or {}).get(name) or {}
+    if name.startswith("qdisc_stats_"):
+        yield from _counters(name, rows, origin)
+    elif len(rows) < 2 or (_COMPUTED.search(name) and not _is_numbered(name)):
+        if rows:
+            yield document.text(name)
+    elif name.startswith("Ping"):
+        yield from _pings(name, rows, origin)
+    elif direction := _direction(name, about):
+        yield _flow(name, direction, rows, about, origin, meta)
+    else:
+        yield document.text(name)
 
 
 def _rows(data: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
@@ -147,7 +148,7 @@ def _pings(name: str, rows: Sequence[Mapping[str, Any]], origin: float) -> Itera
         else:
             order = np.argsort(sent[valid], kind="stable")
             times, values = sent[valid][order], found[order]
-        yield DelayRecord(f"{name} {key}".strip(), times, values, direction, dscp=code)
+        yield DelayRecord(f"{name} {key}".strip(), times, values, direction, dscp=code, is_mean=is_rate)
 
 
 def _flow(

@@ -6,7 +6,7 @@ Formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from aqmlab.problems import InputError
 
@@ -65,7 +65,7 @@ def batches(file: BinaryIO, name: str, most: int, unused: list[str]) -> Iterator
         if len(head) < 24:
             raise InputError("file", f"{damaged} (it is truncated); expected a pcap file")
         order, unit = _PCAP[head[:4]]
-        walk: _Walk = _Pcap(order, unit, Struct(order + "I").unpack_from(head, 20)[0] & 0xFFFF, damaged)
+        walk: _Format = _Pcap(order, unit, Struct(order + "I").unpack_from(head, 20)[0] & 0xFFFF, damaged)
         rest = b""
     else:
         walk, rest = _Pcapng(damaged), head
@@ -82,14 +82,13 @@ def batches(file: BinaryIO, name: str, most: int, unused: list[str]) -> Iterator
         unused.append(f"{len(rest):,} bytes at the end, of a packet that was cut off")
 
 
-class _Walk:
+class _Format(Protocol):
     def frames(self, data: bytes) -> tuple[list[FrameBatch], int]:
         """Return the frames that are whole, and where the rest begins. `data` ends with PADDING zeros."""
-        raise NotImplementedError
 
 
 @dataclass
-class _Pcap(_Walk):
+class _Pcap:
     order: str
     unit: int
     link: int
@@ -122,7 +121,7 @@ class _Interface:
 
 
 @dataclass
-class _Pcapng(_Walk):
+class _Pcapng:
     damaged: str
     order: str = "<"
     interfaces: list[_Interface] = field(default_factory=list)

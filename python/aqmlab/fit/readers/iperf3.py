@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import untrusted
 from aqmlab.fit.measurement import FlowRecord, Intervals, LinkDirection, Measurement, Series
+from aqmlab.fit.readers import document
 from aqmlab.problems import InputError
 
 _EXPECTED = "iperf3 -J with at least two intervals of a TCP or UDP test"
@@ -22,25 +22,15 @@ def sniff(head: bytes) -> bool:
 
 def read(path: Path, content: bytes, digest: str) -> Measurement:
     """Return the flows of a test; omitted intervals (`-O`) are left out."""
-    try:
-        document = untrusted.parse_json(content)
-        return _measurement(document, path, digest)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError("file", f"{path}: {_reason(error)}; expected {_EXPECTED}") from None
+    return document.documents(path, _EXPECTED, lambda: _measurement(document.parsed(content), path, digest))
 
 
-def _reason(error: Exception) -> str:
-    return f"has no {error}" if isinstance(error, KeyError) else f"is damaged ({error})"
-
-
-def _measurement(document: Any, path: Path, digest: str) -> Measurement:
-    if message := document.get("error"):
-        raise InputError("file", f"{path}: the test failed ({str(message)[:200]}); expected {_EXPECTED}")
-    start = document["start"]
-    flows = list(_flows(document))
-    other = document.get("server_output_json")
+def _measurement(data: Any, path: Path, digest: str) -> Measurement:
+    if message := data.get("error"):
+        raise InputError("file", f"{path}: the test failed ({document.text(message)}); expected {_EXPECTED}")
+    start = data["start"]
+    flows = list(_flows(data))
+    other = data.get("server_output_json")
     if isinstance(other, Mapping) and other.get("intervals"):
         flows += _flows(other)
     if not flows:
@@ -59,19 +49,19 @@ def _measurement(document: Any, path: Path, digest: str) -> Measurement:
     )
 
 
-def _flows(document: Mapping[str, Any]) -> Iterator[FlowRecord]:
+def _flows(data: Mapping[str, Any]) -> Iterator[FlowRecord]:
     """Yield the streams that one end counted."""
-    start, test = document["start"], document["start"]["test_start"]
+    start, test = data["start"], data["start"]["test_start"]
     is_server = "accepted_connection" in start
     is_tcp = str(test["protocol"]).upper() == "TCP"
     rows: dict[tuple[int, bool], list[Mapping[str, Any]]] = {}
-    for interval in document["intervals"]:
+    for interval in data["intervals"]:
         for stream in interval["streams"]:
             if not stream.get("omitted"):
                 rows.setdefault((int(stream["socket"]), bool(stream.get("sender", True))), []).append(stream)
     if len(rows) > 2 * _MOST_STREAMS:
         raise ValueError(f"{len(rows):,} streams")
-    controller = document.get("end", {}).get("sender_tcp_congestion")
+    controller = data.get("end", {}).get("sender_tcp_congestion")
     offered = float(test.get("target_bitrate") or 0)
     for number, ((_, is_sender), found) in enumerate(sorted(rows.items()), 1):
         if len(found) < 2:

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aqmlab.fit.measurement import DelayRecord, LinkDirection, Measurement
 from aqmlab.fit.readers import document
+
+if TYPE_CHECKING:
+    from aqmlab.fit.measurement import Floats
 
 _EXPECTED = "irtt's JSON with at least two answered round trips"
 _IP = {"IPv4": 28, "IPv6": 48}
@@ -34,22 +37,8 @@ def _measurement(data: Any, path: Path, digest: str) -> Measurement:
     key = "wall" if all("wall" in each for each in clients) else "monotonic"
     first = int(clients[0][key])
     sent = np.array([(int(each[key]) - first) / 1e9 for each in clients])
-    order = np.argsort(sent, kind="stable")
-    params = config["params"]
-    tos, length = int(params.get("dscp") or 0), int(params.get("length") or 0)
     lost = {text: sum(1 for trip in trips if trip["lost"] == text) for text in ("true", "true_up", "true_down")}
-    found = [
-        DelayRecord(
-            f"irtt {name}",
-            sent[order],
-            _column(trips, name)[order],
-            direction,
-            size=length + _IP[config["ip_version"]] if config.get("ip_version") in _IP else None,
-            ecn=tos & 3,
-            dscp=tos >> 2,
-        )
-        for name, direction in (("rtt", None), ("send", LinkDirection.up), ("receive", LinkDirection.down))
-    ]
+    found = _records(trips, config, sent)
     return Measurement(
         str(path),
         digest,
@@ -59,6 +48,19 @@ def _measurement(data: Any, path: Path, digest: str) -> Measurement:
         facts=dict(_facts(data, lost)),
         unused=_UNUSED,
     )
+
+
+def _records(trips: list[Mapping[str, Any]], config: Mapping[str, Any], sent: "Floats") -> Iterator[DelayRecord]:
+    """Yield round-trip times and one-way delays, in the order in which the probes were sent."""
+    import numpy as np
+
+    order = np.argsort(sent, kind="stable")
+    params = config["params"]
+    tos, length = int(params.get("dscp") or 0), int(params.get("length") or 0)
+    size = length + _IP[config["ip_version"]] if config.get("ip_version") in _IP else None
+    for name, direction in (("rtt", None), ("send", LinkDirection.up), ("receive", LinkDirection.down)):
+        delay = _column(trips, name)[order]
+        yield DelayRecord(f"irtt {name}", sent[order], delay, direction, size=size, ecn=tos & 3, dscp=tos >> 2)
 
 
 def _column(trips: list[Mapping[str, Any]], name: str) -> Any:

@@ -25,6 +25,8 @@ MOST_FLOWS = 2**15
 _FEWEST, _IN_ORDER, _NEAR = 8, 0.9, 100
 """A stream of RTP: packets, and the share of them whose number is within so many of the one before."""
 _NAMES = {TCP: "tcp", UDP: "udp", ICMP: "icmp"}
+_BITS = {"tcp": 32, "rtp": 16, "icmp": 16}
+"""Bits of the numbers of packets; others have none."""
 _MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
 """Odd numbers by which the words of a key are multiplied before they are added up."""
 
@@ -144,22 +146,14 @@ def _assembled(
     size, payload, sequence, ack, flags, ecn, is_sent = rest
     protocol = np.array([key[36] for key in keys], np.uint8)
     flow, streams = _streams(flow, sequence, ack, (protocol[flow] == UDP) & (flags == 1), len(keys))
-    protocols = [*(_NAMES[each] for each in protocol), *("rtp" for _ in streams)]
-    ssrcs = [*(None for _ in keys), *(ssrc for _, ssrc in streams)]
-    order, start, groups = np.argsort(flow, kind="stable"), *_bounds(flow, len(protocols))
-    numbers = {key: number for number, key in enumerate(keys)}
-    reverse = [numbers.get(_reversed(key)) for key in keys] + [None] * len(streams)
-    bits = np.select([np.array(protocols) == each for each in ("tcp", "rtp", "icmp")], [32, 16, 16], 0)
+    order, start, groups = np.argsort(flow, kind="stable"), *_bounds(flow, len(keys) + len(streams))
+    flows = _flows(keys, streams, np.split(order, start[1:]))
+    bits = np.array([_BITS.get(each.protocol, 0) for each in flows])
     first = np.where(groups > 0, sequence[order[np.minimum(start, len(order) - 1)]], 0).astype(np.int64)
     counted = _counted(sequence[order], flow[order], bits, start)
-    acked = _acked(ack[order], flow[order], flags[order], bits, reverse, first)
+    acked = _acked(ack[order], flow[order], flags[order], bits, [each.reverse for each in flows], first)
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
-    flows = []
-    for number, rows in enumerate(np.split(order, start[1:])):
-        key = keys[number] if number < len(keys) else keys[streams[number - len(keys)][0]]
-        ends = _ends(key)
-        flows.append(Flow(*ends, protocols[number], rows, ssrcs[number], reverse[number]))
     is_ack = (bits[flow] == 32) & (payload == 0) & (flags & (ACK | SYN | FIN | RST) == ACK)
     return Trace(
         time,
@@ -173,10 +167,23 @@ def _assembled(
         is_ack,
         flow,
         np.where(is_ack, ack, sequence),
-        tuple(flows),
+        flows,
         tuple(first.tolist()),
         unused,
     )
+
+
+def _flows(keys: list[bytes], streams: list[tuple[int, int]], rows: "list[Integers]") -> tuple[Flow, ...]:
+    """Return the flows of these keys, and after them the streams of RTP, of which flow and SSRC are given."""
+    numbers = {key: number for number, key in enumerate(keys)}
+    found = [
+        Flow(*_ends(key), _NAMES[key[36]], own, reverse=numbers.get(_reversed(key)))
+        for key, own in zip(keys, rows[: len(keys)], strict=True)
+    ]
+    found += [
+        Flow(*_ends(keys[flow]), "rtp", own, ssrc) for (flow, ssrc), own in zip(streams, rows[len(keys) :], strict=True)
+    ]
+    return tuple(found)
 
 
 def _bounds(flow: "Integers", count: int) -> "tuple[Integers, Integers]":

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import files
 from aqmlab.cli.common import (
     SPREAD,
     CallOption,
     Engine,
     Engines,
-    Format,
     Jitter,
     Jobs,
     Json,
@@ -22,30 +20,26 @@ from aqmlab.cli.common import (
     Measures,
     Memory,
     Out,
-    PageWidth,
     Seeds,
     Settings,
-    SizeOption,
-    TableFormat,
     TracesOption,
-    check_format,
-    check_report,
     command,
     exit_if_failed,
-    leave,
-    page_size,
     print_json,
-    print_sheets,
     progress,
     tell_time,
 )
+from aqmlab.cli.output import Format, Output, SizeOption, TableFormat, in_format
 from aqmlab.problems import InputError
 from aqmlab.scenario import assignments, chosen, load, read
 
 if TYPE_CHECKING:
     from aqmlab._core import Scenario
+    from aqmlab.present.html.page import Files
+    from aqmlab.present.plots.style import Size
     from aqmlab.runs.comparison import Comparison
     from aqmlab.runs.engines import EngineComparison
+    from aqmlab.runs.executor import Progress
     from aqmlab.runs.task import Failure
 
 EPILOG = "Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report"
@@ -128,11 +122,9 @@ def compare(
     """
     from aqmlab.study.paper import DRAFTS
 
-    check_format(kind, as_json=as_json)
+    output = Output(kind, as_json, size, out)
     if (scenarios is None) == (name is None):
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
-    if out:
-        files.check_folder(out)
     if name in DRAFTS:
         others: dict[str, Any] = {
             "explain": explain or None,
@@ -156,11 +148,9 @@ def compare(
         _refuse(
             _given(others), f"cannot be used with --study {name}, whose cases define everything except --rate and --rtt"
         )
-        _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
+        _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), output)
         return
-    wanted = CompareRequest(
-        aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces, kind, ccs, size
-    )
+    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, law, call, explain, traces, ccs, output)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -170,9 +160,8 @@ def compare(
         if ccs is not None:
             one = {"law": law, "engines": engines}
             _refuse(one, "cannot be combined with --ccs; leave out one of the two")
-        if out:
-            subject = ", ".join(read(each)[0] for each in names)
-            check_report(out / "report.html", f"controllers in {subject}" if ccs is not None else subject)
+        subject = ", ".join(read(each)[0] for each in names)
+        output.check(f"controllers in {subject}" if ccs is not None else subject)
         compared = _in_scenarios if ccs is None else _between_controllers
         failures: Sequence[Failure | str] = compared(
             scenarios, names, line, [*spread, *(settings or [])], measures or [], wanted
@@ -188,8 +177,7 @@ def compare(
             "traces": traces,
         }
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
-        if out:
-            check_report(out / "report.html", name or "")
+        output.check(name or "")
         failures = _in_suite(name or "", {**link, **line}, wanted)
     exit_if_failed(failures)
 
@@ -225,15 +213,12 @@ class CompareRequest:
     seeds: int
     engines: tuple[str, ...]
     jobs: int | None
-    as_json: bool
-    out: Path | None
     law: str | None
     call: str | None
     explain: bool
     traces: Path | None
-    kind: TableFormat
     ccs: str | None
-    size: PageWidth | None
+    output: Output
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
@@ -244,8 +229,8 @@ class CompareRequest:
         laws += ["--ccs", self.ccs] if self.ccs is not None else []
         calls = ["--call", self.call] if self.call is not None else []
         traces = ["--traces", str(self.traces)] if self.traces is not None else []
-        sizes = ["--size", self.size.value] if self.size else []
-        return command("compare", *where, *aqms, *laws, *calls, *traces, *engines, "--seeds", str(self.seeds), *sizes)
+        options = [*aqms, *laws, *calls, *traces, *engines, "--seeds", str(self.seeds), *self.output.options]
+        return command("compare", *where, *options)
 
 
 def _in_scenarios(
@@ -283,18 +268,18 @@ def _in_scenarios(
             progress=heard,
         )
     alone = [each.first for each in found] if len(wanted.engines) == 1 else []
-    if wanted.out:
-        _leave_report(wanted, found, alone, wanted.command(*given, *_options(line, settings, measures)))
-    if wanted.as_json:
+    if wanted.output.out:
+        _write_report(wanted.output, found, alone, wanted.command(*given, *_options(line, settings, measures)))
+    if wanted.output.as_json:
         print(document(alone or found))
-    elif wanted.kind is not TableFormat.table:
+    elif wanted.output.kind is not TableFormat.table:
         about = _seeds_in_words(wanted.seeds)
         sheets = (
             replace(sheet, title=f"{each.scenario.name}: {sheet.title}", about=about)
             for each in alone or found
             for sheet in each.sheets()
         )
-        print_sheets(sheets, wanted.kind)
+        sys.stdout.write(in_format(sheets, wanted.output.kind.value))
     elif alone:
         tables.comparisons(alone, explain=wanted.explain)
     else:
@@ -318,6 +303,7 @@ def _between_controllers(
     wanted: CompareRequest,
 ) -> Sequence[str]:
     from aqmlab.present.controller_words import TABLES
+    from aqmlab.present.html import controllers as page
     from aqmlab.present.terminal import controllers as tables
     from aqmlab.runs.controllers import compare_ccs
 
@@ -335,20 +321,13 @@ def _between_controllers(
             traces=wanted.traces,
             progress=heard,
         )
-    if wanted.out:
-        from aqmlab.present.html import controllers as page
-
-        leave(wanted.out, page.records(found))
-        repeated = wanted.command(*given, *_options(line, settings, measures))
-        with progress("Writing the report") as heard:
-            left = page.files(found, repeated, heard, page_size(wanted.size))
-        leave(wanted.out, left)
-    if wanted.as_json:
-        print_json(found.document())
-    elif wanted.kind is not TableFormat.table:
-        sys.stdout.write(TABLES[wanted.kind.value](found))
-    else:
-        tables.controllers(found, explain=wanted.explain)
+    repeated = wanted.command(*given, *_options(line, settings, measures))
+    wanted.output.write(lambda: page.records(found), lambda told, size: page.files(found, repeated, told, size))
+    wanted.output.show(
+        found.document,
+        lambda kind: TABLES[kind](found),
+        lambda: tables.controllers(found, explain=wanted.explain),
+    )
     return found.failures
 
 
@@ -397,17 +376,16 @@ def _tell_time(grid: "Sequence[tuple[Scenario, Sequence[str]]]", wanted: Compare
     tell_time([(scenario, len(specs) * wanted.seeds) for scenario, specs in grid], wanted.jobs)
 
 
-def _leave_report(
-    wanted: CompareRequest, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
+def _write_report(
+    output: Output, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
 ) -> None:
-    """Leave the report on the comparisons by one engine if there are any `alone`, or by several."""
+    """Write the report on the comparisons by one engine if there are any `alone`, or by several."""
     from aqmlab.present.html import comparison, engines
 
-    folder, size = wanted.out or Path(), page_size(wanted.size)
-    leave(folder, comparison.records(alone or found))
-    with progress("Writing the report") as told:
-        left = comparison.files(alone, command, told, size) if alone else engines.files(found, command, told, size)
-    leave(folder, left)
+    def report(told: "Progress", size: "Size") -> "Files":
+        return comparison.files(alone, command, told, size) if alone else engines.files(found, command, told, size)
+
+    output.write(lambda: comparison.records(alone or found), report)
 
 
 def _seeds_in_words(count: int) -> str:
@@ -418,6 +396,8 @@ def _seeds_in_words(count: int) -> str:
 
 
 def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[Failure]":
+    from aqmlab.present.html import suite as page
+    from aqmlab.present.suite_words import sheets
     from aqmlab.present.terminal import suite as tables
     from aqmlab.study import suite_result
 
@@ -425,42 +405,27 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
         compared = suite_result.compare_suite(
             name, wanted.aqms, law=wanted.law, seeds=wanted.seeds, jobs=wanted.jobs, progress=told, **link
         )
-    if wanted.out:
-        from aqmlab.present.html import suite as page
-
-        leave(wanted.out, page.records(compared))
-        options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
-        with progress("Writing the report") as told:
-            left = page.files(compared, wanted.command("--study", name, *options), told, page_size(wanted.size))
-        leave(wanted.out, left)
-    if wanted.as_json:
-        print_json(compared.document())
-    elif wanted.kind is not TableFormat.table:
-        from aqmlab.present.suite_words import sheets
-
-        print_sheets(sheets(compared), wanted.kind)
-    else:
-        tables.suite(compared)
+    options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
+    repeated = wanted.command("--study", name, *options)
+    wanted.output.write(lambda: page.records(compared), lambda told, size: page.files(compared, repeated, told, size))
+    wanted.output.show(
+        compared.document, lambda kind: in_format(sheets(compared), kind), lambda: tables.suite(compared)
+    )
     return compared.failures
 
 
-def _in_draft(asked: dict[str, Any], as_json: bool, out: Path | None) -> None:
+def _in_draft(asked: dict[str, Any], output: Output) -> None:
+    from aqmlab.present.html import draft as page
     from aqmlab.present.terminal import draft as tables
     from aqmlab.study import draft_cases
 
-    if out:
-        check_report(out / "report.html", draft_cases.NAME)
+    output.check(draft_cases.NAME)
     with progress(f"Judging the cases of {draft_cases.NAME}") as told:
         judged = draft_cases.compare_draft(**asked, progress=told)
-    if out:
-        from aqmlab.present.html import draft as page
-
-        leave(out, page.records(judged))
-        options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
-        with progress("Writing the report") as told:
-            left = page.files(judged, command("compare", "--study", draft_cases.NAME, *options), told)
-        leave(out, left)
-    if as_json:
+    options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
+    repeated = command("compare", "--study", draft_cases.NAME, *options)
+    output.write(lambda: page.records(judged), lambda told, _: page.files(judged, repeated, told))
+    if output.as_json:
         print_json(draft_cases.document(judged))
     else:
         tables.cases(draft_cases.TITLE, draft_cases.SOURCE, judged)

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Across, Folder, LinkOption, SizeOption, leave, leave_file, page_size, progress
+from aqmlab.cli.common import Across, Folder, LinkOption, leave, leave_file, progress
+from aqmlab.cli.output import SizeOption, page_size
 from aqmlab.problems import InputError
 
 EPILOG = "Example: aqmlab plot results ranking --out ranking.pdf"

@@ -11,6 +11,7 @@ from aqmlab import untrusted
 from aqmlab.problems import InputError
 from aqmlab.runs.columns import measures
 from aqmlab.runs.executor import Outcome
+from aqmlab.runs.request import requested
 from aqmlab.runs.store import TUNE, Store, StoredRun
 
 JOURNAL = "optuna.journal"
@@ -69,17 +70,11 @@ def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) ->
     if folder is None:
         yield Memory()
         return
-    store = Store(folder, TUNE)
-    with store.held(resume=resume):
-        if (folder / TUNE).exists():
-            _check(folder, store.read(TUNE), plan)
-        else:
-            store.write(TUNE, plan)
+    with requested(folder, TUNE, plan, resume=resume, what="tune", free="budget, jobs and held-out runs") as store:
         for name in (JOURNAL, f"{JOURNAL}.lock"):
             with suppress(FileNotFoundError):
                 (folder / name).unlink()  # it is written again from the runs
         yield Memory(store)
-        store.pack(store.results())
 
 
 def _key(text: str) -> Key:
@@ -89,13 +84,3 @@ def _key(text: str) -> Key:
     except (ValueError, TypeError) as error:
         raise InputError("run", f'"{text[:60]}": is not a run of a tune') from error
     return str(scenario), str(scheme), seed
-
-
-def _check(folder: Path, before: Any, plan: Mapping[str, Any]) -> None:
-    before = before if isinstance(before, dict) else {}
-    changed = [key for key, value in json.loads(json.dumps(plan)).items() if before.get(key) != value]
-    if changed:
-        raise InputError(
-            "out",
-            f"{folder}: the tune there differs in {', '.join(changed)}; only budget, jobs and held-out runs may change",
-        )

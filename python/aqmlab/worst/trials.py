@@ -51,7 +51,7 @@ class CaseTrial:
         return next((each for each in self.regrets if each.criterion.name == name), None)
 
     def regret(self, name: str) -> Regret:
-        """Return the regret of a criterion; ValueError if it has no value."""
+        """Return the regret of a criterion; ValueError if there is none."""
         found = self.of(name)
         if found is None:
             raise ValueError(f"{name}: has no value")

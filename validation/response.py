@@ -247,10 +247,11 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
 RESPONSE = """\
 ## The command `response`
 
-`aqmlab response` also measures the windows of {count} rows: over five seeds with at least 500 losses each. A row above is
-a single seed, with about 400 losses for Reno and CUBIC. Its standard deviation between seeds is {low:.0f} to
+`aqmlab response` also measures the windows of {count} rows: over five seeds with at least 500 losses each. A row above
+is a single seed, with about 400 losses for Reno and CUBIC. Its standard deviation between seeds is {low:.0f} to
 {high:.0f} %. Therefore {far} rows differ from the command by more than {close:.0f} % (bold). Over {seeds} seeds, the
-means of all rows are within {close:.0f} % of the command. The table shows means with the half-width of the 95 % interval.
+means of all rows are within {close:.0f} % of the command. The table shows means with the half-width of the 95 %
+interval.
 """
 
 

@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from aqmlab._core import Scenario
 from aqmlab.present.labels import footnote, label
-from aqmlab.present.tables import DIFFERS, Entry, cell, entries, escaped, in_markdown, remarks, slug
+from aqmlab.present.tables import DIFFERS, NARROW, Entry, cell, entries, escaped, in_markdown, remarks, slug, stacked
+from aqmlab.present.text import titled
 from aqmlab.runs.controllers import ControllerComparison, scheme_of
+from aqmlab.runs.findings import CONTROLLER
 from aqmlab.runs.table import Case
 
 
@@ -22,7 +25,7 @@ class Group(NamedTuple):
 class GroupedTable:
     """A table of a scenario: for each scheme a group of rows; a head and a measure per column."""
 
-    scenario: str
+    scenario: Scenario
     name: str
     columns: Mapping[str, str]
     groups: Sequence[Group]
@@ -31,7 +34,12 @@ class GroupedTable:
     @property
     def title(self) -> str:
         """The scenario and the name of the table."""
-        return f"{self.scenario}: {self.name}"
+        return f"{self.scenario.name}: {self.name}"
+
+    @property
+    def caption(self) -> str:
+        """The title of the scenario, the name of the table, and the remarks."""
+        return " ".join([f"{titled(self.scenario, CONTROLLER)} ({self.title}).", *self.remarks])
 
 
 def grouped(compared: ControllerComparison, scenario: str) -> Iterator[GroupedTable]:
@@ -47,7 +55,7 @@ def grouped(compared: ControllerComparison, scenario: str) -> Iterator[GroupedTa
         ]
         marks = footnote(group.scheme for group in groups)
         told = [*remarks(compared, measures), *([marks] if marks else [])]
-        yield GroupedTable(scenario, view.title, view.columns, groups, told)
+        yield GroupedTable(first.scenario, view.title, view.columns, groups, told)
 
 
 def every(compared: ControllerComparison) -> Iterator[GroupedTable]:
@@ -86,11 +94,11 @@ def as_latex(compared: ControllerComparison) -> str:
 
 
 def _latex(table: GroupedTable) -> Iterator[str]:
-    caption = escaped(" ".join([f"{table.title}.", *table.remarks]))
-    yield from (r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{tab:{slug(table.title)}}}")
+    yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(table.caption)}}}")
+    yield from (rf"\label{{tab:{slug(table.title)}}}", NARROW)
     yield rf"\begin{{tabular}}{{ll{'r' * len(table.columns)}}}"
     yield r"\toprule"
-    yield rf"Scheme & Controller & {' & '.join(map(escaped, table.columns))} \\"
+    yield rf"Scheme & Controller & {' & '.join(map(stacked, table.columns))} \\"
     for scheme, _, rows in table.groups:
         yield r"\midrule"
         for i, (law, row) in enumerate(rows.items()):

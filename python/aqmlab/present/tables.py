@@ -177,7 +177,7 @@ def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -
 
 
 def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> str:
-    heads = " & ".join(escaped(heading(measure)) for measure in measures)
+    heads = " & ".join(stacked(heading(measure)) for measure in measures)
     rows = [
         " & ".join([escaped(named(found, case, scheme)), *map(cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
@@ -191,6 +191,7 @@ def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool
             r"\centering",
             rf"\caption{{{caption}}}",
             rf"\label{{tab:{slug(case.name)}}}",
+            NARROW,
             rf"\begin{{tabular}}{{l{'r' * len(measures)}}}",
             r"\toprule",
             rf"{escaped(found.head)} & {heads} \\",
@@ -204,6 +205,16 @@ def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool
     )
 
 
+NARROW = r"\setlength{\tabcolsep}{3pt}"
+"""Columns of a LaTeX table close to each other, so that three measures fit into one column of a journal."""
+
+
+def stacked(head: str) -> str:
+    """The head of a LaTeX column: whose it is, the measure and the unit below each other, as a column is narrow."""
+    lines = [escaped(line) for line in re.split(r"(?<=:) | (?=\()", head)]
+    return lines[0] if len(lines) == 1 else r"\shortstack[r]{" + r"\\".join(lines) + "}"
+
+
 def cell(entry: Entry) -> str:
     """An entry of a LaTeX table, the best mean in bold."""
     means = " / ".join(entry.means)
@@ -211,7 +222,7 @@ def cell(entry: Entry) -> str:
     formula = rf"\mathbf{{{means}}}{width}" if entry.best else f"{means}{width}"
     text = escaped(means) if "–" in means else f"${formula}$"
     if entry.differs:
-        text += rf"$^{DIFFERS}$"
+        text += rf"\rlap{{$^{DIFFERS}$}}"
     return f"{text} ({entry.some})" if entry.some else text
 
 

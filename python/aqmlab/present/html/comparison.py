@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from aqmlab import _core
 from aqmlab.present import text
+from aqmlab.present.figures import comparison as figures_of_measures
 from aqmlab.present.figures import runs as figures_of_runs
 from aqmlab.present.html import glance, page
 from aqmlab.present.html.page import Drawings, Files, Part, Section
@@ -19,8 +20,8 @@ from aqmlab.runs.metrics import definitions, find
 from aqmlab.runs.results import RunResult
 
 CAPTIONS = {
-    "queue": "Packets waiting against time, seed 1. A dashed line is the target of a scheme that has one.",
-    "p": "Drop probability against time, seed 1: pale as sampled, dark the mean over 1 s.",
+    "queue": "Packets waiting against time, n = 1 (seed 1). A dashed line is the target of a scheme that has one.",
+    "p": "Drop probability against time, n = 1 (seed 1): pale as sampled, dark the mean over 1 s.",
 }
 """By the kind of figure."""
 
@@ -82,6 +83,8 @@ def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
     tables = [_section(comparison, view) for view in comparison.views]
     tables[0] = replace(tables[0], warnings=[*comparison.notes, *tables[0].warnings])
     sections = [Section("Setup", "", setup=setup(scenario, comparison.schemes)), *tables]
+    if len(comparison.schemes) > 1:
+        sections.append(_measures(comparison, stem, drawings))
     sections += [_over_time(comparison, link, stem, drawings) for link in scenario.links]
     if not several and len(comparison.schemes) > 1:
         sections = [*_glance([comparison]), *sections]
@@ -105,6 +108,14 @@ def _section(comparison: Comparison, view: View) -> Section:
         warnings=comparison.warnings(view.link),
         folded={"Each group of flows, seed 1": _groups(comparison)} if is_last else {},
     )
+
+
+def _measures(comparison: Comparison, stem: str, drawings: Drawings) -> Section:
+    """Return a figure per measure with all seeds."""
+    found = list(figures_of_measures.figures(comparison))
+    drawings.update({f"{stem}{each.stem}": each.drawing for each in found})
+    figures = {each.caption: f"{stem}{each.stem}" for each in found}
+    return Section("Measures", text.seeds(comparison.seeds), figures=figures)
 
 
 def _groups(comparison: Comparison) -> HtmlTable:
@@ -134,7 +145,8 @@ def figures(comparison: Comparison, specs: Sequence[str], link: str, prefix: str
     runs = {spec: run for spec, run in _first_runs(comparison).items() if spec in specs}
     drawn = figures_of_runs.figures(runs, comparison.scenario, link)
     drawings.update({f"{prefix}{name}": drawing for name, drawing in drawn.items()})
-    return {CAPTIONS[name]: f"{prefix}{name}" for name in drawn}
+    place = f"Link {link} of {comparison.scenario.name}"
+    return {f"{place}. {CAPTIONS[name]}": f"{prefix}{name}" for name in drawn}
 
 
 def _first_runs(comparison: Comparison) -> dict[str, RunResult]:

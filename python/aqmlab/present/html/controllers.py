@@ -54,7 +54,11 @@ def _ranking(compared: ControllerComparison, drawings: Drawings) -> Part:
         title = find(measure).title
         stem = f"ranking-{stem_of(measure)}"
         drawings[stem] = ranking(found)
-        figures[f"Mean rank by {title} over {found.blocks} cases. A bar joins controllers that do not differ."] = stem
+        n = text.runs({len(compared.seeds)}, compared.seeds)
+        figures[
+            f"Mean ranks by {title} over {found.blocks} cases, 1 the best. "
+            f"A bar joins controllers that do not differ (Nemenyi, 5 %); {n}."
+        ] = stem
     over = f"{len(compared.cases)} schemes in scenarios"
     sentences = [
         text.ranking_sentence(find(measure).title, each, f"{each.blocks} of {over}", label)

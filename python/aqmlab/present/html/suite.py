@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from aqmlab.present.figures.ellipses import FEWEST_FOR_SPREAD
 from aqmlab.present.figures.suite import Traces, curves, distributions, trade_off
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import provenance
@@ -12,7 +13,7 @@ from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
-from aqmlab.present.text import seeds
+from aqmlab.present.text import runs, seeds
 from aqmlab.runs.executor import Progress
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
 from aqmlab.study.suite_trace import EVENT, WINDOW, K, Traced, is_small, traces
@@ -31,7 +32,8 @@ def files(result: SuiteResult, command: str, told: Progress | None = None, size:
 def _judged(result: SuiteResult, command: str, told: Progress | None, size: Size) -> Files:
     """Return the report on a suite with claims: curves, the claims, a table per measure."""
     drawings: Drawings = {"curves": curves(result)}
-    caption = "Means over the seeds with 95 % intervals; a single seed has no interval."
+    interval = "means over the seeds with 95 % intervals" if result.seeds > 1 else "single runs without intervals"
+    caption = f"{result.suite.title}: {interval}, {n_of(result)}."
     tables = [
         Section(
             grid.title, "", HtmlTable("", grid.heads, {row: list(map(Item, cells)) for row, cells in grid.rows.items()})
@@ -86,12 +88,16 @@ def _matrix(result: SuiteResult) -> Section:
 def _figures(result: SuiteResult) -> list[Section]:
     left_out = [trial.experiment.name for trial in result.trials if not is_small(trial)]
     skipped = [f"Too many packets to trace each: {', '.join(left_out)}."] if left_out else []
+    centres = (
+        "The large open mark is the median and the ellipse the 1-sigma contour of the Gaussian of maximum likelihood. "
+        if result.seeds >= FEWEST_FOR_SPREAD
+        else ""
+    )
     clouds = (
         "Goodput over the mean packet delay minus the propagation, a point per run; up and to the left "
-        "is better. From three seeds on, the large open mark is the median and the ellipse the 1-sigma contour of the "
-        "Gaussian of maximum likelihood. Each class of flows has a panel."
+        f"is better, {n_of(result)}. {centres}Each class of flows has a panel."
     )
-    window = f"Seed 1, {WINDOW} s after the warm-up"
+    window = f"n = 1 (seed 1), {WINDOW} s after the warm-up"
     return [
         Section("Trade-off", "Delay and goodput together, RFC 7928, section 2.7.", figures={clouds: "trade-off"}),
         Section(
@@ -104,6 +110,11 @@ def _figures(result: SuiteResult) -> list[Section]:
             },
         ),
     ]
+
+
+def n_of(result: SuiteResult) -> str:
+    """Return the number of runs of each scheme in an experiment, and their seeds."""
+    return runs({result.seeds}, range(1, result.seeds + 1))
 
 
 def _losses(result: SuiteResult, traced: Traces) -> Section:

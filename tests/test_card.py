@@ -247,7 +247,9 @@ def test_a_draft_gets_tables_and_a_page() -> None:
 def test_pictures_have_a_panel_for_each_path_and_a_line_for_each_law() -> None:
     found = lab.card("cubic", only="1", seeds=1)
     [(name, (picture, drawn))] = figures.pictures(found).items()
-    assert (name, picture.caption) == ("harm", "Harm.")
+    assert (name, page.caption(found, picture)) == ("harm", "Harm; n = 1 (seed 1).")
+    several = replace(found, seeds=5)
+    assert page.caption(several, picture) == "Harm; mean and 95 % interval, n = 5 (seeds 1 to 5)."
     assert isinstance(drawn, LineChart)
     [panel] = drawn.panels
     assert panel.title == "1 Mbit/s, 20 ms"

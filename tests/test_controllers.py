@@ -95,6 +95,8 @@ def test_tables_have_a_group_of_rows_per_scheme(compared: ControllerComparison) 
     assert latex.count(r"\begin{tabular}{ll") == 2, "of the link, of the flows"
     assert latex.count("DropTail & CUBIC & ") == latex.count("\n & BBRv3 & ") / 2 == 2
     assert "n = 3 (seeds 1 to 3)" in latex
+    assert rf"\caption{{{compared.scenarios[0].title} (link: Flows). Mean" in latex
+    assert r"\shortstack[r]{bulk:\\Goodput\\(Mbit/s)}" in latex, "narrow enough for a column"
     assert markdown.count("| CoDel | Reno | ") == 2
     assert [sheet.title for sheet in compared.sheets()] == ["link: Link line", "link: Flows"]
 

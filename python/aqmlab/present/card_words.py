@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from aqmlab.present import sheets
-from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
+from aqmlab.present.tables import escaped, in_markdown, longtable
 from aqmlab.study.card import Card, MeasuredPoint, shown
 from aqmlab.study.card_points import CardPoint, load_rfc
 
@@ -58,14 +58,16 @@ def _markdown_rows(card: Card, heads: Sequence[str]) -> Iterator[str]:
 
 
 def as_latex(card: Card) -> str:
-    """Return the card in LaTeX, for the packages booktabs and longtable: its table, and the tables of the response."""
+    """Return the card in LaTeX: its table, and the tables of the response; the first line names the packages."""
     count = len(card.columns)
-    columns = rf"p{{0.45\linewidth}}{'r' * count}"
+    widths = [0.33, *[0.56 / count] * count]
+    columns = "".join(rf">{{\raggedright\arraybackslash}}p{{{width:.2f}\linewidth}}" for width in widths)
     caption = " ".join([f"{card.title}.", *(f"{each[0].upper()}{each[1:]}." for each in card.remarks), *told(card)])
     heads = ["RFC 9743", *(column.title for column in card.columns)]
     name = f"card-{card.law.partition(':')[0]}"
-    rows = longtable(columns, caption, name, heads, _latex_rows(card, count))
-    return "\n".join([PACKAGES, *rows, *(sheets.in_latex(card.response.sheets()) if card.response else [])])
+    card_table = longtable(columns, caption, name, heads, _latex_rows(card, count))
+    more = sheets.in_latex(card.response.sheets()) if card.response else []
+    return "\n".join([r"% \usepackage{array,booktabs,longtable}", *card_table, *more])
 
 
 def _latex_rows(card: Card, count: int) -> Iterator[str]:
@@ -74,7 +76,7 @@ def _latex_rows(card: Card, count: int) -> Iterator[str]:
         for name, cells in texts(card, each).items():
             yield " & ".join(map(escaped, [name, *cells])) + r" \\"
         for remark in remarks(each):
-            yield rf"\multicolumn{{{1 + count}}}{{p{{\linewidth}}}}{{\emph{{{escaped(remark)}}}}} \\"
+            yield rf"\multicolumn{{{1 + count}}}{{p{{0.95\linewidth}}}}{{\emph{{{escaped(remark)}}}}} \\"
 
 
 def attachments(card: Card) -> dict[str, bytes | str]:

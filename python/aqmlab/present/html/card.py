@@ -10,9 +10,10 @@ from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.response import sections as of_response
 from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.plots.style import PAGE, Size
+from aqmlab.present.text import runs
 from aqmlab.runs.executor import Progress
 from aqmlab.study.card import Card, CardRow, MeasuredPoint, with_interval
-from aqmlab.study.card_points import load_rfc
+from aqmlab.study.card_points import CardPicture, load_rfc
 
 
 def records(card: Card) -> Files:
@@ -30,7 +31,7 @@ def files(card: Card, command: str, told_progress: Progress | None = None, size:
     drawn = pictures(card)
     drawings: Drawings = {name: drawing for name, (_, drawing) in drawn.items()}
     sections = [
-        _section(card, each, {shown.caption: name for name, (shown, _) in drawn.items() if _has(each, shown.of)})
+        _section(card, each, {caption(card, shown): name for name, (shown, _) in drawn.items() if _has(each, shown.of)})
         for each in card.points
     ]
     if card.response:
@@ -41,6 +42,12 @@ def files(card: Card, command: str, told_progress: Progress | None = None, size:
     rfc = load_rfc()
     part = Part("card", card.title, rfc.source, [first, *sections])
     return page.report(subject(card.law), card.title, [part], drawings, facts, told_progress, size)
+
+
+def caption(card: Card, picture: CardPicture) -> str:
+    """Return the caption of a picture with what its marks are, the number of runs and their seeds."""
+    interval = "mean and 95 % interval, " if card.seeds > 1 else ""
+    return f"{picture.caption.removesuffix('.')}; {interval}{runs({card.seeds}, range(1, card.seeds + 1))}."
 
 
 def _has(measured: MeasuredPoint, cells: str) -> bool:

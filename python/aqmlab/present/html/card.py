@@ -45,7 +45,7 @@ def files(card: Card, command: str, told_progress: Progress | None = None, size:
 
 
 def caption(card: Card, picture: CardPicture) -> str:
-    """Return the caption of a picture with what its marks are, the number of runs and their seeds."""
+    """Return the caption of a picture with the meaning of its marks, the number of runs and their seeds."""
     interval = "mean and 95 % interval, " if card.seeds > 1 else ""
     return f"{picture.caption.removesuffix('.')}; {interval}{runs({card.seeds}, range(1, card.seeds + 1))}."
 

@@ -12,13 +12,16 @@ from aqmlab.runs.store import Store
 
 @contextmanager
 def requested(
-    folder: Path, kind: str, request: Mapping[str, Any], *, resume: bool, what: str, free: str
-) -> Iterator[Store]:
+    folder: Path | None, kind: str, request: Mapping[str, Any], *, resume: bool, what: str, free: str
+) -> Iterator[Store | None]:
     """Give the store of a request, which is locked meanwhile; its file `kind` (TUNE, BREAK) holds the request.
 
-    InputError if another one is at work there, or if the folder holds one and `resume` is false or `request` differs.
-    The message names `what` it is and its `free` values, which may change.
+    Without a folder there is no store. InputError if another one is at work there, or if the folder holds one and
+    `resume` is false or `request` differs. The message names `what` it is and its `free` values, which may change.
     """
+    if folder is None:
+        yield None
+        return
     store = Store(folder, kind)
     with store.held(resume=resume):
         if (folder / kind).exists():

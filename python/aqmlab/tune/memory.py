@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,13 +67,10 @@ def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) ->
 
     InputError if another one is at work there, or if the folder holds a tune and `resume` is false or `plan` another.
     """
-    if folder is None:
-        yield Memory()
-        return
     with requested(folder, TUNE, plan, resume=resume, what="tune", free="budget, jobs and held-out runs") as store:
-        for name in (JOURNAL, f"{JOURNAL}.lock"):
-            with suppress(FileNotFoundError):
-                (folder / name).unlink()  # it is written again from the runs
+        if store:
+            for name in (JOURNAL, f"{JOURNAL}.lock"):  # it is written again from the runs
+                (store.folder / name).unlink(missing_ok=True)
         yield Memory(store)
 
 

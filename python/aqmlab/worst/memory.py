@@ -81,8 +81,5 @@ def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) ->
 
     InputError if another one is at work there, or if the folder holds a search and `resume` is false or `plan` another.
     """
-    if folder is None:
-        yield RunMemory()
-        return
     with requested(folder, BREAK, plan, resume=resume, what="search", free="its budget") as store:
         yield RunMemory(store)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from aqmlab.notebook import Sheet
+from aqmlab.notebook import Item, Sheet
 from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
 
 
@@ -18,9 +18,13 @@ def in_latex(sheets: Iterable[Sheet]) -> Iterator[str]:
 
 def _latex(sheet: Sheet) -> list[str]:
     columns = "l" * sheet.names + "r" * (len(sheet.heads) - sheet.names)
-    rows = (" & ".join(map(escaped, row)) + r" \\" for row in sheet.rows)
+    rows = (" & ".join(map(_latex_cell, row)) + r" \\" for row in sheet.lines)
     caption = f"{sheet.title}. {sheet.about}" if sheet.about else sheet.title
     return longtable(columns, caption, sheet.title, sheet.heads, rows)
+
+
+def _latex_cell(item: Item) -> str:
+    return rf"\textbf{{{escaped(item.text)}}}" if item.bold else escaped(item.text)
 
 
 def as_markdown(sheets: Iterable[Sheet]) -> str:
@@ -33,8 +37,12 @@ def _markdown(sheet: Sheet) -> Iterator[str]:
     yield from (f"**{in_markdown(sheet.title)}**", "")
     yield f"| {' | '.join(map(in_markdown, sheet.heads))} |"
     yield f"|{' --- |' * sheet.names}{' --: |' * numbers}"
-    yield from (f"| {' | '.join(map(in_markdown, row))} |" for row in sheet.rows)
+    yield from (f"| {' | '.join(map(_markdown_cell, row))} |" for row in sheet.lines)
     yield from ("", *([in_markdown(sheet.about), ""] if sheet.about else []))
+
+
+def _markdown_cell(item: Item) -> str:
+    return f"**{in_markdown(item.text)}**" if item.bold else in_markdown(item.text)
 
 
 TABLES: Mapping[str, Callable[[Iterable[Sheet]], str]] = {"latex": as_latex, "markdown": as_markdown}

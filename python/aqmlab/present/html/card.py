@@ -2,13 +2,14 @@
 
 import json
 
+from aqmlab.notebook import Sheet
 from aqmlab.present.card_words import remarks, texts, title, told
 from aqmlab.present.figures.card import pictures
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import version
-from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.html.response import sections as of_response
-from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.executor import Progress
 from aqmlab.study.card import Card, CardRow, MeasuredPoint, with_interval
@@ -49,18 +50,18 @@ def _has(measured: MeasuredPoint, cells: str) -> bool:
 
 def _section(card: Card, measured: MeasuredPoint, figures: dict[str, str]) -> Section:
     heads = [column.title for column in card.columns]
-    rows = {name: [Item(text) for text in cells] for name, cells in texts(card, measured).items()}
+    rows = [[name, *cells] for name, cells in texts(card, measured).items()]
     return Section(
         title=title(measured.point),
         subtitle=f"Requirement: {measured.point.asks}.",
-        table=HtmlTable("Measure", heads, rows, wrapped=True),
+        sheet=Sheet("", ["Measure", *heads], rows, wrapped=True),
         warnings=remarks(measured),
         figures=figures,
         folded={row.title: _cells(card, row) for row in measured.rows if len(row.found) > 1},
     )
 
 
-def _cells(card: Card, row: CardRow) -> HtmlTable:
+def _cells(card: Card, row: CardRow) -> Sheet:
     """Return every cell of a row."""
-    cells = {str(cell.path): [Item(with_interval(row, cell, column)) for column in card.columns] for cell in row.found}
-    return HtmlTable("Path and buffer", [column.title for column in card.columns], cells)
+    cells = [[str(cell.path), *(with_interval(row, cell, column) for column in card.columns)] for cell in row.found]
+    return Sheet("", ["Path and buffer", *(column.title for column in card.columns)], cells)

@@ -4,18 +4,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from aqmlab import _core
+from aqmlab.notebook import Sheet
 from aqmlab.present import text
 from aqmlab.present.figures import runs as figures_of_runs
 from aqmlab.present.html import glance, page
-from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.html.setup import setup
-from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.comparison import Comparison, View, document
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.metrics import definitions, find
+from aqmlab.runs.metrics import find
 from aqmlab.runs.results import RunResult
 
 CAPTIONS = {
@@ -73,7 +74,7 @@ def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
         findings = list(glance.sentences(comparisons))
         subtitle = text.seeds(comparisons[0].seeds).partition(", mean")[0]
         shown = f"What users of each group of flows notice, means over the runs; {subtitle}"
-        yield Section("At a glance" if len(comparisons) == 1 else "", shown, table, glance.LEGEND, findings=findings)
+        yield Section("At a glance" if len(comparisons) == 1 else "", shown, table, findings=findings)
 
 
 def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
@@ -89,35 +90,38 @@ def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
 
 
 def _section(comparison: Comparison, view: View) -> Section:
-    rows = {
-        label(spec) + comparison.row(spec, view.link): [
-            Item(comparison.text(spec, measure)) for measure in view.columns.values()
+    rows = [
+        [
+            label(spec) + comparison.row(spec, view.link),
+            *(comparison.text(spec, name) for name in view.columns.values()),
         ]
         for spec in comparison.schemes
-    }
+    ]
     is_last = view == comparison.views[-1]
     metrics = [*map(find, view.columns.values()), *(PER_GROUP if is_last else ())]
     return Section(
         title=view.title,
         subtitle=text.seeds(comparison.seeds),
-        table=HtmlTable("Scheme", list(view.columns), rows),
-        definition=definitions(dict.fromkeys(metrics)),
+        sheet=Sheet("", ["Scheme", *view.columns], rows),
+        metrics=list(dict.fromkeys(metrics)),
         warnings=comparison.warnings(view.link),
         folded={"Each group of flows, seed 1": _groups(comparison)} if is_last else {},
     )
 
 
-def _groups(comparison: Comparison) -> HtmlTable:
+def _groups(comparison: Comparison) -> Sheet:
     """Return the groups of flows of seed 1 under each scheme."""
     first = comparison.scenario.links[0]
-    rows = {
-        f"{label(spec)}{comparison.row(spec, first)}: {name}": [
-            Item(metric.show(getattr(group, metric.name))) for metric in PER_GROUP
+    rows = [
+        [
+            label(spec) + comparison.row(spec, first),
+            name,
+            *(metric.show(getattr(group, metric.name)) for metric in PER_GROUP),
         ]
         for spec, run in _first_runs(comparison).items()
         for name, group in run.flows.items()
-    }
-    return HtmlTable("Scheme and group", [metric.heading for metric in PER_GROUP], rows)
+    ]
+    return Sheet("", ["Scheme", "Group", *(metric.heading for metric in PER_GROUP)], rows, names=2, grouped=True)
 
 
 def _over_time(comparison: Comparison, link: str, stem: str, drawings: Drawings) -> Section:

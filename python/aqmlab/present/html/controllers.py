@@ -2,6 +2,7 @@
 
 import json
 
+from aqmlab.notebook import Item, Row, Sheet
 from aqmlab.present import text
 from aqmlab.present.controller_words import GroupedTable, grouped
 from aqmlab.present.controller_words import text as text_of
@@ -10,17 +11,17 @@ from aqmlab.present.figures.controllers import stem_of
 from aqmlab.present.figures.sweep import ranking
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import provenance
-from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.html.setup import setup
 from aqmlab.present.html.sweep import difference
 from aqmlab.present.html.sweep import ranks as ranks_table
-from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.controllers import ControllerComparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.findings import CONTROLLER
-from aqmlab.runs.metrics import definitions, find
+from aqmlab.runs.metrics import find
 
 
 def records(compared: ControllerComparison) -> Files:
@@ -81,27 +82,33 @@ def _part(compared: ControllerComparison, i: int, drawings: Drawings) -> Part:
 
 def _section(compared: ControllerComparison, table: GroupedTable) -> Section:
     """Return a table with the paired differences from the first controller."""
-    means = {
-        f"{group.scheme}: {label(law)}": [Item(text_of(entry), bold=entry.best) for entry in row]
+    means: list[Row] = [
+        [group.scheme, label(law), *(Item(text_of(entry), bold=entry.best) for entry in row)]
         for group in table.groups
         for law, row in group.rows.items()
-    }
+    ]
     metrics = {measure: find(measure) for measure in table.columns.values()}
-    differences = {
-        f"{group.scheme}: {label(law)}": [
-            difference(metric, compared.difference(group.case, law, measure)) for measure, metric in metrics.items()
+    differences: list[Row] = [
+        [
+            group.scheme,
+            label(law),
+            *(difference(each, compared.difference(group.case, law, name)) for name, each in metrics.items()),
         ]
         for group in table.groups
         for law in compared.schemes[1:]
-    }
-    heads, corner = list(table.columns), "Scheme and controller"
+    ]
+    heads = ["Scheme", "Controller", *table.columns]
     return Section(
         table.name,
         " ".join(table.remarks),
-        HtmlTable(corner, heads, means),
-        definitions(dict.fromkeys(metrics.values())),
+        Sheet("", heads, means, names=2, grouped=True),
+        list(dict.fromkeys(metrics.values())),
         warnings=compared.notes,
-        folded={f"Paired differences from {label(compared.schemes[0])}": HtmlTable(corner, heads, differences)},
+        folded={
+            f"Paired differences from {label(compared.schemes[0])}": Sheet(
+                "", heads, differences, names=2, grouped=True
+            )
+        },
     )
 
 

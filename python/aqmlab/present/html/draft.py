@@ -3,11 +3,12 @@
 import json
 from collections.abc import Sequence
 
+from aqmlab.notebook import Sheet
 from aqmlab.present.figures.draft import phases_of_all
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import version
-from aqmlab.present.html.page import Files, Part, Section
-from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.html.page import Files
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.terminal.draft import MARKS
 from aqmlab.runs.executor import Progress
 from aqmlab.study.draft import JudgedCase
@@ -29,11 +30,8 @@ def files(judged: Sequence[JudgedCase], command: str, told: Progress | None = No
 
 
 def _verdicts(judged: Sequence[JudgedCase]) -> Section:
-    rows = {
-        f"{each.case.number} {each.case.title}": [Item(str(each.place)), Item(_verdict(each)), Item(each.told)]
-        for each in judged
-    }
-    return Section("Verdicts", "", HtmlTable("Case", ["Path", "Verdict", "Measured values, reason"], rows, words=True))
+    rows = [[f"{each.case.number} {each.case.title}", str(each.place), _verdict(each), each.told] for each in judged]
+    return Section("Verdicts", "", Sheet("", ["Case", "Path", "Verdict", "Measured values, reason"], rows, words=True))
 
 
 def _verdict(judged: JudgedCase) -> str:

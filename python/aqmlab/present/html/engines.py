@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 
+from aqmlab.notebook import Sheet
 from aqmlab.present import text
 from aqmlab.present.figures.runs import engines_figure
 from aqmlab.present.html import comparison as of_one
 from aqmlab.present.html import page
-from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.html.setup import setup
-from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.comparison import View
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.metrics import definitions, find
+from aqmlab.runs.metrics import find
 
 CAPTION = (
     "Packets waiting against time, seed 1, mean over 1 s: a colour for each scheme, a kind of line for each engine."
@@ -47,15 +48,15 @@ def _part(compared: EngineComparison, drawings: Drawings, *, several: bool) -> P
 
 
 def _section(compared: EngineComparison, view: View) -> Section:
-    rows = {
-        f"{label(row.scheme)}{compared.first.row(row.scheme, view.link)}: {row.what}": list(map(Item, row.texts))
+    rows = [
+        [label(row.scheme) + compared.first.row(row.scheme, view.link), row.what, *row.texts]
         for row in compared.rows(view)
-    }
+    ]
     return Section(
         title=view.title,
         subtitle=text.seeds(compared.seeds),
-        table=HtmlTable("Scheme and engine", list(view.columns), rows),
-        definition=definitions(dict.fromkeys(map(find, view.columns.values()))),
+        sheet=Sheet("", ["Scheme", "Engine", *view.columns], rows, names=2, grouped=True),
+        metrics=list(dict.fromkeys(map(find, view.columns.values()))),
         warnings=compared.warnings[view.link],
     )
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
+from aqmlab.notebook import Item, Row, Sheet
 from aqmlab.present.figures import study as figures_of_study
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import CAPTIONS, figures, provenance
-from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.html.setup import setup
-from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import in_table
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.text import chart_rows
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.metrics import definitions
 from aqmlab.runs.statistics import parts
 from aqmlab.study.cells import Cell
 from aqmlab.study.paper import Figure, PaperTable
@@ -79,15 +79,14 @@ def _table_section(reproduction: Reproduction, table: PaperTable, prefix: str, d
     comparison = reproduction.comparisons[table.scenarios[0]] if len(table.scenarios) == 1 else None
     specs = [spec for spec in dict.fromkeys(cell.scheme for cell in cells) if comparison and spec in comparison.schemes]
     heads = reproduction.columns(table.number)
-    ours = {
-        in_table(table, name): [item for column in heads for item in _pair(row.get(column), notes)]
-        for name, row in rows.items()
-    }
+    ours: list[Row] = [
+        [in_table(table, name), *(_item(row.get(column), notes) for column in heads)] for name, row in rows.items()
+    ]
     return Section(
         title=f"Table {table.number}" + (f" and Figure {table.figure}" if table.figure else ""),
         subtitle=table.title,
-        table=HtmlTable("Scheme", list(heads.values()), ours, ("published", "measured")),
-        definition=definitions(metrics),
+        sheet=Sheet("", ["Scheme", *heads.values()], ours, subheads=("published", "measured")),
+        metrics=metrics,
         notes=notes,
         warnings=comparison.warnings(table.link, parts) if comparison else (),
         figures=figures(comparison, specs, table.link, f"{prefix}table-{table.number}-", drawings)
@@ -108,21 +107,20 @@ def _figure_section(reproduction: Reproduction, figure: Figure, prefix: str, dra
     shown = {FIGURE_CAPTIONS[figure.kind]: stem}
     if chart is None:
         return Section(title, figure.title, warnings=missing, figures=shown)
-    rows = {
-        name: [Item(number) for number in numbers] for name, numbers in chart_rows(reproduction.study, chart).items()
-    }
+    rows = [[name, *numbers] for name, numbers in chart_rows(reproduction.study, chart).items()]
     metrics = {panel.metric.metric.name: panel.metric.metric for panel in chart.panels}
     return Section(
         title,
         figure.title,
-        HtmlTable(figure.x_label, chart.heads, rows),
-        definition=definitions(metrics.values()),
+        Sheet("", [figure.x_label, *chart.heads], rows),
+        list(metrics.values()),
         warnings=missing,
         figures=shown,
     )
 
 
-def _pair(cell: Cell | None, notes: Sequence[str]) -> tuple[Item, Item]:
+def _item(cell: Cell | None, notes: Sequence[str]) -> Item:
     if cell is None:
-        return Item(""), Item("")
-    return Item(cell.printed), Item(cell.measured, cell.verdict, notes.index(cell.why) + 1 if cell.why else None)
+        return Item("")
+    note = notes.index(cell.why) + 1 if cell.why else None
+    return Item(cell.measured, cell.verdict, note, published=cell.printed)

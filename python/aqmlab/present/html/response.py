@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from aqmlab.present.figures.response import figures
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import version
-from aqmlab.present.html.page import Drawings, Files, Part, Section
-from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.labels import label
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.executor import Progress
 from aqmlab.study.response_result import ControllerResponse
@@ -42,6 +42,4 @@ def sections(response: ControllerResponse, drawings: Drawings) -> Iterator[Secti
     drawings.update({name: drawing for name, (_, drawing) in found.items()})
     stems = ("response", "rtt-fairness", "convergence", "queue-over-flows")
     for sheet, stem in zip(response.sheets(), stems, strict=True):
-        rows = {row[0]: list(map(Item, row[1:])) for row in sheet.rows}
-        table = HtmlTable(sheet.heads[0], list(sheet.heads[1:]), rows)
-        yield Section(sheet.title, sheet.about, table, figures={found[stem][0]: stem} if stem in found else {})
+        yield Section(sheet.title, "", sheet, figures={found[stem][0]: stem} if stem in found else {})

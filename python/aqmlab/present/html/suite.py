@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from aqmlab.notebook import Sheet
 from aqmlab.present.figures.suite import Traces, curves, distributions, trade_off
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import provenance
-from aqmlab.present.html.page import Drawings, Files, Part, Section
-from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.labels import label
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
 from aqmlab.present.text import seeds
@@ -33,9 +34,7 @@ def _judged(result: SuiteResult, command: str, told: Progress | None, size: Size
     drawings: Drawings = {"curves": curves(result)}
     caption = "Means over the seeds with 95 % intervals; a single seed has no interval."
     tables = [
-        Section(
-            grid.title, "", HtmlTable("", grid.heads, {row: list(map(Item, cells)) for row, cells in grid.rows.items()})
-        )
+        Section(grid.title, "", Sheet("", ["", *grid.heads], [[row, *cells] for row, cells in grid.rows.items()]))
         for grid in grids(result)
     ]
     sections = [Section("Curves", seeds(result.seeds), figures={caption: "curves"}), *tables]
@@ -66,10 +65,9 @@ def _ranked(result: SuiteResult, command: str, told: Progress | None, size: Size
     return page.report(part.name, title, [part], drawings, facts, told, size)
 
 
-def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> HtmlTable:
+def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]], about: str) -> Sheet:
     """Return a table with a column per scheme."""
-    cells = {name: [Item(text) for text in texts] for name, texts in rows.items()}
-    return HtmlTable(corner, [label(spec) for spec in schemes], cells)
+    return Sheet("", [corner, *map(label, schemes)], [[name, *texts] for name, texts in rows.items()], about=about)
 
 
 def _matrix(result: SuiteResult) -> Section:
@@ -77,8 +75,12 @@ def _matrix(result: SuiteResult) -> Section:
     return Section(
         title="Comparison",
         subtitle=f"{LEGEND}; {seeds(result.seeds)}.",
-        table=_table("Experiment", result.schemes, marks | totals(result)),
-        definition=" ".join(sentence(measure, result.ranking(measure)) for measure in (DELAY, GOODPUT)),
+        sheet=_table(
+            "Experiment",
+            result.schemes,
+            marks | totals(result),
+            " ".join(sentence(measure, result.ranking(measure)) for measure in (DELAY, GOODPUT)),
+        ),
         warnings=result.caveats,
     )
 
@@ -111,9 +113,13 @@ def _losses(result: SuiteResult, traced: Traces) -> Section:
     return Section(
         title="Losses",
         subtitle="Loss pattern at the first link, RFC 7928, sections 2.3 and 2.4; seed 1.",
-        table=_table("Experiment", result.schemes, rows),
-        definition="Mean time between losses (ms) / loss synchronisation: the mean share of the flows seen that lose "
-        f"packets in the same event, which lasts {EVENT} round-trip times of the link from its first loss.",
+        sheet=_table(
+            "Experiment",
+            result.schemes,
+            rows,
+            "Mean time between losses (ms) / loss synchronisation: the mean share of the flows seen that lose "
+            f"packets in the same event, which lasts {EVENT} round-trip times of the link from its first loss.",
+        ),
     )
 
 
@@ -138,8 +144,12 @@ def _phases(result: SuiteResult, traced: Traces) -> Section:
     return Section(
         title="Phases",
         subtitle="Results by phase at the first link, RFC 7928, sections 8.2.5 and 8.2.6; seed 1.",
-        table=_table("Experiment and phase", result.schemes, rows),
-        definition="Goodput (Mbit/s) / mean queueing delay (ms), over all rounds, with the start of each phase.",
+        sheet=_table(
+            "Experiment and phase",
+            result.schemes,
+            rows,
+            "Goodput (Mbit/s) / mean queueing delay (ms), over all rounds, with the start of each phase.",
+        ),
     )
 
 
@@ -153,8 +163,12 @@ def _experiment(trial: Trial) -> Section:
     return Section(
         title=trial.experiment.name,
         subtitle=f"{trial.scenario.title}. Built in at its base case as {trial.experiment.scenario}.",
-        table=_table("Measure", trial.comparison.schemes, rows(trial)),
-        definition=f"Best or tied: delay {_titles(trial, DELAY)}; goodput {_titles(trial, GOODPUT)}.",
+        sheet=_table(
+            "Measure",
+            trial.comparison.schemes,
+            rows(trial),
+            f"Best or tied: delay {_titles(trial, DELAY)}; goodput {_titles(trial, GOODPUT)}.",
+        ),
     )
 
 

@@ -1,11 +1,12 @@
 """The report on a tune, and on a tournament."""
 
+from aqmlab.notebook import Sheet
 from aqmlab.present.figures.tune import CAPTIONS, figures, ranks
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import version
-from aqmlab.present.html.page import Drawings, Files, Part, Section
-from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.labels import label
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.tune_words import rows, words
 from aqmlab.runs.executor import Progress
 from aqmlab.tune.result import PUBLISHED, TUNED, Tuned
@@ -16,14 +17,13 @@ def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
     """Return what a tune leaves: report.html, results.json and the figures."""
     plan = found.plan
     drawings: Drawings = figures(found)
-    fresh = {f"{place}: {rival}": [*map(Item, cells)] for place, rival, cells in rows(found)}
+    fresh = [[place, rival, *cells] for place, rival, cells in rows(found)]
     lines = [f"--aqm {each.spec}" for each in found.front] or [found.unmet() or ""]
     sections = [
         Section(
             "Results",
             "On fresh seeds",
-            HtmlTable("Scenario, parameters", [each.heading for each in plan.shown], fresh),
-            definition=words(found),
+            Sheet("", ["Scenario", "Parameters", *(each.heading for each in plan.shown)], fresh, 2, words(found)),
             findings=lines,
             warnings=[
                 *found.failures,
@@ -50,24 +50,24 @@ def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
     return {"results.json": found.json() + "\n", **left}
 
 
-def _space(found: Tuned) -> HtmlTable:
+def _space(found: Tuned) -> Sheet:
     goals = list(found.importance)
-    rows = {}
+    rows = []
     for each in found.plan.space:
         ends = ", ".join(each.choices) if each.choices else f"{each.text(each.low)} to {each.text(each.high)}"
-        shares = [Item(f"{100 * found.importance[goal].get(each.name, 0.0):.0f} %") for goal in goals]
-        rows[each.name] = [Item(ends), Item("logarithmic" if each.log else "linear"), *shares]
-    return HtmlTable("Parameter", ["Range", "Scale", *(f"Importance for {goal}" for goal in goals)], rows)
+        shares = [f"{100 * found.importance[goal].get(each.name, 0.0):.0f} %" for goal in goals]
+        rows.append([each.name, ends, "logarithmic" if each.log else "linear", *shares])
+    return Sheet("", ["Parameter", "Range", "Scale", *(f"Importance for {goal}" for goal in goals)], rows)
 
 
-def _candidates(found: Tuned) -> HtmlTable:
-    rows = {}
+def _candidates(found: Tuned) -> Sheet:
+    rows = []
     for each in found.trials:
         known = [each.measured.get(str(goal)) for goal in found.plan.goals]
-        values = [Item("–" if value is None else f"{value:.5g}") for value in known]
+        values = ["–" if value is None else f"{value:.5g}" for value in known]
         state = each.failed or ("stopped early" if each.stopped else "" if each.feasible else "violates a bound")
-        rows[f"{each.number}"] = [Item(each.spec), *values, Item(str(each.runs)), Item(state)]
-    return HtmlTable("Candidate", ["Parameters", *map(str, found.plan.goals), "Runs", ""], rows, words=True)
+        rows.append([f"{each.number}", each.spec, *values, str(each.runs), state])
+    return Sheet("", ["Candidate", "Parameters", *map(str, found.plan.goals), "Runs", ""], rows, words=True)
 
 
 def tournament_files(found: Compared, command: str) -> Files:
@@ -80,16 +80,13 @@ def tournament_files(found: Compared, command: str) -> Files:
             captions[f"Mean ranks with {kind} parameters; a bar joins schemes that do not differ (Nemenyi, 5 %)."] = (
                 f"ranks-{kind}"
             )
-    table = HtmlTable(
-        "Scheme",
-        ["Rank published", "Rank tuned", "Published", "Tuned", "Runs"],
-        {label(row.name): [*map(Item, row.texts)] for row in found.rows()},
-    )
+    heads = ["Scheme", "Rank published", "Rank tuned", "Published", "Tuned", "Runs"]
+    table = Sheet("", heads, [[label(row.name), *row.texts] for row in found.rows()])
     section = Section("Queue error", "On held-out scenarios", table, findings=sentences(found), figures=captions)
     lines = Section(
         "The parameters",
         "",
-        HtmlTable("Scheme", ["Tuned"], {label(name): [Item(spec)] for name, spec in found.tuned.items()}, words=True),
+        Sheet("", ["Scheme", "Tuned"], [[label(name), spec] for name, spec in found.tuned.items()], words=True),
     )
     part = Part("tuned", "Schemes tuned with equal budgets", "", [section, lines])
     left = page.report("tune --tournament", part.title, [part], drawings, {"Command": command, "Version": version()})

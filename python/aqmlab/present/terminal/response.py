@@ -2,6 +2,7 @@
 
 from aqmlab.present.labels import label
 from aqmlab.present.terminal import console as consoles
+from aqmlab.present.terminal.parts import as_table
 from aqmlab.study.response_result import ControllerResponse
 
 
@@ -10,7 +11,4 @@ def response(found: ControllerResponse) -> None:
     out = consoles.console()
     out.print(consoles.title(f"Response of {label(found.law)}, shared link with {label(found.aqm)}"))
     for sheet in found.sheets():
-        shown = consoles.table(sheet.title, sheet.heads[0], numbers=sheet.heads[1:])
-        for row in sheet.rows:
-            shown.add_row(*row)
-        out.print(shown, consoles.aside(sheet.about), sep="\n")
+        out.print(as_table(sheet, sheet.title), consoles.aside(sheet.about), sep="\n")

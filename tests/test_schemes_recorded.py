@@ -7,7 +7,7 @@ from pyarrow import parquet
 
 import aqmlab
 from aqmlab import catalogue
-from aqmlab.present.html import engines
+from aqmlab.present.reports import engines
 from aqmlab.present.tables import as_markdown
 from aqmlab.runs import findings
 from aqmlab.runs.engines import EngineComparison

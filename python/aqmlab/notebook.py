@@ -29,6 +29,11 @@ class Item:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def full(self) -> str:
+        """The text after the published number that it is compared with."""
+        return f"{self.published} → {self.text}" if self.published else self.text
+
 
 Row = Sequence[str | Item]
 """The cells of a row. A single cell spans the table: bold it begins a group of rows, else it is a remark."""
@@ -59,10 +64,15 @@ class Sheet:
     def lines(self) -> list[list[Item]]:
         """The rows without the foot as they are shown: each group shows its first text once."""
         before = [None, *(str(row[0]) for row in self.rows)] if self.grouped else [None] * len(self.rows)
-        items = [[cell if isinstance(cell, Item) else Item(cell) for cell in row] for row in self.rows]
         return [
-            [Item(""), *row[1:]] if row[0].text == above else row for row, above in zip(items, before, strict=False)
+            [Item(""), *row[1:]] if row[0].text == above else row
+            for row, above in zip(_items(self.rows), before, strict=False)
         ]
+
+    @property
+    def bottom(self) -> list[list[Item]]:
+        """The rows of the foot."""
+        return _items(self.foot)
 
     def __str__(self) -> str:
         """Return it as text: one line a row, or one a head where there are more heads than rows."""
@@ -90,6 +100,10 @@ class Sheet:
 
     def _cell(self, i: int, text: str) -> str:
         return f'<th scope="row">{escape(text)}</th>' if i < self.names else f"<td>{escape(text)}</td>"
+
+
+def _items(rows: Iterable[Row]) -> list[list[Item]]:
+    return [[cell if isinstance(cell, Item) else Item(cell) for cell in row] for row in rows]
 
 
 class Result:

@@ -1,6 +1,5 @@
 """The command `card`."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -22,6 +21,7 @@ from aqmlab.cli.common import (
     leave,
     page_size,
     print_json,
+    print_parts,
     progress,
 )
 
@@ -55,31 +55,27 @@ def card(
     """
     check_format(kind, as_json=as_json)
     from aqmlab import laws
-    from aqmlab.present.card_words import TABLES, attachments
+    from aqmlab.present.reports import card as report
     from aqmlab.study import card as cards
 
     spec = laws.law_spec(law)
     if out:
-        from aqmlab.present.html import card as page
-
         files.check_folder(out)
-        check_report(out / "report.html", page.subject(spec))
+        check_report(out / "report.html", report.subject(spec))
     with progress(f"Measuring {spec}") as heard:
         found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=heard)
     if out:
-        leave(out, {**page.records(found), **attachments(found)})
+        leave(out, {**report.records(found), **report.attachments(found)})
         part = ["--only", only] if only is not None else []
         part += ["--engine", engine] if engine != "sim" else []
         part += ["--size", size.value] if size else []
         with progress("Writing the report") as heard:
-            left = page.files(found, command("card", law, *part, "--seeds", str(seeds)), heard, page_size(size))
+            left = report.files(found, command("card", law, *part, "--seeds", str(seeds)), heard, page_size(size))
         leave(out, left)
     if as_json:
         print_json(found.document())
-    elif kind is TableFormat.table:
-        from aqmlab.present.terminal import card as tables
-
-        tables.card(found)
     else:
-        sys.stdout.write(TABLES[kind.value](found))
+        print_parts(report.parts(found), kind)
+    if not as_json and kind is TableFormat.table:
+        print(f"{found.runs:,} runs in {found.wall:.0f} s")
     exit_if_failed(found.breakdowns)

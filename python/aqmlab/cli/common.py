@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from enum import StrEnum
 from html import unescape
@@ -20,7 +20,7 @@ from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from aqmlab._core import Scenario
-    from aqmlab.notebook import Sheet
+    from aqmlab.present.parts import Part
     from aqmlab.present.plots.style import Size
     from aqmlab.runs.executor import Progress
     from aqmlab.runs.task import Failure
@@ -197,11 +197,16 @@ def check_format(kind: TableFormat, *, as_json: bool) -> None:
         raise InputError("format", f"{kind.value}: --json prints one JSON document; use only one of the two")
 
 
-def print_sheets(sheets: "Iterable[Sheet]", kind: TableFormat) -> None:
-    """Print tables as text for a paper or a page."""
+def print_parts(parts: "Sequence[Part]", kind: TableFormat = TableFormat.table, *, explain: bool | None = None) -> None:
+    """Print a report in a terminal, where `explain` adds the definitions of its measures, or its tables as text."""
+    from aqmlab.present.parts import printed
     from aqmlab.present.sheets import TABLES
+    from aqmlab.present.terminal.parts import show
 
-    sys.stdout.write(TABLES[kind.value](sheets))
+    if kind is TableFormat.table:
+        show(parts, explain=explain)
+    else:
+        sys.stdout.write(TABLES[kind.value](printed(parts)))
 
 
 def print_json(document: object) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +35,7 @@ from aqmlab.cli.common import (
     leave,
     page_size,
     print_json,
-    print_sheets,
+    print_parts,
     progress,
     tell_time,
 )
@@ -258,7 +258,7 @@ def _in_scenarios(
 ) -> "Sequence[Failure | str]":
     from aqmlab import laws, own
     from aqmlab.catalogue import usual
-    from aqmlab.present.terminal import runs as tables
+    from aqmlab.present.reports import comparison, engines
     from aqmlab.runs import simulate
     from aqmlab.runs.comparison import document
 
@@ -287,18 +287,9 @@ def _in_scenarios(
         _leave_report(wanted, found, alone, wanted.command(*given, *_options(line, settings, measures)))
     if wanted.as_json:
         print(document(alone or found))
-    elif wanted.kind is not TableFormat.table:
-        about = _seeds_in_words(wanted.seeds)
-        sheets = (
-            replace(sheet, title=f"{each.scenario.name}: {sheet.title}", about=about)
-            for each in alone or found
-            for sheet in each.sheets()
-        )
-        print_sheets(sheets, wanted.kind)
-    elif alone:
-        tables.comparisons(alone, explain=wanted.explain)
     else:
-        tables.engines(found, explain=wanted.explain)
+        parts = comparison.parts(alone) if alone else engines.parts(found)
+        print_parts(parts, wanted.kind, explain=wanted.explain)
     return [failure for each in alone or found for failure in each.failures]
 
 
@@ -317,8 +308,7 @@ def _between_controllers(
     measures: Sequence[str],
     wanted: CompareRequest,
 ) -> Sequence[str]:
-    from aqmlab.present.controller_words import TABLES
-    from aqmlab.present.terminal import controllers as tables
+    from aqmlab.present.reports import controllers as report
     from aqmlab.runs.controllers import compare_ccs
 
     values = assignments([*(f"{LINE[key]}={value}" for key, value in line.items()), *settings])
@@ -336,19 +326,15 @@ def _between_controllers(
             progress=heard,
         )
     if wanted.out:
-        from aqmlab.present.html import controllers as page
-
-        leave(wanted.out, page.records(found))
+        leave(wanted.out, report.records(found))
         repeated = wanted.command(*given, *_options(line, settings, measures))
         with progress("Writing the report") as heard:
-            left = page.files(found, repeated, heard, page_size(wanted.size))
+            left = report.files(found, repeated, heard, page_size(wanted.size))
         leave(wanted.out, left)
     if wanted.as_json:
         print_json(found.document())
-    elif wanted.kind is not TableFormat.table:
-        sys.stdout.write(TABLES[wanted.kind.value](found))
     else:
-        tables.controllers(found, explain=wanted.explain)
+        print_parts(report.parts(found), wanted.kind, explain=wanted.explain)
     return found.failures
 
 
@@ -401,7 +387,7 @@ def _leave_report(
     wanted: CompareRequest, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
 ) -> None:
     """Leave the report on the comparisons by one engine if there are any `alone`, or by several."""
-    from aqmlab.present.html import comparison, engines
+    from aqmlab.present.reports import comparison, engines
 
     folder, size = wanted.out or Path(), page_size(wanted.size)
     leave(folder, comparison.records(alone or found))
@@ -410,15 +396,8 @@ def _leave_report(
     leave(folder, left)
 
 
-def _seeds_in_words(count: int) -> str:
-    """Return what a printed table says of the seeds."""
-    from aqmlab.present.text import seeds
-
-    return f"{seeds(count)[0].upper()}{seeds(count)[1:]}."
-
-
 def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[Failure]":
-    from aqmlab.present.terminal import suite as tables
+    from aqmlab.present.reports import suite as report
     from aqmlab.study import suite_result
 
     with progress(f"Comparing in {name}") as told:
@@ -426,26 +405,20 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
             name, wanted.aqms, law=wanted.law, seeds=wanted.seeds, jobs=wanted.jobs, progress=told, **link
         )
     if wanted.out:
-        from aqmlab.present.html import suite as page
-
-        leave(wanted.out, page.records(compared))
+        leave(wanted.out, report.records(compared))
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
         with progress("Writing the report") as told:
-            left = page.files(compared, wanted.command("--study", name, *options), told, page_size(wanted.size))
+            left = report.files(compared, wanted.command("--study", name, *options), told, page_size(wanted.size))
         leave(wanted.out, left)
     if wanted.as_json:
         print_json(compared.document())
-    elif wanted.kind is not TableFormat.table:
-        from aqmlab.present.suite_words import sheets
-
-        print_sheets(sheets(compared), wanted.kind)
     else:
-        tables.suite(compared)
+        print_parts(report.parts(compared), wanted.kind)
     return compared.failures
 
 
 def _in_draft(asked: dict[str, Any], as_json: bool, out: Path | None) -> None:
-    from aqmlab.present.terminal import draft as tables
+    from aqmlab.present.reports import draft as report
     from aqmlab.study import draft_cases
 
     if out:
@@ -453,14 +426,12 @@ def _in_draft(asked: dict[str, Any], as_json: bool, out: Path | None) -> None:
     with progress(f"Judging the cases of {draft_cases.NAME}") as told:
         judged = draft_cases.compare_draft(**asked, progress=told)
     if out:
-        from aqmlab.present.html import draft as page
-
-        leave(out, page.records(judged))
+        leave(out, report.records(judged))
         options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
         with progress("Writing the report") as told:
-            left = page.files(judged, command("compare", "--study", draft_cases.NAME, *options), told)
+            left = report.files(judged, command("compare", "--study", draft_cases.NAME, *options), told)
         leave(out, left)
     if as_json:
         print_json(draft_cases.document(judged))
     else:
-        tables.cases(draft_cases.TITLE, draft_cases.SOURCE, judged)
+        print_parts(report.parts(judged))

@@ -5,13 +5,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Jobs, Json, Out, Seeds, check_report, command, exit_if_failed, leave, progress
+from aqmlab.cli.common import (
+    Jobs,
+    Json,
+    Out,
+    Seeds,
+    check_report,
+    command,
+    exit_if_failed,
+    leave,
+    print_parts,
+    progress,
+)
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from aqmlab.study.reproduction import Reproduction
 
 EPILOG = "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report"
 
@@ -37,6 +46,7 @@ def reproduce(
     results.json and the figures. --sensitivity judges each failing sentence again, by every reading that the text
     allows and under variations of the details that the paper omits; --out then stores the runs, to resume.
     """
+    from aqmlab.present.reports import reproduction as report
     from aqmlab.study import paper, reproduction
 
     if every == (name is not None):
@@ -61,12 +71,13 @@ def reproduce(
             numbers = {"tables": table or None, "figures": figure or None}
             several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=told, **numbers)]
     if out:
-        from aqmlab.present.html import reproduction as page
-
         with progress("Writing the report") as told:
-            left = page.files_of_all(several, again, told) if every else page.files(several[0], again, told)
+            left = report.files_of_all(several, again, told) if every else report.files(several[0], again, told)
         leave(out, left)
-    _tell(several, every, as_json)
+    if as_json:
+        print(reproduction.all_json(several) if every else several[0].json())
+    else:
+        print_parts(report.parts_of_all(several) if every else report.parts(several[0]))
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
 
 
@@ -85,15 +96,3 @@ def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool, out: "P
         print(sensitivity.all_json(found) if name is None else found[0].json())
     else:
         sensitivities(found)
-
-
-def _tell(several: "list[Reproduction]", every: bool, as_json: bool) -> None:
-    from aqmlab.present.terminal import reproduction as tables
-    from aqmlab.study import reproduction
-
-    if as_json:
-        print(reproduction.all_json(several) if every else several[0].json())
-    elif every:
-        tables.reproductions(several)
-    else:
-        tables.reproduction(several[0])

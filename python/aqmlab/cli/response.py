@@ -20,7 +20,7 @@ from aqmlab.cli.common import (
     leave,
     page_size,
     print_json,
-    print_sheets,
+    print_parts,
     progress,
 )
 
@@ -55,28 +55,23 @@ def response(
     """
     check_format(kind, as_json=as_json)
     from aqmlab import laws
+    from aqmlab.present.reports import response as report
     from aqmlab.study.response import response as measure
 
     spec = laws.law_spec(law)
     if out:
-        from aqmlab.present.html import response as page
-
         files.check_folder(out)
-        check_report(out / "report.html", page.subject(spec))
+        check_report(out / "report.html", report.subject(spec))
     with progress(f"Measuring {spec}") as heard:
         found = measure(spec, aqm=aqm, seeds=seeds, jobs=jobs, progress=heard)
     if out:
-        leave(out, page.records(found))
+        leave(out, report.records(found))
         options = [*(["--aqm", aqm] if aqm else []), "--seeds", str(seeds), *(["--size", size.value] if size else [])]
         with progress("Writing the report") as heard:
-            left = page.files(found, command("response", law, *options), heard, page_size(size))
+            left = report.files(found, command("response", law, *options), heard, page_size(size))
         leave(out, left)
     if as_json:
         print_json(found.document())
-    elif kind is TableFormat.table:
-        from aqmlab.present.terminal import response as tables
-
-        tables.response(found)
     else:
-        print_sheets(found.sheets(), kind)
+        print_parts(report.parts(found), kind)
     exit_if_failed(found.failures)

@@ -20,6 +20,7 @@ from aqmlab.cli.common import (
     TracesOption,
     exit_if_failed,
     print_json,
+    print_parts,
     tell_time,
 )
 from aqmlab.problems import InputError
@@ -75,7 +76,8 @@ def sweep(
 
     Each result is stored in DIR when its run ends. A stopped sweep continues with --resume.
     """
-    from aqmlab.present.terminal import sweep as tables
+    from aqmlab.present.reports import sweep as report
+    from aqmlab.present.terminal import plan as tables
     from aqmlab.present.terminal.progress import pace
     from aqmlab.runs import plan, shards
     from aqmlab.runs import sweep as sweeps
@@ -116,5 +118,5 @@ def sweep(
     if as_json:
         print_json(swept.document())
     else:
-        tables.sweep(swept)
+        print_parts(report.parts(swept))
     exit_if_failed(swept.failures)

@@ -17,6 +17,7 @@ from aqmlab.cli.common import (
     command,
     exit_if_failed,
     leave,
+    print_parts,
     progress,
 )
 from aqmlab.problems import InputError, Problem
@@ -101,6 +102,7 @@ def tune(
         return
     if scheme is None:
         raise InputError("aqm", "missing; aqmlab tune pi --scenario li2014/table-1 --objective 'min link.queue_error'")
+    from aqmlab.present.reports import tune as report
     from aqmlab.tune.plan import plan
     from aqmlab.tune.result import tune as search
 
@@ -134,17 +136,13 @@ def tune(
     with progress(f"Tuning {scheme}") as told:
         found = search(asked, out, resume=resume, jobs=jobs, executor=executor, progress=told)
     if out:
-        from aqmlab.present.html import tune as page
-
         with progress("Writing the report") as told:
-            left = page.files(found, command(*_arguments()), told)
+            left = report.files(found, command(*_arguments()), told)
         leave(out, left)
     if as_json:
         print(found.json())
     else:
-        from aqmlab.present.terminal import tune as tables
-
-        tables.tuned(found)
+        print_parts(report.parts(found))
     if unmet := found.unmet():
         raise InputError(Problem("", unmet))
     exit_if_failed(found.failures)
@@ -174,6 +172,7 @@ def _tournament(
     as_json: bool,
     out: Path | None,
 ) -> None:
+    from aqmlab.present.reports import tune as report
     from aqmlab.tune.tournament import run as compare
 
     if scheme is not None:
@@ -184,13 +183,9 @@ def _tournament(
     with progress("Tuning and comparing") as told:
         found = compare(out, resume=resume, jobs=jobs, executor=executor, progress=told)
     if out:
-        from aqmlab.present.html import tune as page
-
-        leave(out, page.tournament_files(found, command("tune", "--tournament")))
+        leave(out, report.tournament_files(found, command("tune", "--tournament")))
     if as_json:
         print(found.json())
     else:
-        from aqmlab.present.terminal import tune as tables
-
-        tables.tournament(found)
+        print_parts(report.tournament(found))
     exit_if_failed(found.failures)

@@ -1,9 +1,10 @@
 """The parts of a report: what a result shows, given once for a terminal, a page and a paper."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
-from aqmlab.notebook import Sheet
+from aqmlab.notebook import Item, Row, Sheet
 from aqmlab.present.html.setup import Setup
 from aqmlab.present.labels import footnote
 from aqmlab.runs.metrics import Metric
@@ -16,7 +17,8 @@ class Section:
 
     `findings` are sentences above the table, `metrics` are those in it that need a definition. The title of the table
     is the one outside of its report. Only a page shows the `subtitle`, the numbered `notes`, `figures` (names of
-    drawings by caption), the `setup` of what was simulated, and the tables `folded` by title.
+    drawings by caption), the `setup` of what was simulated, and the tables `folded` by title. Elsewhere successive
+    sections `within` one table are groups of its rows; that is the head of their names.
     """
 
     title: str
@@ -29,6 +31,7 @@ class Section:
     setup: Setup | None = None
     folded: Mapping[str, Sheet] = field(default_factory=dict)
     findings: Sequence[str] = ()
+    within: str = ""
 
     @property
     def marks(self) -> str:
@@ -42,7 +45,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison, or one paper with its coverage and its ledger: sentences, and how their words are read."""
+    """One comparison, or one paper with its coverage and its ledger: sentences, and how their words are read.
+
+    `warnings` come before its tables, `about` says how to read them.
+    """
 
     name: str
     title: str
@@ -51,4 +57,34 @@ class Part:
     coverage: Mapping[str, int] | None = None
     claims: Sequence[Checked] = ()
     words: Mapping[str, str] = field(default_factory=dict)
-    remark: str = ""
+    warnings: Sequence[str] = ()
+    about: Sequence[str] = ()
+
+
+def joined(sections: Iterable[Section]) -> Iterator[Section]:
+    """Yield sections as they are printed: successive ones `within` one table are groups of its rows."""
+    for within, several in groupby(sections, key=lambda section: section.within):
+        if not within:
+            yield from several
+            continue
+        group = list(several)
+        sheets = [section.sheet for section in group if section.sheet]
+        rows = [row for section in group for row in _group(section)]
+        yield Section("", sheet=replace(sheets[0], heads=[within, *sheets[0].heads[1:]], rows=rows))
+
+
+def _group(section: Section) -> Iterator[Row]:
+    yield [Item(section.title, bold=True)]
+    yield from section.sheet.rows if section.sheet else ()
+    yield from ([warning] for warning in section.warnings)
+
+
+def printed(parts: Iterable[Part]) -> Iterator[Sheet]:
+    """Yield the tables of parts for print: each with its title, and with the sentences about it as lines."""
+    for part in parts:
+        for section in joined(part.sections):
+            if section.sheet:
+                about = section.sheet.about or section.subtitle
+                told = [f"{about[0].upper()}{about[1:]}".removesuffix(".") + "."] if about else []
+                told += [*part.warnings, *part.about, *([section.marks] if section.marks else []), *section.warnings]
+                yield replace(section.sheet, title=section.sheet.title or section.title, about="\n".join(told))

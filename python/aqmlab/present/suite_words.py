@@ -63,10 +63,11 @@ def sheets(result: SuiteResult) -> Iterator[Sheet]:
         return
     schemes = [label(spec) for spec in result.schemes]
     measured = [[trial.experiment.name, head, *cells] for trial in result.trials for head, cells in rows(trial).items()]
-    yield Sheet(f"{result.suite.title}: {link(result)}", ["Experiment", "Measure", *schemes], measured, names=2)
+    title = f"{result.suite.title}: {link(result)}"
+    yield Sheet(title, ["Experiment", "Measure", *schemes], measured, names=2, grouped=True)
     marks = [[trial.experiment.name, *(mark(trial, spec) for spec in result.schemes)] for trial in result.trials]
     counts = [[head, *cells] for head, cells in totals(result).items()]
-    yield Sheet(f"Best schemes. {LEGEND}", ["Experiment", *schemes], [*marks, *counts])
+    yield Sheet(f"Best schemes. {LEGEND}", ["Experiment", *schemes], marks, foot=counts)
 
 
 def mark(trial: Trial, spec: str) -> str:

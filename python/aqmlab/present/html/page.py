@@ -54,7 +54,7 @@ def _captions(parts: Sequence[Part]) -> dict[str, str]:
 
 def _caption(section: Section, caption: str) -> str:
     """Return the caption of a figure with its seeds."""
-    about = section.subtitle
+    about = section.subtitle or (section.sheet.about if section.sheet else "") or section.title
     return caption if "seed" in caption.lower() or not about else f"{caption} {about[0].upper()}{about[1:]}."
 
 

@@ -17,10 +17,11 @@ from aqmlab.present.html import page
 from aqmlab.present.html.setup import Setup, setup
 from aqmlab.present.labels import footnote, label
 from aqmlab.present.plots import browser, files
+from aqmlab.present.reports.sweep import difference, ranks
 from aqmlab.runs.findings import Findings, chosen, ranked, rankings
 from aqmlab.runs.measures import heading
-from aqmlab.runs.metrics import Metric, definitions, find
-from aqmlab.runs.statistics import Paired, Ranking
+from aqmlab.runs.metrics import definitions, find
+from aqmlab.runs.statistics import Ranking
 from aqmlab.runs.store import TIMING
 from aqmlab.runs.table import Case
 
@@ -96,38 +97,6 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     )
 
 
-def ranks(found: Findings, by_measure: Mapping[str, Ranking]) -> Sheet | None:
-    """Return the mean ranks and the number of cases, in bold the best of a measure if no other is as good.
-
-    That is, if all others are further away than the critical difference.
-    """
-    if not by_measure:
-        return None
-    each = by_measure.values()
-    rows: list[Row] = [
-        [
-            label(scheme),
-            *(
-                Item(f"{ranking.ranks[scheme]:.2f}", value=ranking.ranks[scheme], bold=_is_alone(ranking, scheme))
-                for ranking in each
-            ),
-        ]
-        for scheme in found.schemes
-    ]
-    foot = [
-        ["critical difference", *(f"{ranking.critical:.2f}" for ranking in each)],
-        ["p (Friedman)", *(f"{ranking.p:.2g}" for ranking in each)],
-        ["scenarios", *(f"{ranking.blocks}" for ranking in each)],
-    ]
-    return Sheet("", [found.head, *(find(name).title for name in by_measure)], rows, foot=foot, sortable=True)
-
-
-def _is_alone(ranking: Ranking, scheme: str) -> bool:
-    """Return whether every other scheme ranks significantly below this one."""
-    others = (rank for name, rank in ranking.ranks.items() if name != scheme)
-    return all(rank - ranking.ranks[scheme] > ranking.critical for rank in others)
-
-
 def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> CaseSection:
     scenario = found.scenario(case)
     heads = [found.head, *map(heading, measures)]
@@ -156,15 +125,6 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
 def _mean(entry: tables.Entry) -> Item:
     mean = entry.summary.mean if entry.summary else None
     return Item(entry.text, value=mean, bold=entry.best, small=entry.some)
-
-
-def difference(metric: Metric, pair: Paired | None) -> Item:
-    """Return a paired difference, bold where its interval does not contain 0."""
-    if pair is None:
-        return Item("–")
-    mean, width = pair.difference.mean, pair.difference.half_width
-    hint = "" if pair.p is None or pair.effect is None else f"p = {pair.p:.2g}, effect {pair.effect:.2g}"
-    return Item(metric.show(mean, width), value=mean, bold=width is not None and abs(mean) > width, hint=hint)
 
 
 def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot]:

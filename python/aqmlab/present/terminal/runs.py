@@ -1,17 +1,13 @@
 """Runs: one with its links and flows, or schemes side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rich.table import Table
-from rich.text import Text
 
 from aqmlab._core import Scenario
-from aqmlab.present.labels import label
-from aqmlab.present.terminal.console import aside, console, marks, note, table, title
+from aqmlab.present.terminal.console import aside, console, note, table, title
 from aqmlab.present.text import titled
-from aqmlab.runs.comparison import Comparison
-from aqmlab.runs.engines import EngineComparison
-from aqmlab.runs.metrics import OF_STATION, FlowResult, definitions, find
+from aqmlab.runs.metrics import OF_STATION, FlowResult, find
 from aqmlab.runs.results import EngineResult, RunResult, columns
 
 BITRATE = find("total.video.bitrate_mean")
@@ -67,55 +63,6 @@ def _engine(engine: EngineResult) -> str:
     if engine.is_real:
         return f"Linux {engine.version}, in {engine.wall:.1f} s"
     return f"{engine.events:,} events in {engine.wall:.3f} s"
-
-
-def comparisons(found: Sequence[Comparison], *, explain: bool = False) -> None:
-    """Print the schemes side by side, scenario by scenario; `explain` adds what the columns are."""
-    out = console()
-    for compared in found:
-        out.print(title(titled(compared.scenario)))
-        for version in compared.linux:
-            out.print(aside(f"on Linux {version}"))
-        for view in compared.views:
-            shown = table(view.title, "Scheme", numbers=view.columns)
-            for spec in compared.schemes:
-                there = label(spec) + compared.row(spec, view.link)
-                shown.add_row(there, *(compared.text(spec, measure) for measure in view.columns.values()))
-            out.print(shown, *map(note, compared.warnings(view.link)), sep="\n")
-        out.print(*map(note, compared.notes), sep="\n", end="\n" if compared.notes else "")
-    measures = [name for compared in found for view in compared.views for name in view.columns.values()]
-    out.print(*marks(_labels(found)), _explained(measures, explain), sep="\n")
-
-
-def engines(found: Sequence[EngineComparison], *, explain: bool = False) -> None:
-    """Print the schemes by each engine, with the differences, scenario by scenario; `explain` adds what columns are."""
-    out = console()
-    for compared in found:
-        out.print(title(titled(compared.scenario)))
-        for version in (version for each in compared.by_engine.values() for version in each.linux):
-            out.print(aside(f"linux is Linux {version}"))
-        for view in compared.views:
-            shown = table(view.title, "Scheme", "Engine", numbers=view.columns)
-            for row in compared.rows(view):
-                there = label(row.scheme) + compared.first.row(row.scheme, view.link)
-                shown.add_row(there, row.what, *row.texts, end_section=row.ends)
-            out.print(shown, *map(note, compared.warnings[view.link]), sep="\n")
-    measures = [name for compared in found for view in compared.views for name in view.columns.values()]
-    out.print(*marks(_labels(found)), _explained(measures, explain), sep="\n")
-
-
-def _labels(found: Sequence[Comparison] | Sequence[EngineComparison]) -> list[str]:
-    """Return the labels of all schemes, each once."""
-    return [label(spec) for spec in dict.fromkeys(spec for compared in found for spec in compared.schemes)]
-
-
-def _explained(measures: Sequence[str], explain: bool) -> Text:
-    """Return what the columns are, or how to read it."""
-    return aside(
-        definitions(dict.fromkeys(map(find, measures)))
-        if explain
-        else "--explain prints the definition of each column."
-    )
 
 
 def _flows(result: RunResult) -> Table:

@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from aqmlab.notebook import Sheet
 from aqmlab.present.figures.suite import Traces, curves, distributions, trade_off
 from aqmlab.present.html import page
-from aqmlab.present.html.comparison import provenance
 from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.labels import label
 from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
-from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
+from aqmlab.present.reports.comparison import provenance
+from aqmlab.present.suite_words import LEGEND, link, sentence, sheets
 from aqmlab.present.text import seeds
 from aqmlab.runs.executor import Progress
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
@@ -24,44 +25,46 @@ def records(result: SuiteResult) -> Files:
     return {"results.json": json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"}
 
 
-def files(result: SuiteResult, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
-    """Return report.html and the figures; `told` gets the number of drawn figures."""
-    return (_judged if result.suite.claims else _ranked)(result, command, told, size)
-
-
-def _judged(result: SuiteResult, command: str, told: Progress | None, size: Size) -> Files:
-    """Return the report on a suite with claims: curves, the claims, a table per measure."""
-    drawings: Drawings = {"curves": curves(result)}
-    caption = "Means over the seeds with 95 % intervals; a single seed has no interval."
-    tables = [
-        Section(grid.title, "", Sheet("", ["", *grid.heads], [[row, *cells] for row, cells in grid.rows.items()]))
-        for grid in grids(result)
-    ]
-    sections = [Section("Curves", seeds(result.seeds), figures={caption: "curves"}), *tables]
+def parts(result: SuiteResult) -> list[Part]:
+    """Return the claims with the measures of each kind of experiment, or all measures with the best schemes."""
     suite = result.suite
-    part = Part(suite.name, suite.title, suite.source, sections, claims=result.claims, words=suite.words)
-    facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
-    return page.report(suite.name, suite.title, [part], drawings, facts, told, size)
-
-
-def _ranked(result: SuiteResult, command: str, told: Progress | None, size: Size) -> Files:
-    """Return the report on a suite that ranks schemes. Traces a run of each experiment."""
-    traced = traces(result)
-    drawings: Drawings = {
-        "trade-off": trade_off(result, result.trials),
-        "delay": distributions(result, traced, "delay"),
-        "goodput": distributions(result, traced, "goodput"),
-    }
+    if suite.claims:
+        tables = [Section(sheet.title, sheet=sheet) for sheet in sheets(result)]
+        return [Part(suite.name, suite.title, seeds(result.seeds), tables, claims=result.claims, words=suite.words)]
+    measured, best = sheets(result)
+    ranks = "\n".join(sentence(measure, result.ranking(measure)) for measure in (DELAY, GOODPUT))
     sections = [
-        _matrix(result),
-        *_figures(result),
-        _losses(result, traced),
-        _phases(result, traced),
-        *map(_experiment, result.trials),
+        Section("", sheet=measured),
+        Section(f"Comparison on this link ({LEGEND})", sheet=replace(best, about=ranks)),
+        Section("Limits of the comparison", warnings=result.caveats),
     ]
-    title = f"{result.suite.name}: which scheme for {link(result)}?"
+    return [Part(suite.name, suite.title, f"{link(result)}; {seeds(result.seeds)}", sections)]
+
+
+def files(result: SuiteResult, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
+    """Return report.html and the figures; `told` gets the number of drawn figures. May trace a run of each experiment.
+
+    A suite with claims has curves; one that ranks schemes has trade-offs, distributions, losses and phases.
+    """
+    drawings: Drawings
+    [part] = parts(result)
+    if result.suite.claims:
+        title, drawings = part.title, {"curves": curves(result)}
+        caption = "Means over the seeds with 95 % intervals; a single seed has no interval."
+        sections = [Section("Curves", seeds(result.seeds), figures={caption: "curves"}), *part.sections]
+    else:
+        title, traced = f"{result.suite.name}: which scheme for {link(result)}?", traces(result)
+        drawings = {
+            "trade-off": trade_off(result, result.trials),
+            "delay": distributions(result, traced, "delay"),
+            "goodput": distributions(result, traced, "goodput"),
+        }
+        measured, best, limits = part.sections
+        experiments = replace(measured, title="Measures", folded={"The experiments": _experiments(result)})
+        more = [*_figures(result), _losses(result, traced), _phases(result, traced)]
+        sections = [replace(best, subtitle=f"{seeds(result.seeds)}."), limits, *more, experiments]
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
-    part = Part(result.suite.name, title, result.suite.source, sections)
+    part = replace(part, title=title, source=result.suite.source, sections=sections)
     return page.report(part.name, title, [part], drawings, facts, told, size)
 
 
@@ -70,19 +73,9 @@ def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]
     return Sheet("", [corner, *map(label, schemes)], [[name, *texts] for name, texts in rows.items()], about=about)
 
 
-def _matrix(result: SuiteResult) -> Section:
-    marks = {trial.experiment.name: [mark(trial, spec) for spec in result.schemes] for trial in result.trials}
-    return Section(
-        title="Comparison",
-        subtitle=f"{LEGEND}; {seeds(result.seeds)}.",
-        sheet=_table(
-            "Experiment",
-            result.schemes,
-            marks | totals(result),
-            " ".join(sentence(measure, result.ranking(measure)) for measure in (DELAY, GOODPUT)),
-        ),
-        warnings=result.caveats,
-    )
+def _experiments(result: SuiteResult) -> Sheet:
+    rows = [[each.experiment.name, each.scenario.title, each.experiment.scenario] for each in result.trials]
+    return Sheet("", ["Experiment", "Scenario", "Built in at its base case as"], rows, words=True)
 
 
 def _figures(result: SuiteResult) -> list[Section]:
@@ -157,20 +150,3 @@ def _phase(i: int, traced: Traced) -> str:
     phase = traced.phases[i]
     delay = "–" if phase.delay is None else f"{1e3 * phase.delay:.1f}"
     return f"{1e-6 * phase.goodput:.2f} / {delay}"
-
-
-def _experiment(trial: Trial) -> Section:
-    return Section(
-        title=trial.experiment.name,
-        subtitle=f"{trial.scenario.title}. Built in at its base case as {trial.experiment.scenario}.",
-        sheet=_table(
-            "Measure",
-            trial.comparison.schemes,
-            rows(trial),
-            f"Best or tied: delay {_titles(trial, DELAY)}; goodput {_titles(trial, GOODPUT)}.",
-        ),
-    )
-
-
-def _titles(trial: Trial, measure: str) -> str:
-    return ", ".join(label(spec) for spec in trial.best[measure]) or "–"

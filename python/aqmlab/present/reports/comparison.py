@@ -51,20 +51,52 @@ def records(comparisons: Sequence[Comparison] | Sequence[EngineComparison]) -> F
     return {"results.json": document(comparisons) + "\n", **scenarios}
 
 
+def parts(comparisons: Sequence[Comparison]) -> list[Part]:
+    """Return a table per view of each comparison."""
+    return [_part(each) for each in comparisons]
+
+
+def _part(comparison: Comparison) -> Part:
+    scenario = comparison.scenario
+    *tables, last = (_section(comparison, view) for view in comparison.views)
+    sections = [*tables, replace(last, warnings=[*last.warnings, *comparison.notes])]
+    on = "\n".join(f"on Linux {version}" for version in comparison.linux)
+    return Part(scenario.name, text.titled(scenario), on, sections)
+
+
+def _section(comparison: Comparison, view: View) -> Section:
+    measures = view.columns.values()
+    rows = [
+        [label(spec) + comparison.row(spec, view.link), *(comparison.text(spec, name) for name in measures)]
+        for spec in comparison.schemes
+    ]
+    return Section(
+        title=view.title,
+        subtitle=text.seeds(comparison.seeds),
+        sheet=Sheet(f"{comparison.scenario.name}: {view.title}", ["Scheme", *view.columns], rows),
+        metrics=list(map(find, measures)),
+        warnings=comparison.warnings(view.link),
+    )
+
+
 def files(comparisons: Sequence[Comparison], command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
     """Return report.html and the figures; `told` hears how many are drawn."""
     drawings: Drawings = {}
     first = comparisons[0]
-    parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
+    several = len(comparisons) > 1
+    shown = [
+        _on_page(each, part, drawings, several=several)
+        for each, part in zip(comparisons, parts(comparisons), strict=True)
+    ]
     facts = provenance(comparisons, first.seeds, command)
     if first.scenario.overrides:
         facts = {"Set": ", ".join(f"{path} = {value}" for path, value in first.scenario.overrides), **facts}
     schemes = {scheme for each in comparisons for scheme in each.schemes}
-    title = parts[0].title if len(parts) == 1 else f"{len(schemes)} schemes in {len(parts)} scenarios"
-    if len(schemes) > 1 and len(parts) > 1:
-        parts.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
+    title = f"{len(schemes)} schemes in {len(shown)} scenarios" if several else first.scenario.title
+    if len(schemes) > 1 and several:
+        shown.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
     subject = ", ".join(each.scenario.name for each in comparisons)
-    return page.report(subject, title, parts, drawings, facts, told, size)
+    return page.report(subject, title, shown, drawings, facts, told, size)
 
 
 def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
@@ -77,36 +109,18 @@ def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
         yield Section("At a glance" if len(comparisons) == 1 else "", shown, table, findings=findings)
 
 
-def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
+def _on_page(comparison: Comparison, part: Part, drawings: Drawings, *, several: bool) -> Part:
+    """Return a part with what only a page shows: a glance, the setup, the groups of flows, and the figures."""
     scenario = comparison.scenario
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
-    tables = [_section(comparison, view) for view in comparison.views]
-    tables[0] = replace(tables[0], warnings=[*comparison.notes, *tables[0].warnings])
-    sections = [Section("Setup", "", setup=setup(scenario, comparison.schemes)), *tables]
+    *tables, last = part.sections
+    metrics = list(dict.fromkeys([*last.metrics, *PER_GROUP]))
+    last = replace(last, metrics=metrics, folded={"Each group of flows, seed 1": _groups(comparison)})
+    sections = [Section("Setup", setup=setup(scenario, comparison.schemes)), *tables, last]
     sections += [_over_time(comparison, link, stem, drawings) for link in scenario.links]
     if not several and len(comparison.schemes) > 1:
         sections = [*_glance([comparison]), *sections]
-    return Part(scenario.name, scenario.title, f"Scenario {scenario.name}", sections)
-
-
-def _section(comparison: Comparison, view: View) -> Section:
-    rows = [
-        [
-            label(spec) + comparison.row(spec, view.link),
-            *(comparison.text(spec, name) for name in view.columns.values()),
-        ]
-        for spec in comparison.schemes
-    ]
-    is_last = view == comparison.views[-1]
-    metrics = [*map(find, view.columns.values()), *(PER_GROUP if is_last else ())]
-    return Section(
-        title=view.title,
-        subtitle=text.seeds(comparison.seeds),
-        sheet=Sheet("", ["Scheme", *view.columns], rows),
-        metrics=list(dict.fromkeys(metrics)),
-        warnings=comparison.warnings(view.link),
-        folded={"Each group of flows, seed 1": _groups(comparison)} if is_last else {},
-    )
+    return replace(part, title=scenario.title, source=f"Scenario {part.name}", sections=sections)
 
 
 def _groups(comparison: Comparison) -> Sheet:

@@ -1,17 +1,18 @@
 """The report on a comparison by several engines: its tables with the differences, and each link over time."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from aqmlab.notebook import Sheet
 from aqmlab.present import text
 from aqmlab.present.figures.runs import engines_figure
-from aqmlab.present.html import comparison as of_one
 from aqmlab.present.html import page
 from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.html.setup import setup
 from aqmlab.present.labels import label
 from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
+from aqmlab.present.reports import comparison as of_one
 from aqmlab.runs.comparison import View
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.runs.executor import Progress
@@ -22,29 +23,16 @@ CAPTION = (
 )
 
 
-def files(
-    comparisons: Sequence[EngineComparison], command: str, told: Progress | None = None, size: Size = PAGE
-) -> Files:
-    """Return report.html and the figures; `told` hears how many are drawn."""
-    drawings: Drawings = {}
-    first = comparisons[0]
-    parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
-    facts = of_one.provenance(
-        (each for compared in comparisons for each in compared.by_engine.values()), first.seeds, command
-    )
-    facts["Engine"] = f"{' and '.join(first.engines)}, side by side; linux is {facts.get('Engine', 'Linux')}"
-    title = parts[0].title if len(parts) == 1 else f"{' and '.join(first.engines)} in {len(parts)} scenarios"
-    subject = ", ".join(each.scenario.name for each in comparisons)
-    return page.report(subject, title, parts, drawings, facts, told, size)
+def parts(comparisons: Sequence[EngineComparison]) -> list[Part]:
+    """Return a table per view of each comparison, with the engines' differences."""
+    return [_part(each) for each in comparisons]
 
 
-def _part(compared: EngineComparison, drawings: Drawings, *, several: bool) -> Part:
-    scenario = compared.scenario
-    stem = f"{scenario.name.replace('/', '-')}-" if several else ""
-    sections = [Section("Setup", "", setup=setup(scenario, compared.schemes))]
-    sections += [_section(compared, view) for view in compared.views]
-    sections += _over_time(compared, stem, drawings)
-    return Part(scenario.name, scenario.title, f"Scenario {scenario.name}", sections)
+def _part(compared: EngineComparison) -> Part:
+    versions = (version for each in compared.by_engine.values() for version in each.linux)
+    on = "\n".join(f"linux is Linux {version}" for version in versions)
+    sections = [_section(compared, view) for view in compared.views]
+    return Part(compared.scenario.name, text.titled(compared.scenario), on, sections)
 
 
 def _section(compared: EngineComparison, view: View) -> Section:
@@ -52,13 +40,43 @@ def _section(compared: EngineComparison, view: View) -> Section:
         [label(row.scheme) + compared.first.row(row.scheme, view.link), row.what, *row.texts]
         for row in compared.rows(view)
     ]
+    title = f"{compared.scenario.name}: {view.title}"
     return Section(
         title=view.title,
         subtitle=text.seeds(compared.seeds),
-        sheet=Sheet("", ["Scheme", "Engine", *view.columns], rows, names=2, grouped=True),
-        metrics=list(dict.fromkeys(map(find, view.columns.values()))),
+        sheet=Sheet(title, ["Scheme", "Engine", *view.columns], rows, names=2, grouped=True),
+        metrics=list(map(find, view.columns.values())),
         warnings=compared.warnings[view.link],
     )
+
+
+def files(
+    comparisons: Sequence[EngineComparison], command: str, told: Progress | None = None, size: Size = PAGE
+) -> Files:
+    """Return report.html and the figures; `told` hears how many are drawn."""
+    drawings: Drawings = {}
+    first = comparisons[0]
+    several = len(comparisons) > 1
+    shown = [
+        _on_page(each, part, drawings, several=several)
+        for each, part in zip(comparisons, parts(comparisons), strict=True)
+    ]
+    facts = of_one.provenance(
+        (each for compared in comparisons for each in compared.by_engine.values()), first.seeds, command
+    )
+    facts["Engine"] = f"{' and '.join(first.engines)}, side by side; linux is {facts.get('Engine', 'Linux')}"
+    title = f"{' and '.join(first.engines)} in {len(shown)} scenarios" if several else first.scenario.title
+    subject = ", ".join(each.scenario.name for each in comparisons)
+    return page.report(subject, title, shown, drawings, facts, told, size)
+
+
+def _on_page(compared: EngineComparison, part: Part, drawings: Drawings, *, several: bool) -> Part:
+    """Return a part with what only a page shows: the setup, and each link over time."""
+    scenario = compared.scenario
+    stem = f"{scenario.name.replace('/', '-')}-" if several else ""
+    first = Section("Setup", setup=setup(scenario, compared.schemes))
+    sections = [first, *part.sections, *_over_time(compared, stem, drawings)]
+    return replace(part, title=scenario.title, source=f"Scenario {scenario.name}", sections=sections)
 
 
 def _over_time(compared: EngineComparison, stem: str, drawings: Drawings) -> Iterator[Section]:

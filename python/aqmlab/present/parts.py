@@ -17,7 +17,7 @@ class Section:
 
     `findings` are sentences above the table, `metrics` are those in it that need a definition. The title of the table
     is the one outside of its report. Only a page shows the `subtitle`, the numbered `notes`, `figures` (names of
-    drawings by caption), the `setup` of what was simulated, and the tables `folded` by title. Elsewhere successive
+    drawings by caption), the `setup` of the simulation, and the tables `folded` by title. Elsewhere successive
     sections `within` one table are groups of its rows; that is the head of their names.
     """
 

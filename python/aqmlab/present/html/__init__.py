@@ -1,1 +1,1 @@
-"""HTML pages, each one file that loads nothing: what only they show."""
+"""HTML pages, each one file that loads nothing."""

@@ -109,7 +109,7 @@ def _section(card: Card, measured: MeasuredPoint) -> Section:
 
 
 def _on_page(card: Card, measured: MeasuredPoint, section: Section, figures: dict[str, str]) -> Section:
-    """Return a point with what only a page shows: the requirement, figures, and every cell."""
+    """Return a point as its page shows it: also the requirement, figures, and every cell."""
     cells = {row.title: _cells(card, row) for row in measured.rows if len(row.found) > 1}
     return replace(section, subtitle=f"Requirement: {measured.point.asks}.", figures=figures, folded=cells)
 

@@ -110,7 +110,7 @@ def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
 
 
 def _on_page(comparison: Comparison, part: Part, drawings: Drawings, *, several: bool) -> Part:
-    """Return a part with what only a page shows: a glance, the setup, the groups of flows, and the figures."""
+    """Return a part as its page shows it: also a glance, the setup, the groups of flows, and the figures."""
     scenario = comparison.scenario
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
     *tables, last = part.sections

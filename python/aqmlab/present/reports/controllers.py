@@ -101,7 +101,7 @@ def _ranking(compared: ControllerComparison, part: Part, drawings: Drawings) -> 
 
 
 def _on_page(compared: ControllerComparison, i: int, part: Part, drawings: Drawings) -> Part:
-    """Return a part with what only a page shows: the setup, paired differences from the first controller, figures."""
+    """Return a part as its page shows it: also the setup, paired differences from the first controller, figures."""
     scenario = compared.scenarios[i]
     before = f"{scenario.name.replace('/', '-')}-" if len(compared.scenarios) > 1 else ""
     figures = {}

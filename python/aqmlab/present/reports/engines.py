@@ -71,7 +71,7 @@ def files(
 
 
 def _on_page(compared: EngineComparison, part: Part, drawings: Drawings, *, several: bool) -> Part:
-    """Return a part with what only a page shows: the setup, and each link over time."""
+    """Return a part as its page shows it: also the setup, and each link over time."""
     scenario = compared.scenario
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
     first = Section("Setup", setup=setup(scenario, compared.schemes))

@@ -129,7 +129,7 @@ def files_of_all(reproductions: Sequence[Reproduction], command: str, told: Prog
 
 
 def _on_page(reproduction: Reproduction, prefix: str, drawings: Drawings) -> Part:
-    """Return a part with what only a page shows: the figures, and what was simulated for the tables."""
+    """Return a part as its page shows it: also the figures, and the setup of the tables."""
     [part] = parts(reproduction)
     count = len(reproduction.tables)
     tables = zip(reproduction.tables, part.sections[:count], strict=True)

@@ -57,7 +57,15 @@ def test_one_format_at_a_time(aqmlab: Aqmlab) -> None:
     assert "format: latex: --json prints one JSON document" in done.stderr
 
 
-def test_cases_of_a_draft_have_no_format(aqmlab: Aqmlab) -> None:
-    done = aqmlab("compare", "--study", "bbr-draft", "--format", "latex")
-    assert done.returncode == 2
-    assert "format: latex: cannot be used with --study bbr-draft" in done.stderr
+@pytest.mark.parametrize(
+    ("command", "row"),
+    [
+        (("run", str(SMALL), "--aqm", "pi"), "| ftp | 10 | "),
+        (("compare", "--study", "bbr-draft", "--only", "1"), "| 1 Exiting STARTUP on Bandwidth Plateau | "),
+        (("reproduce", "sun2007", "--table", "1"), "| PI | 285.3 → "),
+    ],
+)
+def test_other_results_have_the_same_formats(aqmlab: Aqmlab, command: tuple[str, ...], row: str) -> None:
+    markdown, latex = (aqmlab(*command, "--format", kind).stdout for kind in ("markdown", "latex"))
+    assert row in markdown
+    assert row.strip("| ") in latex.replace("&", "|").replace(r"$\to$", "→")

@@ -10,8 +10,8 @@ from rich.table import Table
 
 import aqmlab as lab
 from aqmlab import own
-from aqmlab.present.reports import comparison
-from aqmlab.present.terminal import catalogue, console, lines, progress, runs
+from aqmlab.present.reports import comparison, run
+from aqmlab.present.terminal import catalogue, console, lines, progress
 from aqmlab.present.terminal.console import table
 from aqmlab.present.terminal.parts import show
 
@@ -91,7 +91,7 @@ def test_tables_of_runs_are_whole(
     compared = lab.compare(small, ["pi", "red"], 2)
     monkeypatch.setattr(console, "PIPE_WIDTH", width)
     show(comparison.parts([compared]))
-    runs.run(compared.runs["pi", 1], compared.scenario)
+    show(run.parts(compared.runs["pi", 1], compared.scenario))
     catalogue.scheme_page(lab.catalogue.find("red"))
     text = capsys.readouterr().out
     assert "…" not in text
@@ -198,7 +198,7 @@ def test_a_link_that_delivers_nothing_says_so(tmp_path: Path, capsys: pytest.Cap
     scenario = lab.load(tmp_path / "blocked.toml")
     result = lab.run(scenario)
     assert (result.links["l"].arrived > 0, result.links["l"].departed) == (True, 0)
-    runs.run(result, scenario)
+    show(run.parts(result, scenario))
     assert "Link l delivers nothing" in capsys.readouterr().out
     compared = lab.compare(scenario, [result.aqm, "droptail"])
     assert len([note for note in compared.notes if "delivers nothing" in note and "RED" in note]) == 1

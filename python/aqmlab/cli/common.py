@@ -199,13 +199,14 @@ def check_format(kind: TableFormat, *, as_json: bool) -> None:
 
 def print_parts(parts: "Sequence[Part]", kind: TableFormat = TableFormat.table, *, explain: bool | None = None) -> None:
     """Print a report in a terminal, where `explain` adds the definitions of its measures, or its tables as text."""
-    from aqmlab.present.parts import printed
-    from aqmlab.present.sheets import TABLES
-    from aqmlab.present.terminal.parts import show
-
     if kind is TableFormat.table:
+        from aqmlab.present.terminal.parts import show
+
         show(parts, explain=explain)
     else:
+        from aqmlab.present.parts import printed
+        from aqmlab.present.sheets import TABLES
+
         sys.stdout.write(TABLES[kind.value](printed(parts)))
 
 

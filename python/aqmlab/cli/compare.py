@@ -133,6 +133,9 @@ def compare(
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
         files.check_folder(out)
+    wanted = CompareRequest(
+        aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces, kind, ccs, size
+    )
     if name in DRAFTS:
         others: dict[str, Any] = {
             "explain": explain or None,
@@ -145,7 +148,6 @@ def compare(
             "traces": traces,
         }
         others |= {
-            "format": None if kind is TableFormat.table else kind.value,
             "jitter": jitter or None,
             "call": call,
             "flows": flows,
@@ -156,11 +158,8 @@ def compare(
         _refuse(
             _given(others), f"cannot be used with --study {name}, whose cases define everything except --rate and --rtt"
         )
-        _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
+        _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), wanted)
         return
-    wanted = CompareRequest(
-        aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces, kind, ccs, size
-    )
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -417,21 +416,21 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
     return compared.failures
 
 
-def _in_draft(asked: dict[str, Any], as_json: bool, out: Path | None) -> None:
+def _in_draft(asked: dict[str, Any], wanted: CompareRequest) -> None:
     from aqmlab.present.reports import draft as report
     from aqmlab.study import draft_cases
 
-    if out:
-        check_report(out / "report.html", draft_cases.NAME)
+    if wanted.out:
+        check_report(wanted.out / "report.html", draft_cases.NAME)
     with progress(f"Judging the cases of {draft_cases.NAME}") as told:
         judged = draft_cases.compare_draft(**asked, progress=told)
-    if out:
-        leave(out, report.records(judged))
+    if wanted.out:
+        leave(wanted.out, report.records(judged))
         options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
         with progress("Writing the report") as told:
             left = report.files(judged, command("compare", "--study", draft_cases.NAME, *options), told)
-        leave(out, left)
-    if as_json:
+        leave(wanted.out, left)
+    if wanted.as_json:
         print_json(draft_cases.document(judged))
     else:
-        print_parts(report.parts(judged))
+        print_parts(report.parts(judged), wanted.kind)

@@ -6,10 +6,13 @@ import typer
 
 from aqmlab import files
 from aqmlab.cli.common import (
+    Format,
     Jobs,
     Json,
     Out,
     Seeds,
+    TableFormat,
+    check_format,
     check_report,
     command,
     exit_if_failed,
@@ -37,6 +40,7 @@ def reproduce(
     ] = False,
     seeds: Seeds = 1,
     jobs: Jobs = None,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -49,13 +53,16 @@ def reproduce(
     from aqmlab.present.reports import reproduction as report
     from aqmlab.study import paper, reproduction
 
+    check_format(kind, as_json=as_json)
     if every == (name is not None):
         raise InputError("study", "give one study, or --all for every study; see: aqmlab list studies")
     if every and (table or figure):
         raise InputError("all", "every study has its own numbers; give --table and --figure with one study")
     if sensitivity:
-        if table or figure:
-            raise InputError("sensitivity", "varies every sentence that fails; leave out --table and --figure")
+        if table or figure or kind is not TableFormat.table:
+            raise InputError(
+                "sensitivity", "it varies every sentence that fails; leave out --table, --figure, --format"
+            )
         _vary(name, seeds, jobs, as_json, out)
         return
     if out:
@@ -77,7 +84,7 @@ def reproduce(
     if as_json:
         print(reproduction.all_json(several) if every else several[0].json())
     else:
-        print_parts(report.parts_of_all(several) if every else report.parts(several[0]))
+        print_parts(report.parts_of_all(several) if every else report.parts(several[0]), kind)
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
 
 

@@ -9,14 +9,18 @@ import typer
 from aqmlab import files
 from aqmlab.cli.common import (
     Engine,
+    Format,
     Json,
     LawOption,
     Memory,
     Out,
     ScenarioName,
     Settings,
+    TableFormat,
     TracesOption,
+    check_format,
     leave,
+    print_parts,
     progress,
 )
 from aqmlab.scenario import assignments
@@ -48,6 +52,7 @@ def run(
     ] = None,
     engine: Engine = "sim",
     memory: Memory = None,  # noqa: ARG001
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -55,6 +60,7 @@ def run(
 
     --out writes result.json, series.csv and the figures.
     """
+    check_format(kind, as_json=as_json)
     from aqmlab import laws, own, traces
     from aqmlab.runs import simulate
     from aqmlab.runs.checks import check_set
@@ -82,6 +88,6 @@ def run(
     if as_json:
         print(result.json())
     else:
-        from aqmlab.present.terminal import runs
+        from aqmlab.present.reports import run as report
 
-        runs.run(result, loaded)
+        print_parts(report.parts(result, loaded), kind)

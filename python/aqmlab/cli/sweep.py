@@ -10,6 +10,7 @@ import typer
 
 from aqmlab.cli.common import (
     SPREAD,
+    Format,
     Jitter,
     Jobs,
     Json,
@@ -17,7 +18,9 @@ from aqmlab.cli.common import (
     Measures,
     Memory,
     Out,
+    TableFormat,
     TracesOption,
+    check_format,
     exit_if_failed,
     print_json,
     print_parts,
@@ -70,12 +73,14 @@ def sweep(
         Recorded | None,
         typer.Option(help="Record time series of the first seed of each scenario and scheme, or of all runs."),
     ] = None,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
 ) -> None:
     """Run scenarios × schemes × values × seeds.
 
     Each result is stored in DIR when its run ends. A stopped sweep continues with --resume.
     """
+    check_format(kind, as_json=as_json)
     from aqmlab.present.reports import sweep as report
     from aqmlab.present.terminal import plan as tables
     from aqmlab.present.terminal.progress import pace
@@ -118,5 +123,5 @@ def sweep(
     if as_json:
         print_json(swept.document())
     else:
-        print_parts(report.parts(swept))
+        print_parts(report.parts(swept), kind)
     exit_if_failed(swept.failures)

@@ -8,11 +8,14 @@ import typer
 
 from aqmlab import extras, files
 from aqmlab.cli.common import (
+    Format,
     Jobs,
     Json,
     LawOption,
     Out,
     Settings,
+    TableFormat,
+    check_format,
     check_report,
     command,
     exit_if_failed,
@@ -87,6 +90,7 @@ def tune(
         str | None, typer.Option(metavar="URL", help="Executor: threads (default) or dask://host:port.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the search in DIR.")] = False,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -95,10 +99,11 @@ def tune(
     --out stores each run, and writes report.html, results.json and the figures. A budget in runs gives the same result
     for any number of jobs and after any interruption. A budget in seconds does not.
     """
+    check_format(kind, as_json=as_json)
     if study is not None:
         raise InputError("study", f"{study}: use --tournament; --study selects a suite of aqmlab compare")
     if tournament:
-        _tournament(scheme, jobs, executor, resume=resume, as_json=as_json, out=out)
+        _tournament(scheme, jobs, executor, kind, resume=resume, as_json=as_json, out=out)
         return
     if scheme is None:
         raise InputError("aqm", "missing; aqmlab tune pi --scenario li2014/table-1 --objective 'min link.queue_error'")
@@ -142,7 +147,7 @@ def tune(
     if as_json:
         print(found.json())
     else:
-        print_parts(report.parts(found))
+        print_parts(report.parts(found), kind)
     if unmet := found.unmet():
         raise InputError(Problem("", unmet))
     exit_if_failed(found.failures)
@@ -167,6 +172,7 @@ def _tournament(
     scheme: str | None,
     jobs: int | None,
     executor: str | None,
+    kind: TableFormat,
     *,
     resume: bool,
     as_json: bool,
@@ -187,5 +193,5 @@ def _tournament(
     if as_json:
         print(found.json())
     else:
-        print_parts(report.tournament(found))
+        print_parts(report.tournament(found), kind)
     exit_if_failed(found.failures)

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from aqmlab.notebook import Item, Row, Sheet
-from aqmlab.present.html.setup import Setup
 from aqmlab.present.labels import footnote
 from aqmlab.runs.metrics import Metric
-from aqmlab.study.claims import Checked
+
+if TYPE_CHECKING:
+    from aqmlab.present.html.setup import Setup
+    from aqmlab.study.claims import Checked
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Section:
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     figures: Mapping[str, str] = field(default_factory=dict)
-    setup: Setup | None = None
+    setup: "Setup | None" = None
     folded: Mapping[str, Sheet] = field(default_factory=dict)
     findings: Sequence[str] = ()
     within: str = ""
@@ -55,7 +58,7 @@ class Part:
     source: str
     sections: Sequence[Section]
     coverage: Mapping[str, int] | None = None
-    claims: Sequence[Checked] = ()
+    claims: "Sequence[Checked]" = ()
     words: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     about: Sequence[str] = ()

@@ -23,6 +23,8 @@ ESCAPES = str.maketrans(
         "–": "--",
         "µ": r"\textmu{}",
         "×": r"$\times$",
+        "±": r"$\pm$",
+        "→": r"$\to$",
         "†": r"\textdagger{}",
         "‡": r"\textdaggerdbl{}",
         "\n": " ",
@@ -257,7 +259,7 @@ def slug(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Return a text as LaTeX prints it."""
-    return plain(text).replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES).replace("±", r"$\pm$")
+    return plain(text).replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES)
 
 
 def in_markdown(text: str) -> str:

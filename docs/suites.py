@@ -9,22 +9,19 @@ numbers. A table is between `<!-- its name -->` and `<!-- end -->`, the verdicts
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from aqmlab.present.figures.card import pictures
 from aqmlab.present.figures.draft import phases
 from aqmlab.present.figures.suite import curves
 from aqmlab.present.labels import footnote
-from aqmlab.present.parts import printed
 from aqmlab.present.plots.data import Bars, LineChart, OverTime
 from aqmlab.present.plots.files import draw, encode
-from aqmlab.present.reports.card import parts
+from aqmlab.present.reports.card import untitled_markdown
 from aqmlab.present.reports.draft import MARKS
-from aqmlab.present.sheets import as_markdown
 from aqmlab.present.suite_words import Grid, grids
 from aqmlab.study import draft_cases
-from aqmlab.study.card import Card, card
+from aqmlab.study.card import card
 from aqmlab.study.claims import VERDICTS, tally
 from aqmlab.study.draft import JudgedCase
 from aqmlab.study.suite_result import SuiteResult, compare_suite
@@ -108,15 +105,10 @@ def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | L
         return lambda text: placed(text, tables), lambda: phases(pictured.records[-1])
     if name == CARD:
         found = card(CARDED)
-        return lambda text: placed(text, {CARD: _tables(found)}), lambda: pictures(found)[CARD_PICTURE][1]
+        tables = {CARD: untitled_markdown(found).rstrip()}
+        return lambda text: placed(text, tables), lambda: pictures(found)[CARD_PICTURE][1]
     result = compare_suite(name, seeds=SEEDS[name])
     return lambda text: filled(text, result), lambda: curves(result)
-
-
-def _tables(found: Card) -> str:
-    """Return the tables of a card without the title of the page."""
-    first, *others = printed(parts(found))
-    return as_markdown([replace(first, title=""), *others]).rstrip()
 
 
 def pages(name: str) -> list[Path]:

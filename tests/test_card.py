@@ -241,7 +241,7 @@ def test_a_draft_gets_tables_and_a_page() -> None:
     found = lab.card("prague", only="7.4,7.10", seeds=1)
     latex, markdown = text(found, sheets.as_latex), text(found, sheets.as_markdown)
     assert r"\textbf{7.10 Multipath transport (MUST)}" in latex
-    assert latex.count(r"\begin{longtable}") == latex.count(r"\end{longtable}") == 1
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 1
     assert "| *Not applicable, because connections and controllers of the card use a single path" in markdown
     _, _, heads, rule, *_ = markdown.splitlines()
     assert heads == "| RFC 9743 | Prague | Reno | CUBIC |"

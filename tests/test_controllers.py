@@ -94,7 +94,7 @@ def test_the_document_has_each_controller_under_each_scheme(compared: Controller
 
 def test_tables_have_a_group_of_rows_per_scheme(compared: ControllerComparison) -> None:
     latex, markdown = as_latex(printed(parts(compared))), as_markdown(printed(parts(compared)))
-    assert latex.count(r"\begin{longtable}{ll") == 2, "of the link, of the flows"
+    assert latex.count(r"\begin{tabular}{ll") == 2, "of the link, of the flows"
     assert latex.count("DropTail & CUBIC & ") == latex.count("\n & BBRv3 & ") / 2 == 2
     assert "n = 3 (seeds 1 to 3)" in latex
     assert markdown.count("| CoDel | Reno | ") == 2

@@ -13,10 +13,17 @@ SHEET = Sheet("Delay & loss", ["Scheme", "Loss (%)"], [["PI_2", "1.5 ± 0.2"], [
 
 def test_latex_is_escaped_and_a_table_has_a_label() -> None:
     text = as_latex([SHEET])
-    assert r"\begin{longtable}{lr}" in text
-    assert r"\caption{Delay \& loss}\label{tab:delay-loss}\\" in text
+    assert r"\begin{tabular}{lr}" in text
+    assert "\\caption{Delay \\& loss}\n\\label{tab:delay-loss}\n" in text
     assert r"Scheme & Loss (\%) \\" in text
     assert r"PI\_2 & 1.5 $\pm$ 0.2 \\" in text
+
+
+def test_a_long_table_in_latex_spans_pages() -> None:
+    long = Sheet("Long", ["Scheme", "Loss (%)"], [["PI", "1.5"]] * 41)
+    text = as_latex([long])
+    assert r"\begin{longtable}{lr}" in text
+    assert r"\caption{Long}\label{tab:long}\\" in text
 
 
 def test_markdown_has_a_column_for_each_head() -> None:
@@ -33,14 +40,14 @@ def test_markdown_has_a_column_for_each_head() -> None:
 @pytest.mark.parametrize(
     ("of", "caption", "row"),
     [
-        ([str(SMALL)], r"\caption{small: Link bottleneck. Seed 1.}\label{tab:small-link-bottleneck}", "\nPI & "),
+        ([str(SMALL)], "\\caption{small: Link bottleneck. Seed 1.}\n\\label{tab:small-link-bottleneck}", "\nPI & "),
         (["--study", "rfc7928", "--only", "5.2"], r"\caption{Best schemes.", "\nExperiment & PI & CoDel"),
     ],
 )
 def test_a_comparison_is_a_latex_table(aqmlab: Aqmlab, of: list[str], caption: str, row: str) -> None:
     done = aqmlab("compare", *of, "--aqms", "pi,codel", "--format", "latex")
     assert done.returncode == 0
-    assert done.stdout.startswith("% \\usepackage{booktabs,longtable}\n\\begin{longtable}")
+    assert done.stdout.startswith("% \\usepackage{booktabs,longtable}\n\\begin{table}")
     assert caption in done.stdout
     assert row in done.stdout
 

@@ -59,11 +59,9 @@ def reproduce(
     if every and (table or figure):
         raise InputError("all", "every study has its own numbers; give --table and --figure with one study")
     if sensitivity:
-        if table or figure or kind is not TableFormat.table:
-            raise InputError(
-                "sensitivity", "it varies every sentence that fails; leave out --table, --figure, --format"
-            )
-        _vary(name, seeds, jobs, as_json, out)
+        if table or figure:
+            raise InputError("sensitivity", "varies every sentence that fails; leave out --table and --figure")
+        _vary(name, seeds, jobs, kind, as_json, out)
         return
     if out:
         files.check_folder(out)
@@ -88,8 +86,8 @@ def reproduce(
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
 
 
-def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool, out: "Path | None") -> None:
-    from aqmlab.present.terminal.sensitivity import sensitivities
+def _vary(name: str | None, seeds: int, jobs: int | None, kind: TableFormat, as_json: bool, out: "Path | None") -> None:
+    from aqmlab.present.reports import sensitivity as report
     from aqmlab.study import paper, sensitivity
 
     if out:
@@ -102,4 +100,4 @@ def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool, out: "P
     if as_json:
         print(sensitivity.all_json(found) if name is None else found[0].json())
     else:
-        sensitivities(found)
+        print_parts(report.parts(found), kind)

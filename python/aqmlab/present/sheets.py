@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from aqmlab.notebook import Item, Sheet
-from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
+from aqmlab.present.tables import PACKAGES, escaped, floating, in_markdown, longtable
+
+MOST_ROWS = 40
+"""Rows of a LaTeX table up to which it is a float, which also fits papers of two columns; a longer one spans pages."""
 
 
 def as_latex(sheets: Iterable[Sheet]) -> str:
-    """Return a LaTeX table for each sheet, for the packages booktabs and longtable."""
+    """Return a LaTeX table for each sheet, for the packages booktabs and, if a table is long, longtable."""
     return "\n".join([PACKAGES, *(line for sheet in sheets for line in _latex(sheet))])
 
 
@@ -21,7 +24,8 @@ def _latex(sheet: Sheet) -> list[str]:
         rows.append(_latex_row(row, len(sheet.heads)))
     rows += [r"\midrule", *(_latex_row(row, len(sheet.heads)) for row in sheet.bottom)] if sheet.foot else []
     caption = f"{sheet.title}. {sheet.about}" if sheet.about else sheet.title
-    return longtable(columns, caption, sheet.title, sheet.heads, rows)
+    write = floating if len(rows) <= MOST_ROWS else longtable
+    return write(columns, caption, sheet.title, sheet.heads, rows)
 
 
 def _latex_row(row: Sequence[Item], width: int) -> str:

@@ -179,31 +179,16 @@ def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -
 
 
 def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> str:
-    heads = " & ".join(escaped(heading(measure)) for measure in measures)
     rows = [
         " & ".join([escaped(named(found, case, scheme)), *map(cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
     ]
     told = [*remarks(found, measures), *notes(found, case)] if footnotes else []
     where = found.title if len(found.cases) == 1 else f"{found.title}: {case.name}"
-    caption = escaped(" ".join([f"{where.rstrip('.')}.", *told]))
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{caption}}}",
-            rf"\label{{tab:{slug(case.name)}}}",
-            rf"\begin{{tabular}}{{l{'r' * len(measures)}}}",
-            r"\toprule",
-            rf"{escaped(found.head)} & {heads} \\",
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    columns = "l" + "r" * len(measures)
+    caption = " ".join([f"{where.rstrip('.')}.", *told])
+    heads = [found.head, *map(heading, measures)]
+    return "\n".join(floating(columns, caption, case.name, heads, rows))
 
 
 def cell(entry: Entry) -> str:
@@ -235,8 +220,27 @@ PACKAGES = r"% \usepackage{booktabs,longtable}"
 """The packages that `longtable` needs, as a comment."""
 
 
+def floating(columns: str, caption: str, name: str, heads: Sequence[str], rows: Iterable[str]) -> list[str]:
+    """Return the lines of a LaTeX table, whose rows are written already; its label is `tab:` and `name`."""
+    return [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escaped(caption)}}}",
+        rf"\label{{tab:{slug(name)}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        rf"{' & '.join(map(escaped, heads))} \\",
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+        "",
+    ]
+
+
 def longtable(columns: str, caption: str, name: str, heads: Sequence[str], rows: Iterable[str]) -> list[str]:
-    """Return the lines of a LaTeX table over pages, whose rows are written already; its label is `tab:` and `name`."""
+    """Return the lines of `floating` as a table over several pages."""
     return [
         rf"\begin{{longtable}}{{{columns}}}",
         rf"\caption{{{escaped(caption)}}}\label{{tab:{slug(name)}}}\\",

@@ -89,8 +89,16 @@ def files(card: Card, command: str, told: Progress | None = None, size: Size = P
 
 def attachments(card: Card) -> Files:
     """Return the card as documents for a draft: card.md and card.tex."""
-    markdown = as_markdown(printed(parts(card)))
-    return {"card.md": f"# {in_markdown(card.title)}\n\n{markdown}", "card.tex": as_latex(printed(parts(card)))}
+    return {
+        "card.md": f"# {in_markdown(card.title)}\n\n{untitled_markdown(card)}",
+        "card.tex": as_latex(printed(parts(card))),
+    }
+
+
+def untitled_markdown(card: Card) -> str:
+    """Return the tables in Markdown, the first without the title of the card."""
+    first, *others = printed(parts(card))
+    return as_markdown([replace(first, title=""), *others])
 
 
 def _has(measured: MeasuredPoint, cells: str) -> bool:

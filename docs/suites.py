@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from aqmlab.notebook import Sheet
 from aqmlab.present.figures.card import pictures
 from aqmlab.present.figures.draft import phases
 from aqmlab.present.figures.suite import curves
@@ -19,7 +20,7 @@ from aqmlab.present.plots.data import Bars, LineChart, OverTime
 from aqmlab.present.plots.files import draw, encode
 from aqmlab.present.reports.card import untitled_markdown
 from aqmlab.present.reports.draft import MARKS
-from aqmlab.present.suite_words import Grid, grids
+from aqmlab.present.suite_words import grids
 from aqmlab.study import draft_cases
 from aqmlab.study.card import card
 from aqmlab.study.claims import VERDICTS, tally
@@ -43,9 +44,9 @@ CARD, CARDED, CARD_PICTURE = "card-bbr3", "bbr3", "harm"
 """The page of a card, its congestion controller, and the name of its picture."""
 
 
-def grid(wanted: Grid) -> str:
+def grid(wanted: Sheet) -> str:
     """Return a table of a suite."""
-    rows = [["", *wanted.heads], ["---"] * (1 + len(wanted.heads)), *([row, *of] for row, of in wanted.rows.items())]
+    rows = [list(wanted.heads), ["---"] * len(wanted.heads), *(list(map(str, row)) for row in wanted.rows)]
     marks = footnote(wanted.heads)
     return lines(rows) + (f"\n\n{marks}" if marks else "")
 

@@ -19,6 +19,7 @@ from aqmlab.cli.common import (
     command,
     exit_if_failed,
     leave,
+    leave_results,
     page_size,
     print_json,
     print_parts,
@@ -65,7 +66,8 @@ def card(
     with progress(f"Measuring {spec}") as heard:
         found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=heard)
     if out:
-        leave(out, {**report.records(found), **report.attachments(found)})
+        leave_results(out, found.document())
+        leave(out, report.attachments(found))
         part = ["--only", only] if only is not None else []
         part += ["--engine", engine] if engine != "sim" else []
         part += ["--size", size.value] if size else []

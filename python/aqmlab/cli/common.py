@@ -210,6 +210,11 @@ def print_parts(parts: "Sequence[Part]", kind: TableFormat = TableFormat.table, 
         sys.stdout.write(TABLES[kind.value](printed(parts)))
 
 
+def leave_results(folder: Path, document: object) -> None:
+    """Write a result as results.json into a folder, as `leave` does."""
+    leave(folder, {"results.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n"})
+
+
 def print_json(document: object) -> None:
     """Print one document on stdout."""
     print(json.dumps(document, indent=1, ensure_ascii=False))

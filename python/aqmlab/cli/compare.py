@@ -33,6 +33,7 @@ from aqmlab.cli.common import (
     command,
     exit_if_failed,
     leave,
+    leave_results,
     page_size,
     print_json,
     print_parts,
@@ -325,7 +326,7 @@ def _between_controllers(
             progress=heard,
         )
     if wanted.out:
-        leave(wanted.out, report.records(found))
+        leave_results(wanted.out, found.document())
         repeated = wanted.command(*given, *_options(line, settings, measures))
         with progress("Writing the report") as heard:
             left = report.files(found, repeated, heard, page_size(wanted.size))
@@ -404,7 +405,7 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
             name, wanted.aqms, law=wanted.law, seeds=wanted.seeds, jobs=wanted.jobs, progress=told, **link
         )
     if wanted.out:
-        leave(wanted.out, report.records(compared))
+        leave_results(wanted.out, compared.document())
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
         with progress("Writing the report") as told:
             left = report.files(compared, wanted.command("--study", name, *options), told, page_size(wanted.size))
@@ -425,7 +426,7 @@ def _in_draft(asked: dict[str, Any], wanted: CompareRequest) -> None:
     with progress(f"Judging the cases of {draft_cases.NAME}") as told:
         judged = draft_cases.compare_draft(**asked, progress=told)
     if wanted.out:
-        leave(wanted.out, report.records(judged))
+        leave_results(wanted.out, draft_cases.document(judged))
         options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
         with progress("Writing the report") as told:
             left = report.files(judged, command("compare", "--study", draft_cases.NAME, *options), told)

@@ -18,6 +18,7 @@ from aqmlab.cli.common import (
     command,
     exit_if_failed,
     leave,
+    leave_results,
     page_size,
     print_json,
     print_parts,
@@ -65,7 +66,7 @@ def response(
     with progress(f"Measuring {spec}") as heard:
         found = measure(spec, aqm=aqm, seeds=seeds, jobs=jobs, progress=heard)
     if out:
-        leave(out, report.records(found))
+        leave_results(out, found.document())
         options = [*(["--aqm", aqm] if aqm else []), "--seeds", str(seeds), *(["--size", size.value] if size else [])]
         with progress("Writing the report") as heard:
             left = report.files(found, command("response", law, *options), heard, page_size(size))

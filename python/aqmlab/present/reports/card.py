@@ -1,6 +1,5 @@
 """The report on a card: a section per point, with its rows, every cell, and pictures."""
 
-import json
 from dataclasses import replace
 
 from aqmlab.notebook import Sheet
@@ -17,11 +16,6 @@ from aqmlab.runs.executor import Progress
 from aqmlab.study.card import Card, CardRow, MeasuredPoint, with_interval
 from aqmlab.study.card import shown as text_of
 from aqmlab.study.card_points import CardPoint, load_rfc
-
-
-def records(card: Card) -> Files:
-    """Return results.json."""
-    return {"results.json": json.dumps(card.document(), indent=1, ensure_ascii=False) + "\n"}
 
 
 def subject(law: str) -> str:

@@ -1,6 +1,5 @@
 """The report on controllers side by side: the ranking, and per scenario its tables, differences and figures."""
 
-import json
 from dataclasses import replace
 
 from aqmlab._core import Scenario
@@ -23,11 +22,6 @@ from aqmlab.runs.controllers import ControllerComparison, scheme_of
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.findings import CONTROLLER
 from aqmlab.runs.metrics import find
-
-
-def records(compared: ControllerComparison) -> Files:
-    """Return results.json."""
-    return {"results.json": json.dumps(compared.document(), indent=1, ensure_ascii=False) + "\n"}
 
 
 def subject(scenarios: list[str]) -> str:

@@ -1,6 +1,5 @@
 """The report on the test cases of a draft: the verdicts, then each case with its findings and phases."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,13 +12,7 @@ from aqmlab.present.parts import Part, Section
 from aqmlab.present.reports.comparison import version
 from aqmlab.runs.executor import Progress
 from aqmlab.study.draft import JudgedCase
-from aqmlab.study.draft_cases import NAME, SOURCE, TITLE, document
-
-
-def records(judged: Sequence[JudgedCase]) -> Files:
-    """Return results.json."""
-    return {"results.json": json.dumps(document(judged), indent=1, ensure_ascii=False) + "\n"}
-
+from aqmlab.study.draft_cases import NAME, SOURCE, TITLE
 
 MARKS = {"holds": "✓", "fails": "✗", "not applicable": "∅", "skipped": "–"}
 """The signs of the verdicts."""

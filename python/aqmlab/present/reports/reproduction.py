@@ -12,7 +12,6 @@ from aqmlab.present.labels import in_table
 from aqmlab.present.parts import Part, Section
 from aqmlab.present.reports.comparison import CAPTIONS, figures, provenance
 from aqmlab.present.text import chart_rows
-from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.statistics import parts as branches_of
 from aqmlab.study.cells import VERDICTS, Cell
@@ -34,21 +33,26 @@ FIGURE_CAPTIONS = CAPTIONS | {
 
 def parts(reproduction: Reproduction) -> list[Part]:
     """Return each table with both numbers, the numbers of the figures, and the sentences."""
-    study, unbuilt = reproduction.study, reproduction.unbuilt
-    tables = [_table(reproduction, table) for table in reproduction.tables]
-    figures = [_figure(reproduction, figure) for figure in reproduction.figures]
     found = dict.fromkeys(f"{cell.metric.metric.title} {cell.metric.tolerance}" for cell in reproduction.cells)
-    part = Part(
+    tolerances = f"Tolerances: {'; '.join(found)}." if found else ""
+    return [replace(_part(reproduction), title="", source=tolerances)]
+
+
+def _part(reproduction: Reproduction, drawings: Drawings | None = None, prefix: str = "") -> Part:
+    """Return the part of a study: for a page with figures, which are added to `drawings`, and setups."""
+    study, unbuilt = reproduction.study, reproduction.unbuilt
+    tables = [_table(reproduction, table, drawings, prefix) for table in reproduction.tables]
+    figures = [_figure(reproduction, figure, drawings, prefix) for figure in reproduction.figures]
+    return Part(
         name=study.name,
-        title="",
-        source=f"Tolerances: {'; '.join(found)}." if found else "",
+        title=study.title,
+        source=study.source,
         sections=[*tables, *figures],
         coverage=reproduction.coverage,
         claims=reproduction.claims,
         words=study.words,
         warnings=[f"Not implemented: {', '.join(unbuilt)}. Their numbers and curves are omitted."] if unbuilt else [],
     )
-    return [part]
 
 
 def parts_of_all(several: Sequence[Reproduction]) -> list[Part]:
@@ -63,44 +67,50 @@ def parts_of_all(several: Sequence[Reproduction]) -> list[Part]:
     return [*titled, summary]
 
 
-def _table(reproduction: Reproduction, table: PaperTable) -> Section:
+def _table(reproduction: Reproduction, table: PaperTable, drawings: Drawings | None, prefix: str) -> Section:
     rows = reproduction.rows(table.number)
     cells = [cell for row in rows.values() for cell in row.values()]
     notes = list(dict.fromkeys(cell.why for cell in cells if cell.why))
-    comparison = _compared(reproduction, table)
     heads = reproduction.columns(table.number)
     ours: list[Row] = [
         [in_table(table, name), *(_item(row.get(column), notes) for column in heads)] for name, row in rows.items()
     ]
-    title = f"Table {table.number}. {table.title}"
-    return Section(
-        title=title,
-        sheet=Sheet(
-            f"{title}: published → measured", ["Scheme", *heads.values()], ours, subheads=("published", "measured")
-        ),
+    title, both = f"Table {table.number}. {table.title}", ("published", "measured")
+    section = Section(
+        title,
+        sheet=Sheet(f"{title}: {' → '.join(both)}", ["Scheme", *heads.values()], ours, subheads=both),
         metrics=list({cell.metric.metric.name: cell.metric.metric for cell in cells}.values()),
         notes=notes,
-        warnings=comparison.warnings(table.link, branches_of) if comparison else (),
     )
+    if len(table.scenarios) != 1:
+        return section
+    comparison = reproduction.comparisons[table.scenarios[0]]
+    section = replace(section, warnings=comparison.warnings(table.link, branches_of))
+    if drawings is None:
+        return section
+    specs = [spec for spec in dict.fromkeys(cell.scheme for cell in cells) if spec in comparison.schemes]
+    stem = f"{prefix}table-{table.number}-"
+    drawn = figures(comparison, specs, table.link, stem, drawings) if table.figure else {}
+    return replace(section, figures=drawn, setup=setup(comparison.scenario, specs))
 
 
-def _compared(reproduction: Reproduction, table: PaperTable) -> Comparison | None:
-    """Return the comparison in the only scenario of a table."""
-    return reproduction.comparisons[table.scenarios[0]] if len(table.scenarios) == 1 else None
-
-
-def _figure(reproduction: Reproduction, figure: Figure) -> Section:
+def _figure(reproduction: Reproduction, figure: Figure, drawings: Drawings | None, prefix: str) -> Section:
     title, absent = f"Figure {figure.number}. {figure.title}", reproduction.absent(figure)
     missing = [f"{', '.join(absent)}: not implemented."] if absent else []
-    chart = reproduction.charts.get(figure.number)
     if not reproduction.drawn(figure):
         return Section(title, warnings=[f"Not drawn. {missing[0]}"])
+    shown = {}
+    if drawings is not None:
+        stem = f"{prefix}figure-{figure.number}"
+        drawings[stem] = figures_of_study.figure(reproduction, figure)
+        shown = {FIGURE_CAPTIONS[figure.kind]: stem}
+    chart = reproduction.charts.get(figure.number)
     if chart is None:
-        return Section(f"{title}: drawn with --out", warnings=missing)
+        return Section(title if shown else f"{title}: drawn with --out", warnings=missing, figures=shown)
     rows = [[name, *numbers] for name, numbers in chart_rows(reproduction.study, chart).items()]
     metrics = {panel.metric.metric.name: panel.metric.metric for panel in chart.panels}
     sheet = Sheet("", [figure.x_label, *chart.heads], rows)
-    return Section(title, sheet=sheet, metrics=list(metrics.values()), warnings=missing)
+    return Section(title, sheet=sheet, metrics=list(metrics.values()), warnings=missing, figures=shown)
 
 
 def files(reproduction: Reproduction, command: str, told: Progress | None = None, *, timed: bool = True) -> Files:
@@ -109,7 +119,7 @@ def files(reproduction: Reproduction, command: str, told: Progress | None = None
     Without the run times (`timed`) the same numbers give the same bytes.
     """
     drawings: Drawings = {}
-    part = _on_page(reproduction, "", drawings)
+    part = _part(reproduction, drawings)
     facts = provenance(reproduction.comparisons.values(), reproduction.seeds, command, timed=timed)
     return {
         "results.json": reproduction.json() + "\n",
@@ -120,49 +130,12 @@ def files(reproduction: Reproduction, command: str, told: Progress | None = None
 def files_of_all(reproductions: Sequence[Reproduction], command: str, told: Progress | None = None) -> Files:
     """Return the files of several reproductions: one report.html, results.json and the figures."""
     drawings: Drawings = {}
-    shown = [_on_page(reproduction, f"{reproduction.study.name}-", drawings) for reproduction in reproductions]
+    shown = [_part(reproduction, drawings, f"{reproduction.study.name}-") for reproduction in reproductions]
     comparisons = [comparison for again in reproductions for comparison in again.comparisons.values()]
     facts = provenance(comparisons, reproductions[0].seeds, command)
     title = f"{len(shown)} papers reproduced"
     subject = ", ".join(part.name for part in shown)
     return {"results.json": all_json(reproductions) + "\n", **page.report(subject, title, shown, drawings, facts, told)}
-
-
-def _on_page(reproduction: Reproduction, prefix: str, drawings: Drawings) -> Part:
-    """Return a part as its page shows it: also the figures, and the setup of the tables."""
-    [part] = parts(reproduction)
-    count = len(reproduction.tables)
-    tables = zip(reproduction.tables, part.sections[:count], strict=True)
-    charts = zip(reproduction.figures, part.sections[count:], strict=True)
-    sections = [
-        *(_table_on_page(reproduction, table, section, prefix, drawings) for table, section in tables),
-        *(_figure_on_page(reproduction, figure, section, prefix, drawings) for figure, section in charts),
-    ]
-    return replace(part, title=reproduction.study.title, source=reproduction.study.source, sections=sections)
-
-
-def _table_on_page(
-    reproduction: Reproduction, table: PaperTable, section: Section, prefix: str, drawings: Drawings
-) -> Section:
-    comparison = _compared(reproduction, table)
-    if not comparison:
-        return section
-    found = reproduction.rows(table.number).values()
-    used = dict.fromkeys(cell.scheme for row in found for cell in row.values())
-    specs = [spec for spec in used if spec in comparison.schemes]
-    drawn = figures(comparison, specs, table.link, f"{prefix}table-{table.number}-", drawings) if table.figure else {}
-    return replace(section, figures=drawn, setup=setup(comparison.scenario, specs))
-
-
-def _figure_on_page(
-    reproduction: Reproduction, figure: Figure, section: Section, prefix: str, drawings: Drawings
-) -> Section:
-    if not reproduction.drawn(figure):
-        return section
-    stem = f"{prefix}figure-{figure.number}"
-    drawings[stem] = figures_of_study.figure(reproduction, figure)
-    title = f"Figure {figure.number}. {figure.title}"
-    return replace(section, title=title, figures={FIGURE_CAPTIONS[figure.kind]: stem})
 
 
 def _item(cell: Cell | None, notes: Sequence[str]) -> Item:

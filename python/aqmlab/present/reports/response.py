@@ -1,6 +1,5 @@
 """The report on a response: its tables and figures."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -13,11 +12,6 @@ from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.present.reports.comparison import version
 from aqmlab.runs.executor import Progress
 from aqmlab.study.response_result import ControllerResponse
-
-
-def records(response: ControllerResponse) -> Files:
-    """Return results.json."""
-    return {"results.json": json.dumps(response.document(), indent=1, ensure_ascii=False) + "\n"}
 
 
 def subject(law: str) -> str:

@@ -1,6 +1,5 @@
 """The report on a suite: the schemes for the link, trade-offs, distributions, every experiment with its numbers."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,11 +17,6 @@ from aqmlab.present.text import seeds
 from aqmlab.runs.executor import Progress
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
 from aqmlab.study.suite_trace import EVENT, WINDOW, K, Traced, is_small, traces
-
-
-def records(result: SuiteResult) -> Files:
-    """Return results.json."""
-    return {"results.json": json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"}
 
 
 def parts(result: SuiteResult) -> list[Part]:

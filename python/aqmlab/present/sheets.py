@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from aqmlab.notebook import Item, Sheet
-from aqmlab.present.tables import PACKAGES, escaped, floating, in_markdown, longtable
+from aqmlab.present.tables import escaped, floating, in_markdown, longtable
 
 MOST_ROWS = 40
 """Rows of a LaTeX table up to which it is a float, which also fits papers of two columns; a longer one spans pages."""
@@ -12,7 +12,9 @@ MOST_ROWS = 40
 
 def as_latex(sheets: Iterable[Sheet]) -> str:
     """Return a LaTeX table for each sheet, for the packages booktabs and, if a table is long, longtable."""
-    return "\n".join([PACKAGES, *(line for sheet in sheets for line in _latex(sheet))])
+    lines = [line for sheet in sheets for line in _latex(sheet)]
+    packages = "booktabs,longtable" if r"\endhead" in lines else "booktabs"
+    return "\n".join([rf"% \usepackage{{{packages}}}", *lines])
 
 
 def _latex(sheet: Sheet) -> list[str]:

@@ -216,10 +216,6 @@ def remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     return [f"{several[0].upper()}{several[1:]}{bold}{first}{test}.", *([marks] if marks else [])]
 
 
-PACKAGES = r"% \usepackage{booktabs,longtable}"
-"""The packages that `longtable` needs, as a comment."""
-
-
 def floating(columns: str, caption: str, name: str, heads: Sequence[str], rows: Iterable[str]) -> list[str]:
     """Return the lines of a LaTeX table, whose rows are written already; its label is `tab:` and `name`."""
     return [

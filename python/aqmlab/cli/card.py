@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.common import ControllerName, Engine, Jobs, Json, Out, Seeds, command, exit_if_failed, progress
+from aqmlab.cli.common import ControllerName, Engine, Jobs, Json, Out, Seeds, command, exit_if_failed, progress, results
 from aqmlab.cli.output import Format, Output, SizeOption, TableFormat
 
 EPILOG = "Example: aqmlab card bbr3 --out card"
@@ -31,21 +31,21 @@ def card(
     """
     output = Output(kind, as_json, size, out)
     from aqmlab import laws
-    from aqmlab.present.card_words import TABLES, attachments
-    from aqmlab.present.html import card as page
-    from aqmlab.present.terminal import card as tables
+    from aqmlab.present.reports import card as report
     from aqmlab.study import card as cards
 
     spec = laws.law_spec(law)
-    output.check(page.subject(spec))
+    output.check(report.subject(spec))
     with progress(f"Measuring {spec}") as heard:
         found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=heard)
     part = ["--only", only] if only is not None else []
     part += ["--engine", engine] if engine != "sim" else []
     repeated = command("card", law, *part, *output.options, "--seeds", str(seeds))
     output.write(
-        lambda: page.records(found) | attachments(found),
-        lambda heard, width: page.files(found, repeated, heard, width),
+        lambda: results(found.document()) | report.attachments(found),
+        lambda heard, width: report.files(found, repeated, heard, width),
     )
-    output.show(found.document, lambda kind: TABLES[kind](found), lambda: tables.card(found))
+    output.show(found.document, lambda: report.parts(found))
+    if not as_json and kind is TableFormat.table:
+        print(f"{found.runs:,} runs in {found.wall:.0f} s")
     exit_if_failed(found.breakdowns)

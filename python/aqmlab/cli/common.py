@@ -162,6 +162,16 @@ def command(*arguments: str) -> str:
     return shlex.join([*(["python", "-m", "aqmlab"] if program == "__main__" else [program]), *arguments])
 
 
+def results(document: object) -> dict[str, bytes | str]:
+    """Return results.json with a result."""
+    return {"results.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n"}
+
+
+def leave_results(folder: Path, document: object) -> None:
+    """Write a result as results.json into a folder, as `leave` does."""
+    leave(folder, results(document))
+
+
 def print_json(document: object) -> None:
     """Print one document on stdout."""
     print(json.dumps(document, indent=1, ensure_ascii=False))

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,11 +25,11 @@ from aqmlab.cli.common import (
     TracesOption,
     command,
     exit_if_failed,
-    print_json,
     progress,
+    results,
     tell_time,
 )
-from aqmlab.cli.output import Format, Output, SizeOption, TableFormat, in_format
+from aqmlab.cli.output import Format, Output, SizeOption, TableFormat, print_parts
 from aqmlab.problems import InputError
 from aqmlab.scenario import assignments, chosen, load, read
 
@@ -125,6 +125,7 @@ def compare(
     output = Output(kind, as_json, size, out)
     if (scenarios is None) == (name is None):
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
+    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, law, call, explain, traces, ccs, output)
     if name in DRAFTS:
         others: dict[str, Any] = {
             "explain": explain or None,
@@ -137,7 +138,6 @@ def compare(
             "traces": traces,
         }
         others |= {
-            "format": None if kind is TableFormat.table else kind.value,
             "jitter": jitter or None,
             "call": call,
             "flows": flows,
@@ -150,7 +150,6 @@ def compare(
         )
         _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), output)
         return
-    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, law, call, explain, traces, ccs, output)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -243,7 +242,7 @@ def _in_scenarios(
 ) -> "Sequence[Failure | str]":
     from aqmlab import laws, own
     from aqmlab.catalogue import usual
-    from aqmlab.present.terminal import runs as tables
+    from aqmlab.present.reports import comparison, engines
     from aqmlab.runs import simulate
     from aqmlab.runs.comparison import document
 
@@ -272,18 +271,9 @@ def _in_scenarios(
         _write_report(wanted.output, found, alone, wanted.command(*given, *_options(line, settings, measures)))
     if wanted.output.as_json:
         print(document(alone or found))
-    elif wanted.output.kind is not TableFormat.table:
-        about = _seeds_in_words(wanted.seeds)
-        sheets = (
-            replace(sheet, title=f"{each.scenario.name}: {sheet.title}", about=about)
-            for each in alone or found
-            for sheet in each.sheets()
-        )
-        sys.stdout.write(in_format(sheets, wanted.output.kind.value))
-    elif alone:
-        tables.comparisons(alone, explain=wanted.explain)
     else:
-        tables.engines(found, explain=wanted.explain)
+        parts = comparison.parts(alone) if alone else engines.parts(found)
+        print_parts(parts, wanted.output.kind, explain=wanted.explain)
     return [failure for each in alone or found for failure in each.failures]
 
 
@@ -302,9 +292,7 @@ def _between_controllers(
     measures: Sequence[str],
     wanted: CompareRequest,
 ) -> Sequence[str]:
-    from aqmlab.present.controller_words import TABLES
-    from aqmlab.present.html import controllers as page
-    from aqmlab.present.terminal import controllers as tables
+    from aqmlab.present.reports import controllers as report
     from aqmlab.runs.controllers import compare_ccs
 
     values = assignments([*(f"{LINE[key]}={value}" for key, value in line.items()), *settings])
@@ -322,12 +310,8 @@ def _between_controllers(
             progress=heard,
         )
     repeated = wanted.command(*given, *_options(line, settings, measures))
-    wanted.output.write(lambda: page.records(found), lambda told, size: page.files(found, repeated, told, size))
-    wanted.output.show(
-        found.document,
-        lambda kind: TABLES[kind](found),
-        lambda: tables.controllers(found, explain=wanted.explain),
-    )
+    wanted.output.write(lambda: results(found.document()), lambda told, size: report.files(found, repeated, told, size))
+    wanted.output.show(found.document, lambda: report.parts(found), explain=wanted.explain)
     return found.failures
 
 
@@ -380,7 +364,7 @@ def _write_report(
     output: Output, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
 ) -> None:
     """Write the report on the comparisons by one engine if there are any `alone`, or by several."""
-    from aqmlab.present.html import comparison, engines
+    from aqmlab.present.reports import comparison, engines
 
     def report(told: "Progress", size: "Size") -> "Files":
         return comparison.files(alone, command, told, size) if alone else engines.files(found, command, told, size)
@@ -388,17 +372,8 @@ def _write_report(
     output.write(lambda: comparison.records(alone or found), report)
 
 
-def _seeds_in_words(count: int) -> str:
-    """Return what a printed table says of the seeds."""
-    from aqmlab.present.text import seeds
-
-    return f"{seeds(count)[0].upper()}{seeds(count)[1:]}."
-
-
 def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[Failure]":
-    from aqmlab.present.html import suite as page
-    from aqmlab.present.suite_words import sheets
-    from aqmlab.present.terminal import suite as tables
+    from aqmlab.present.reports import suite as report
     from aqmlab.study import suite_result
 
     with progress(f"Comparing in {name}") as told:
@@ -407,16 +382,15 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
         )
     options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
     repeated = wanted.command("--study", name, *options)
-    wanted.output.write(lambda: page.records(compared), lambda told, size: page.files(compared, repeated, told, size))
-    wanted.output.show(
-        compared.document, lambda kind: in_format(sheets(compared), kind), lambda: tables.suite(compared)
+    wanted.output.write(
+        lambda: results(compared.document()), lambda told, size: report.files(compared, repeated, told, size)
     )
+    wanted.output.show(compared.document, lambda: report.parts(compared))
     return compared.failures
 
 
 def _in_draft(asked: dict[str, Any], output: Output) -> None:
-    from aqmlab.present.html import draft as page
-    from aqmlab.present.terminal import draft as tables
+    from aqmlab.present.reports import draft as report
     from aqmlab.study import draft_cases
 
     output.check(draft_cases.NAME)
@@ -424,8 +398,5 @@ def _in_draft(asked: dict[str, Any], output: Output) -> None:
         judged = draft_cases.compare_draft(**asked, progress=told)
     options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
     repeated = command("compare", "--study", draft_cases.NAME, *options)
-    output.write(lambda: page.records(judged), lambda told, _: page.files(judged, repeated, told))
-    if output.as_json:
-        print_json(draft_cases.document(judged))
-    else:
-        tables.cases(draft_cases.TITLE, draft_cases.SOURCE, judged)
+    output.write(lambda: results(draft_cases.document(judged)), lambda told, _: report.files(judged, repeated, told))
+    output.show(lambda: draft_cases.document(judged), lambda: report.parts(judged))

@@ -1,7 +1,7 @@
 """The output of commands that print tables and write reports: the options --format, --json, --size and --out."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,8 +14,8 @@ from aqmlab.cli.common import check_report, leave, print_json, progress
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
-    from aqmlab.notebook import Sheet
     from aqmlab.present.html.page import Files
+    from aqmlab.present.parts import Part
     from aqmlab.present.plots.style import Size
     from aqmlab.runs.executor import Progress
 
@@ -57,6 +57,25 @@ def page_size(wanted: PageWidth | None) -> "Size":
     return SIZES[wanted.value] if wanted else PAGE
 
 
+def check_format(kind: TableFormat, *, as_json: bool) -> None:
+    """Raise InputError for a format of tables together with --json."""
+    if as_json and kind is not TableFormat.table:
+        raise InputError("format", f"{kind.value}: --json prints one JSON document; use only one of the two")
+
+
+def print_parts(parts: "Sequence[Part]", kind: TableFormat = TableFormat.table, *, explain: bool | None = None) -> None:
+    """Print a report in a terminal, where `explain` adds the definitions of its measures, or its tables as text."""
+    if kind is TableFormat.table:
+        from aqmlab.present.terminal.parts import show
+
+        show(parts, explain=explain)
+    else:
+        from aqmlab.present.parts import printed
+        from aqmlab.present.sheets import TABLES
+
+        sys.stdout.write(TABLES[kind.value](printed(parts)))
+
+
 @dataclass(frozen=True)
 class Output:
     """The output of a command: on stdout, and a report in a folder.
@@ -70,8 +89,7 @@ class Output:
     out: Path | None
 
     def __post_init__(self) -> None:
-        if self.as_json and self.kind is not TableFormat.table:
-            raise InputError("format", f"{self.kind.value}: --json prints one JSON document; use only one of the two")
+        check_format(self.kind, as_json=self.as_json)
         if self.out:
             files.check_folder(self.out)
 
@@ -93,18 +111,15 @@ class Output:
                 written = report(heard, page_size(self.size))
             leave(self.out, written)
 
-    def show(self, document: Callable[[], object], text: Callable[[str], str], tables: Callable[[], None]) -> None:
-        """Print the result: its document with --json, its text in the other formats, or `tables` at the terminal."""
+    def show(
+        self,
+        document: Callable[[], object],
+        parts: "Callable[[], Sequence[Part]]",
+        *,
+        explain: bool | None = None,
+    ) -> None:
+        """Print the result: its document with --json, else its parts; `explain` adds the definitions of measures."""
         if self.as_json:
             print_json(document())
-        elif self.kind is TableFormat.table:
-            tables()
         else:
-            sys.stdout.write(text(self.kind.value))
-
-
-def in_format(sheets: "Iterable[Sheet]", kind: str) -> str:
-    """Return tables as text for a paper or a page."""
-    from aqmlab.present.sheets import TABLES
-
-    return TABLES[kind](sheets)
+            print_parts(parts(), self.kind, explain=explain)

@@ -94,7 +94,7 @@ def plot(
     if figure is not None and figure not in (*figures.FIGURES, ALL):
         raise unknown("figure", "no figure", figure, (*figures.FIGURES, ALL))
     if figure is None or out is None:
-        from aqmlab.present.terminal import sweep as tables
+        from aqmlab.present.terminal import plan as tables
 
         tables.what_to_draw(found, figures.FIGURES)
         return

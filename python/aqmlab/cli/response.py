@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.common import ControllerName, Jobs, Json, Out, Seeds, command, exit_if_failed, progress
-from aqmlab.cli.output import Format, Output, SizeOption, TableFormat, in_format
+from aqmlab.cli.common import ControllerName, Jobs, Json, Out, Seeds, command, exit_if_failed, progress, results
+from aqmlab.cli.output import Format, Output, SizeOption, TableFormat
 
 EPILOG = "Example: aqmlab response cubic --out cubic"
 
@@ -32,15 +32,14 @@ def response(
     """
     output = Output(kind, as_json, size, out)
     from aqmlab import laws
-    from aqmlab.present.html import response as page
-    from aqmlab.present.terminal import response as tables
+    from aqmlab.present.reports import response as report
     from aqmlab.study.response import response as measure
 
     spec = laws.law_spec(law)
-    output.check(page.subject(spec))
+    output.check(report.subject(spec))
     with progress(f"Measuring {spec}") as heard:
         found = measure(spec, aqm=aqm, seeds=seeds, jobs=jobs, progress=heard)
     repeated = command("response", law, *(["--aqm", aqm] if aqm else []), "--seeds", str(seeds), *output.options)
-    output.write(lambda: page.records(found), lambda heard, width: page.files(found, repeated, heard, width))
-    output.show(found.document, lambda kind: in_format(found.sheets(), kind), lambda: tables.response(found))
+    output.write(lambda: results(found.document()), lambda heard, width: report.files(found, repeated, heard, width))
+    output.show(found.document, lambda: report.parts(found))
     exit_if_failed(found.failures)

@@ -85,10 +85,7 @@ def files(comparisons: Sequence[Comparison], command: str, told: Progress | None
     drawings: Drawings = {}
     first = comparisons[0]
     several = len(comparisons) > 1
-    shown = [
-        _on_page(each, part, drawings, several=several)
-        for each, part in zip(comparisons, parts(comparisons), strict=True)
-    ]
+    shown = [_on_page(each, drawings, several=several) for each in comparisons]
     facts = provenance(comparisons, first.seeds, command)
     if first.scenario.overrides:
         facts = {"Set": ", ".join(f"{path} = {value}" for path, value in first.scenario.overrides), **facts}
@@ -110,13 +107,14 @@ def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
         yield Section("At a glance" if len(comparisons) == 1 else "", shown, table, findings=findings)
 
 
-def _on_page(comparison: Comparison, part: Part, drawings: Drawings, *, several: bool) -> Part:
+def _on_page(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
     """Return a part as its page shows it: also a glance, the setup, the groups of flows, and the figures."""
     scenario = comparison.scenario
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
+    part = _part(comparison)
     *tables, last = part.sections
-    metrics = list(dict.fromkeys([*last.metrics, *PER_GROUP]))
-    last = replace(last, metrics=metrics, folded={"Each group of flows, seed 1": _groups(comparison)})
+    groups = {"Each group of flows, seed 1": _groups(comparison)}
+    last = replace(last, metrics=[*last.metrics, *PER_GROUP], folded=groups)
     sections = [Section("Setup", setup=setup(scenario, comparison.schemes)), *tables, last]
     if len(comparison.schemes) > 1:
         sections.append(_measures(comparison, stem, drawings))

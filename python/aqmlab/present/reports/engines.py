@@ -57,10 +57,7 @@ def files(
     drawings: Drawings = {}
     first = comparisons[0]
     several = len(comparisons) > 1
-    shown = [
-        _on_page(each, part, drawings, several=several)
-        for each, part in zip(comparisons, parts(comparisons), strict=True)
-    ]
+    shown = [_on_page(each, drawings, several=several) for each in comparisons]
     facts = of_one.provenance(
         (each for compared in comparisons for each in compared.by_engine.values()), first.seeds, command
     )
@@ -70,11 +67,12 @@ def files(
     return page.report(subject, title, shown, drawings, facts, told, size)
 
 
-def _on_page(compared: EngineComparison, part: Part, drawings: Drawings, *, several: bool) -> Part:
+def _on_page(compared: EngineComparison, drawings: Drawings, *, several: bool) -> Part:
     """Return a part as its page shows it: also the setup, and each link over time."""
     scenario = compared.scenario
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
     first = Section("Setup", setup=setup(scenario, compared.schemes))
+    part = _part(compared)
     sections = [first, *part.sections, *_over_time(compared, stem, drawings)]
     return replace(part, title=scenario.title, source=f"Scenario {scenario.name}", sections=sections)
 

@@ -272,7 +272,8 @@ def tcp() -> str:
         "idle period. After five minutes it is halved, and the threshold is set to three quarters of it. A loss or\n"
         "mark leaves half of the used window (pipeACK or the flight), and the end of recovery subtracts half of\n"
         "the retransmissions. Section 4.4.2, which limits bursts, is not implemented. `rate_limited_increase` can\n"
-        "be combined with any `after_idle`.",
+        "be combined with any `after_idle`, and applies to every controller except BBR, BBRv3, C4 and Copa, which set\n"
+        "the window themselves.",
         "**Phases.** `phases = true` records when a sender enters slow start, or BBR's drain\n"
         "([sender phases](phases.md)).",
         '**`bursts = "gso"`** applies to controllers without pacing: new segments wait until about a millisecond\n'

@@ -11,15 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from aqmlab.present.card_words import as_markdown
+from aqmlab.notebook import Sheet
 from aqmlab.present.figures.card import pictures
 from aqmlab.present.figures.draft import phases
 from aqmlab.present.figures.suite import curves
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots.data import Bars, LineChart, OverTime
 from aqmlab.present.plots.files import draw, encode
-from aqmlab.present.suite_words import Grid, grids
-from aqmlab.present.terminal.draft import MARKS
+from aqmlab.present.reports.card import untitled_markdown
+from aqmlab.present.reports.draft import MARKS
+from aqmlab.present.suite_words import grids
 from aqmlab.study import draft_cases
 from aqmlab.study.card import card
 from aqmlab.study.claims import VERDICTS, tally
@@ -43,9 +44,9 @@ CARD, CARDED, CARD_PICTURE = "card-bbr3", "bbr3", "harm"
 """The page of a card, its congestion controller, and the name of its picture."""
 
 
-def grid(wanted: Grid) -> str:
+def grid(wanted: Sheet) -> str:
     """Return a table of a suite."""
-    rows = [["", *wanted.heads], ["---"] * (1 + len(wanted.heads)), *([row, *of] for row, of in wanted.rows.items())]
+    rows = [list(wanted.heads), ["---"] * len(wanted.heads), *(list(map(str, row)) for row in wanted.rows)]
     marks = footnote(wanted.heads)
     return lines(rows) + (f"\n\n{marks}" if marks else "")
 
@@ -90,7 +91,7 @@ def cases(judged: Sequence[JudgedCase]) -> str:
     rows = [["case", "requirement", "path", "verdict", "measured values, reason"], ["---"] * 5]
     for each in judged:
         whose = f" ({each.whose})" if each.whose else ""
-        verdict = f"{MARKS[each.verdict][0]} {each.verdict}{whose}"
+        verdict = f"{MARKS[each.verdict]} {each.verdict}{whose}"
         rows.append([f"{each.case.number} {each.case.title}", each.case.asks, str(each.place), verdict, each.told])
     return f"{verdicts('cases', len(judged), counts)}\n\n{lines(rows)}"
 
@@ -105,7 +106,8 @@ def measured(name: str) -> tuple[Callable[[str], str], Callable[[], OverTime | L
         return lambda text: placed(text, tables), lambda: phases(pictured.records[-1])
     if name == CARD:
         found = card(CARDED)
-        return lambda text: placed(text, {CARD: as_markdown(found).rstrip()}), lambda: pictures(found)[CARD_PICTURE][1]
+        tables = {CARD: untitled_markdown(found).rstrip()}
+        return lambda text: placed(text, tables), lambda: pictures(found)[CARD_PICTURE][1]
     result = compare_suite(name, seeds=SEEDS[name])
     return lambda text: filled(text, result), lambda: curves(result)
 

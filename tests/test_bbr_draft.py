@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from aqmlab.cli import app
 from aqmlab.present.figures.draft import phases
-from aqmlab.present.terminal.draft import MARKS
+from aqmlab.present.reports.draft import MARKS
 from aqmlab.problems import InputError
 from aqmlab.study.draft import CaseChange, CasePath, CaseRun, judge
 from aqmlab.study.draft_cases import (

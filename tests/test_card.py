@@ -1,6 +1,7 @@
 """The card of a law: its arithmetic, its points, what it says of laws that break down, the command."""
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import pytest
 import aqmlab as lab
 from aqmlab import InputError
 from aqmlab.kernel.images import images
-from aqmlab.present.card_words import as_latex, as_markdown
+from aqmlab.notebook import Sheet
+from aqmlab.present import sheets
 from aqmlab.present.figures import card as figures
-from aqmlab.present.html import card as page
+from aqmlab.present.parts import printed
 from aqmlab.present.plots.data import LineChart
+from aqmlab.present.reports import card as page
 from aqmlab.runs.metrics import Shown
 from aqmlab.study import card as cards
 from aqmlab.study import card_points as points_of_rfc
@@ -32,6 +35,11 @@ QUICK = "7.4"
 
 USE = "links.line.utilisation"
 OURS, RENO = CardColumn("cubic"), CardColumn("reno")
+
+
+def text(found: Card, write: Callable[[Iterable[Sheet]], str]) -> str:
+    """Return a card as text for a paper."""
+    return write(printed(page.parts(found)))
 
 
 def row(values: list[float | None], alone: list[float | None]) -> CardRow:
@@ -81,7 +89,7 @@ def test_a_card_has_an_interval_of_each_cell() -> None:
     [point] = found.document()["points"]
     assert all(len(cell["half_widths"]) == len(found.columns) for cell in point["rows"][0]["cells"])
     assert found.response is None, "a part of a card has none"
-    assert " ± " in as_markdown(found).replace("\N{NO-BREAK SPACE}", " ")
+    assert " ± " in text(found, sheets.as_markdown).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_quantities_follow_the_path_of_a_cell() -> None:
@@ -173,7 +181,7 @@ def test_a_refused_cell_says_why() -> None:
     assert cards.shown(row, found.columns[0]) == "not applicable"
     assert "sets the window in recovery too" in row.refused[found.columns[0]]
     assert cards.shown(row, RENO) != "not applicable"
-    assert "not applicable, because flows.law.tcp.variant" in as_markdown(found)
+    assert "not applicable, because flows.law.tcp.variant" in text(found, sheets.as_markdown)
 
 
 LAW = """import aqmlab
@@ -220,7 +228,7 @@ def test_a_run_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     found = lab.card(Flooding, only="5.1.1", seeds=1)
     assert any("allowed for the run" in remark for remark in found.remarks), found.remarks
     assert found.failures
-    assert "more than the" in as_latex(found)
+    assert "more than the" in text(found, sheets.as_latex)
 
 
 def test_the_bound_follows_what_the_links_carry(small: str) -> None:
@@ -231,23 +239,25 @@ def test_the_bound_follows_what_the_links_carry(small: str) -> None:
 
 def test_a_draft_gets_tables_and_a_page() -> None:
     found = lab.card("prague", only="7.4,7.10", seeds=1)
-    latex, markdown = as_latex(found), as_markdown(found)
+    latex, markdown = text(found, sheets.as_latex), text(found, sheets.as_markdown)
     assert r"\textbf{7.10 Multipath transport (MUST)}" in latex
-    assert latex.count(r"\begin{longtable}") == latex.count(r"\end{longtable}") == 1
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 1
     assert "| *Not applicable, because connections and controllers of the card use a single path" in markdown
-    heads, rule, *_ = markdown.splitlines()
+    _, _, heads, rule, *_ = markdown.splitlines()
     assert heads == "| RFC 9743 | Prague | Reno | CUBIC |"
     assert rule.count("|") == heads.count("|")
-    text = str(page.files(found, "aqmlab card prague")["report.html"])
-    assert "7.10 Multipath transport" in text
-    assert "250 kbit/s, 500 ms, 1 BDP" in text, "every cell"
+    shown = str(page.files(found, "aqmlab card prague")["report.html"])
+    assert "7.10 Multipath transport" in shown
+    assert "250 kbit/s, 500 ms, 1 BDP" in shown, "every cell"
 
 
 @pytest.mark.usefixtures("tiny")
 def test_pictures_have_a_panel_for_each_path_and_a_line_for_each_law() -> None:
     found = lab.card("cubic", only="1", seeds=1)
     [(name, (picture, drawn))] = figures.pictures(found).items()
-    assert (name, picture.caption) == ("harm", "Harm.")
+    assert (name, page.caption(found, picture)) == ("harm", "Harm; n = 1 (seed 1).")
+    several = replace(found, seeds=5)
+    assert page.caption(several, picture) == "Harm; mean and 95 % interval, n = 5 (seeds 1 to 5)."
     assert isinstance(drawn, LineChart)
     [panel] = drawn.panels
     assert panel.title == "1 Mbit/s, 20 ms"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import aqmlab
+from aqmlab.present.figures.comparison import figures
 from aqmlab.runs import findings
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
@@ -45,6 +46,22 @@ def test_two_states_are_shown_and_not_averaged(run: RunResult) -> None:
     [warning] = compared.warnings("bottleneck")
     assert "350 packets in 9 seeds" in warning
     assert "632 packets in 3 seeds." in warning
+
+
+def test_figures_show_the_seeds_of_each_measure_and_say_their_number(run: RunResult) -> None:
+    found = list(figures(made_up(run, queue_delay_mean=[0.01, 0.02, 0.03])))
+    assert [each.stem for each in found] == ["links-bottleneck-queue-delay-mean", "total-goodput"]
+    delay = found[0]
+    assert delay.caption == (
+        "bottleneck: Mean queueing delay (ms) under each scheme in li2014/table-1: "
+        "small marks are seeds, large ones means with 95 % intervals, n = 3 (seeds 1 to 3)."
+    )
+    assert delay.drawing.values == {"ARED": {1: 10.0, 2: 20.0, 3: 30.0}}
+    assert delay.drawing.summaries["ARED"].mean == 20.0
+    [of_one, _] = figures(made_up(run, queue_delay_mean=[0.01]))
+    assert of_one.caption.endswith("in li2014/table-1: n = 1 (seed 1).")
+    asked = replace(made_up(run, queue_mean=[1.0]), asked=("links.bottleneck.queue_mean",))
+    assert [each.stem for each in figures(asked)] == ["links-bottleneck-queue-mean"]
 
 
 def test_seeds_that_never_settle_are_counted(run: RunResult) -> None:

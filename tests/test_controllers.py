@@ -7,8 +7,10 @@ import pytest
 
 import aqmlab as lab
 from aqmlab import laws
-from aqmlab.present.controller_words import as_latex, as_markdown
 from aqmlab.present.figures import controllers as figures
+from aqmlab.present.parts import printed
+from aqmlab.present.reports.controllers import parts
+from aqmlab.present.sheets import as_latex, as_markdown
 from aqmlab.runs.controllers import ControllerComparison
 from conftest import Aqmlab
 
@@ -91,10 +93,12 @@ def test_the_document_has_each_controller_under_each_scheme(compared: Controller
 
 
 def test_tables_have_a_group_of_rows_per_scheme(compared: ControllerComparison) -> None:
-    latex, markdown = as_latex(compared), as_markdown(compared)
+    latex, markdown = as_latex(printed(parts(compared))), as_markdown(printed(parts(compared)))
     assert latex.count(r"\begin{tabular}{ll") == 2, "of the link, of the flows"
     assert latex.count("DropTail & CUBIC & ") == latex.count("\n & BBRv3 & ") / 2 == 2
     assert "n = 3 (seeds 1 to 3)" in latex
+    assert r"\caption{link: Flows. Mean" in latex
+    assert r"\shortstack[r]{bulk:\\Goodput\\(Mbit/s)}" in latex, "narrow enough for a column"
     assert markdown.count("| CoDel | Reno | ") == 2
     assert [sheet.title for sheet in compared.sheets()] == ["link: Link line", "link: Flows"]
 

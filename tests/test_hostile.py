@@ -25,8 +25,8 @@ from aqmlab.csv_text import csv_text
 from aqmlab.gym import policy
 from aqmlab.names import plain
 from aqmlab.present import tables
-from aqmlab.present.html import comparison
 from aqmlab.present.html import sweep as sweep_report
+from aqmlab.present.reports import comparison
 from aqmlab.present.terminal import console
 from aqmlab.runs import findings, sweep
 from browser import Browser

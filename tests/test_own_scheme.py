@@ -143,7 +143,7 @@ def test_runs_repeat_whatever_ran_before_and_beside(small: str) -> None:
 
 
 def test_it_stands_in_tables_and_reports_as_others_do(small: str, tmp_path: Path) -> None:
-    from aqmlab.present.html import comparison
+    from aqmlab.present.reports import comparison
     from aqmlab.present.run_files import pictures
 
     compared = lab.compare(small, ["pi", OwnPi, OwnPi(w="100 Hz")])

@@ -6,11 +6,12 @@ import re
 import pytest
 
 import aqmlab
+from aqmlab.notebook import Item, Sheet
 from aqmlab.present.html import page as pages
-from aqmlab.present.html import reproduction as report
-from aqmlab.present.html.page import Files, Part, Section
+from aqmlab.present.html.page import Files
 from aqmlab.present.html.setup import Setup
-from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.parts import Part, Section
+from aqmlab.present.reports import reproduction as report
 from aqmlab.present.text import ranking_sentence, some
 from aqmlab.runs.statistics import Ranking
 from aqmlab.study.reproduction import Reproduction, all_json
@@ -70,10 +71,10 @@ def test_an_svg_keeps_its_letters() -> None:
 
 
 def test_texts_of_a_page_are_escaped() -> None:
-    table = HtmlTable("<i>", ["<i>"], {"<i>": [Item("<i>", "off", note=1, hint="<i>", small="<i>")]})
+    table = Sheet("", ["<i>", "<i>"], [["<i>", Item("<i>", "off", note=1, hint="<i>", small="<i>")]], about="<i>")
     setup = Setup(table, {"<i>": "<i>"}, text="<i>")
-    section = Section("<i>", "<i>", table, "<i>", ["<i>"], ["<i>"], setup=setup, findings=["<i>"])
-    part = Part("name", "<i>", "<i>", [section], remark="<i>")
+    section = Section("<i>", "<i>", table, (), ["<i>"], ["<i>"], setup=setup, findings=["<i>"])
+    part = Part("name", "<i>", "<i>", [section], warnings=["<i>"])
     page = str(pages.report("<i>", "<i>", [part], {}, {"Command": "<i>"})["report.html"])
     assert "<i>" not in page
     assert page.count("&lt;i&gt;") == 27

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.present.html import comparison
 from aqmlab.present.html import sweep as sweep_report
+from aqmlab.present.reports import comparison
 from aqmlab.runs import findings
 from browser import Browser
 

@@ -7,10 +7,10 @@ import pytest
 
 import aqmlab
 from aqmlab import catalogue
+from aqmlab.notebook import Item, Sheet
 from aqmlab.present.figures import runs as figures
 from aqmlab.present.html import glance
 from aqmlab.present.html.setup import setup
-from aqmlab.present.html.table import HtmlTable
 from aqmlab.present.html.topology import topology
 from aqmlab.runs import metrics
 from aqmlab.runs.simulate import compare_all
@@ -47,8 +47,13 @@ def test_links_stand_in_the_order_in_which_packets_cross_them() -> None:
     assert len(set(places.values())) == 5
 
 
-def bold(table: HtmlTable) -> list[str]:
-    return [name for name, cells in table.rows.items() if cells[0].bold]
+def bold(table: Sheet) -> list[str]:
+    return [name.text for name, value, *_ in table.lines if value.bold]
+
+
+def cells(table: Sheet) -> dict[str, list[Item]]:
+    """Return the cells of a table by the name of their row."""
+    return {name.text: row for name, *row in table.lines}
 
 
 def test_parameters_that_are_not_the_default_stand_out() -> None:
@@ -60,7 +65,7 @@ def test_parameters_that_are_not_the_default_stand_out() -> None:
 
 
 def test_a_scheme_that_is_not_known_has_what_it_was_given() -> None:
-    rows = setup(aqmlab.load(SMALL), ["nobody:x=1"]).parameters.rows
+    rows = cells(setup(aqmlab.load(SMALL), ["nobody:x=1"]).parameters)
     assert rows["nobody:x=1"][0].text.startswith("x=1; the others")
 
 
@@ -99,10 +104,10 @@ def test_schemes_with_a_target_follow_that_of_the_link(name: str) -> None:
 def test_a_first_table_says_what_users_notice() -> None:
     both = compare_all(["home/call", "home/web"], ["droptail", "fq-codel", "cake"], set=LINE)
     table = glance.glance(both)
-    assert table.heads == ["DropTail", "FQ-CoDel", "CAKE"]
-    assert list(table.rows)[:3] == ["call: upload: Goodput (Mbit/s)", "call: call-up: MOS", "call: call-down: MOS"]
-    assert [item.bold for item in table.rows["call: call-up: MOS"]] == [False, True, True]
-    assert [item.small for item in table.rows["call: call-up: MOS"]][1:] == ["good", "good"]
+    assert table.heads[1:] == ["DropTail", "FQ-CoDel", "CAKE"]
+    assert list(cells(table))[:3] == ["call: upload: Goodput (Mbit/s)", "call: call-up: MOS", "call: call-down: MOS"]
+    assert [item.bold for item in cells(table)["call: call-up: MOS"]] == [False, True, True]
+    assert [item.small for item in cells(table)["call: call-up: MOS"]][1:] == ["good", "good"]
     [call, web] = glance.sentences(both)
     assert re.fullmatch(
         r"A call with four uploads: MOS of call-up is \d\.\d\d \(.+\) under DropTail, "
@@ -115,7 +120,7 @@ def test_a_first_table_says_what_users_notice() -> None:
 def test_a_first_table_of_greedy_flows_has_the_delay_of_the_queue() -> None:
     [compared] = compare_all([str(SMALL)], ["droptail", "codel"])
     table = glance.glance([compared])
-    assert list(table.rows) == ["ftp: Goodput (Mbit/s)", "bottleneck: Delay mean (ms)"]
+    assert list(cells(table)) == ["ftp: Goodput (Mbit/s)", "bottleneck: Delay mean (ms)"]
     [told] = glance.sentences([compared])
     slow, fast = (compared.text(spec, "links.bottleneck.queue_delay_mean").split()[0] for spec in ("droptail", "codel"))
     assert told.endswith(f"Delay mean of bottleneck is {slow} ms under DropTail, {fast} ms under CoDel.")
@@ -123,7 +128,7 @@ def test_a_first_table_of_greedy_flows_has_the_delay_of_the_queue() -> None:
 
 def test_nothing_is_bold_where_all_are_alike() -> None:
     [compared] = compare_all([str(SMALL)], ["pi", "pi:w=170Hz"])
-    assert not any(item.bold for row in glance.glance([compared]).rows.values() for item in row)
+    assert not any(item.bold for row in glance.glance([compared]).lines for item in row)
 
 
 def test_delays_that_nobody_notices_are_alike() -> None:

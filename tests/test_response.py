@@ -25,6 +25,11 @@ def rounds(law: str, p: float) -> float:
     return reference.counted(reference.Setting(law, p, 0.1))
 
 
+def stored() -> dict[tuple[str, float], float]:
+    """The windows of the command that are stored with the validation's, by controller and probability."""
+    return {(row["law"], row["p"]): row["response"][0] for row in reference.rows() if "response" in row}
+
+
 def one(mean: float) -> Summary:
     return Summary(mean, None, 1)
 
@@ -44,6 +49,63 @@ def test_equations_are_those_of_their_sources() -> None:
     assert equations.scalable(0.5) == pytest.approx(1 + sqrt(5))
     bbr3 = equations.EQUATIONS["bbr3"].window
     assert (bbr3(0.01, 0.1, 600), bbr3(0.05, 0.1, 600)) == (594, None)
+
+
+def test_only_five_windows_differ_from_the_stored_ones_by_more_than_5_percent() -> None:
+    """The stored ones are single seeds, of about 400 losses; none differs from the mean over 20 seeds."""
+    rows = [row for row in reference.rows() if "response" in row]
+    assert len(rows) == 20
+    far = {(row["law"], row["p"]) for row in rows if abs(reference.deviations(row)[0]) > 0.05}
+    assert far == {("reno", 1e-4), ("reno", 1e-2), ("cubic", 1e-4), ("cubic", 3e-4), ("prague", 0.2)}
+    assert [row for row in rows if abs(reference.deviations(row)[1]) > 0.05] == []
+
+
+COPA = """
+schema = 1
+duration = "40 s"
+warmup = "15 s"
+[[links]]
+name = "path"
+rate = "20 Mbit/s"
+buffer = "4 bdp"
+[[flows]]
+name = "copa"
+count = 16
+rtt = "40 ms"
+start_spread = 1
+tcp = { congestion_control = "copa", profile = "linux", initial_window = "10 packets" }
+"""
+
+DRAIN = """
+[[changes]]
+at = "10 s"
+path = "links.path.rate"
+value = "80 Mbit/s"
+[[changes]]
+at = "11 s"
+path = "links.path.rate"
+value = "20 Mbit/s"
+"""
+"""A second in which the queue is empty, and every flow measures the path alone."""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "low", "high"),
+    [
+        (COPA, 45, 130),
+        (COPA.replace("10 packets", "2 packets"), 28, 37),
+        (COPA + DRAIN, 28, 37),
+    ],
+    ids=["initial windows fill the queue", "small initial windows", "the queue was empty once"],
+)
+def test_copa_keeps_two_packets_per_flow_if_it_has_seen_the_empty_path(
+    scenario: str, low: float, high: float, tmp_path: Path
+) -> None:
+    """1/delta is 2, so 16 flows keep 32 packets; without a round trip on the empty path RTT_min is too large."""
+    path = tmp_path / "copa.toml"
+    path.write_text(scenario)
+    for seed in (1, 2):
+        assert low < lab.run(str(path), "droptail", seed=seed).links["path"].queue_mean < high
 
 
 def test_slopes_and_deviations() -> None:
@@ -150,6 +212,7 @@ def test_windows_are_within_5_percent_of_the_rules(law: str) -> None:
     for point in lab.response(law).points:
         assert point.window is not None
         expected, mean = rounds(law, point.p), point.window.mean
+        assert mean == pytest.approx(stored().get((law, point.p), mean), rel=1e-3), "as the page shows it"
         if point.p == 3e-2 and law in ("reno", "cubic"):
             assert 0.9 * expected < mean < expected
         elif (law, point.p) == ("cubic", 1e-4):

@@ -11,6 +11,7 @@ import pytest
 
 import aqmlab
 from aqmlab import catalogue, scenario
+from aqmlab._core import Scenario
 from aqmlab.problems import InputError
 from aqmlab.scenario import OldFileNotice
 from aqmlab.studio.lessons import lessons
@@ -184,3 +185,38 @@ def test_the_page_says_how_to_get_the_numbers_of_0_1(
     (tmp_path / "link.toml").write_text(f"{LINK}{today}\n", encoding="utf-8")
     link = aqmlab.run(tmp_path / "link.toml", "red").links["bottleneck"]
     assert (link.departed, link.queue_mean) == (departed, queue_mean)
+
+
+RATE_LIMITED = """
+schema = 1
+duration = "25 s"
+warmup = "2 s"
+[[links]]
+name = "path"
+rate = "50 Mbit/s"
+buffer = "1 bdp"
+[[flows]]
+name = "video"
+kind = "video"
+bitrates = ["1 Mbit/s", "4 Mbit/s", "10 Mbit/s"]
+segment = "1 s"
+playback_buffer = "4 s"
+count = 4
+path = ["path"]
+rtt = "60 ms"
+tcp = { congestion_control = "LAW", profile = "linux", rate_limited_increase = LIMITED }
+"""
+
+
+def test_rate_limited_increase_concerns_every_controller_that_does_not_set_its_window_alone() -> None:
+    """LEDBAT limits its window to the flight itself (RFC 6817, max_allowed_cwnd)."""
+    same = set()
+    for law in catalogue.laws():
+        text = RATE_LIMITED.replace("LAW", law.name)
+        runs = [
+            aqmlab.run(Scenario.parse(text.replace("LIMITED", limited), law.name), "codel")
+            for limited in ("true", "false")
+        ]
+        if runs[0].values == runs[1].values:
+            same.add(law.name)
+    assert same == {"bbr", "bbr3", "c4", "copa", "ledbat"}

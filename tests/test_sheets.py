@@ -13,10 +13,17 @@ SHEET = Sheet("Delay & loss", ["Scheme", "Loss (%)"], [["PI_2", "1.5 ± 0.2"], [
 
 def test_latex_is_escaped_and_a_table_has_a_label() -> None:
     text = as_latex([SHEET])
-    assert r"\begin{longtable}{lr}" in text
-    assert r"\caption{Delay \& loss}\label{tab:delay-loss}\\" in text
-    assert r"Scheme & Loss (\%) \\" in text
+    assert r"\begin{tabular}{lr}" in text
+    assert "\\caption{Delay \\& loss}\n\\label{tab:delay-loss}\n" in text
+    assert r"Scheme & \shortstack[r]{Loss\\(\%)} \\" in text
     assert r"PI\_2 & 1.5 $\pm$ 0.2 \\" in text
+
+
+def test_a_long_table_in_latex_spans_pages() -> None:
+    long = Sheet("Long", ["Scheme", "Loss (%)"], [["PI", "1.5"]] * 41)
+    text = as_latex([long])
+    assert text.startswith("% \\usepackage{booktabs,longtable}\n\\begin{longtable}{lr}")
+    assert r"\caption{Long}\label{tab:long}\\" in text
 
 
 def test_markdown_has_a_column_for_each_head() -> None:
@@ -33,14 +40,14 @@ def test_markdown_has_a_column_for_each_head() -> None:
 @pytest.mark.parametrize(
     ("of", "caption", "row"),
     [
-        ([str(SMALL)], r"\caption{small: Link bottleneck. Seed 1.}\label{tab:small-link-bottleneck}", "\nPI & "),
+        ([str(SMALL)], "\\caption{small: Link bottleneck. Seed 1.}\n\\label{tab:small-link-bottleneck}", "\nPI & "),
         (["--study", "rfc7928", "--only", "5.2"], r"\caption{Best schemes.", "\nExperiment & PI & CoDel"),
     ],
 )
 def test_a_comparison_is_a_latex_table(aqmlab: Aqmlab, of: list[str], caption: str, row: str) -> None:
     done = aqmlab("compare", *of, "--aqms", "pi,codel", "--format", "latex")
     assert done.returncode == 0
-    assert done.stdout.startswith("% \\usepackage{booktabs,longtable}\n\\begin{longtable}")
+    assert done.stdout.startswith("% \\usepackage{booktabs}\n\\begin{table}")
     assert caption in done.stdout
     assert row in done.stdout
 
@@ -57,7 +64,15 @@ def test_one_format_at_a_time(aqmlab: Aqmlab) -> None:
     assert "format: latex: --json prints one JSON document" in done.stderr
 
 
-def test_cases_of_a_draft_have_no_format(aqmlab: Aqmlab) -> None:
-    done = aqmlab("compare", "--study", "bbr-draft", "--format", "latex")
-    assert done.returncode == 2
-    assert "format: latex: cannot be used with --study bbr-draft" in done.stderr
+@pytest.mark.parametrize(
+    ("command", "row"),
+    [
+        (("run", str(SMALL), "--aqm", "pi"), "| ftp | 10 | "),
+        (("compare", "--study", "bbr-draft", "--only", "1"), "| 1 Exiting STARTUP on Bandwidth Plateau | "),
+        (("reproduce", "sun2007", "--table", "1"), "| PI | 285.3 → "),
+    ],
+)
+def test_other_results_have_the_same_formats(aqmlab: Aqmlab, command: tuple[str, ...], row: str) -> None:
+    markdown, latex = (aqmlab(*command, "--format", kind).stdout for kind in ("markdown", "latex"))
+    assert row in markdown
+    assert row.strip("| ") in latex.replace("&", "|").replace(r"$\to$", "→")

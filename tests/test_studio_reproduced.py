@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from aqmlab import InputError
-from aqmlab.present.html.reproduction import files
+from aqmlab.present.reports.reproduction import files
 from aqmlab.studio.results import folder
 from aqmlab.study.reproduction import reproduce
 from studio_client import serving

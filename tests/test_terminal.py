@@ -10,8 +10,10 @@ from rich.table import Table
 
 import aqmlab as lab
 from aqmlab import own
-from aqmlab.present.terminal import catalogue, console, lines, progress, runs
+from aqmlab.present.reports import comparison, run
+from aqmlab.present.terminal import catalogue, console, lines, progress
 from aqmlab.present.terminal.console import table
+from aqmlab.present.terminal.parts import show
 
 HEADS = [f"Measure{i} (ms)" for i in range(8)]
 VALUES = [f"{i}23.45 ± {i}.67" for i in range(8)]
@@ -88,8 +90,8 @@ def test_tables_of_runs_are_whole(
 ) -> None:
     compared = lab.compare(small, ["pi", "red"], 2)
     monkeypatch.setattr(console, "PIPE_WIDTH", width)
-    runs.comparisons([compared])
-    runs.run(compared.runs["pi", 1], compared.scenario)
+    show(comparison.parts([compared]))
+    show(run.parts(compared.runs["pi", 1], compared.scenario))
     catalogue.scheme_page(lab.catalogue.find("red"))
     text = capsys.readouterr().out
     assert "…" not in text
@@ -135,7 +137,7 @@ def test_what_is_piped_obeys_columns_and_ends_no_line_in_blanks(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     compared = lab.compare(small, ["pi", "red"], 1)
-    runs.comparisons([compared])
+    show(comparison.parts([compared]))
     shown = capsys.readouterr().out.splitlines()
     assert max(map(len, shown)) <= 60
     assert [line for line in shown if line != line.rstrip()] == []
@@ -144,7 +146,7 @@ def test_what_is_piped_obeys_columns_and_ends_no_line_in_blanks(
 def test_definitions_are_printed_when_asked_for(small: str, capsys: pytest.CaptureFixture[str]) -> None:
     compared = lab.compare(small, ["pi"], 1)
     for explain in (False, True):
-        runs.comparisons([compared], explain=explain)
+        show(comparison.parts([compared]), explain=explain)
         assert ("time-weighted mean" in capsys.readouterr().out) is explain
 
 
@@ -196,7 +198,7 @@ def test_a_link_that_delivers_nothing_says_so(tmp_path: Path, capsys: pytest.Cap
     scenario = lab.load(tmp_path / "blocked.toml")
     result = lab.run(scenario)
     assert (result.links["l"].arrived > 0, result.links["l"].departed) == (True, 0)
-    runs.run(result, scenario)
+    show(run.parts(result, scenario))
     assert "Link l delivers nothing" in capsys.readouterr().out
     compared = lab.compare(scenario, [result.aqm, "droptail"])
     assert len([note for note in compared.notes if "delivers nothing" in note and "RED" in note]) == 1

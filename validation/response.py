@@ -19,13 +19,15 @@ from typing import Any
 import models
 import pages
 
+import aqmlab
 from aqmlab import _core
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.statistics import Summary, summarise
 from aqmlab.runs.task import Task
 from aqmlab.study import equations
-from aqmlab.study.response import EvenMarks
-from aqmlab.study.response_result import SEGMENT
+from aqmlab.study.response import LOSSES, MARKS, EvenMarks
+from aqmlab.study.response_result import RTT, SEGMENT
 
 STORED = Path(__file__).parent / "response.json"
 PAGE = Path(__file__).parent.parent / "docs" / "validation-response.md"
@@ -34,6 +36,12 @@ LONG = 40_000_000
 """Segments of a row, at most."""
 SHORT = 500_000
 """Segments of a row that the tests measure again, at most."""
+SEEDS = 20
+"""Seeds of a row that is compared with `aqmlab response`."""
+T_95 = 2.093
+"""Quantile of Student's distribution for the 95 % interval of that many seeds."""
+CLOSE = 0.05
+"""The deviation of `aqmlab response` from a mean over these seeds, at most."""
 
 
 @dataclass(frozen=True)
@@ -162,13 +170,42 @@ def settings() -> list[Setting]:
 
 
 def measure(wanted: Sequence[Setting]) -> list[float]:
-    """Mean windows: segments that arrive per round trip."""
-    tasks = [Task(_core.Scenario.parse(each.toml(), each.law), each.scheme, 1) for each in wanted]
+    """Mean windows of seed 1: segments that arrive per round trip."""
+    return [windows[0] for windows in measure_seeds(wanted, 1)]
+
+
+def measure_seeds(wanted: Sequence[Setting], seeds: int) -> list[list[float]]:
+    """Mean windows under each seed from 1 on."""
+    loaded = [(each, _core.Scenario.parse(each.toml(), each.law)) for each in wanted]
+    tasks = [Task(scenario, each.scheme, 1 + i) for each, scenario in loaded for i in range(seeds)]
     windows = []
-    for each, outcome in zip(wanted, run_many(tasks), strict=True):
+    for i, outcome in enumerate(run_many(tasks)):
         assert isinstance(outcome, RunResult), str(outcome)
-        windows.append(outcome.flows["one"].goodput / 8 / SEGMENT * each.rtt)
-    return windows
+        windows.append(outcome.flows["one"].goodput / 8 / SEGMENT * wanted[i // seeds].rtt)
+    return [windows[i : i + seeds] for i in range(0, len(windows), seeds)]
+
+
+def shared() -> list[Setting]:
+    """The settings that `aqmlab response` measures too; a window under marks does not depend on the round trip."""
+    return [each for each in settings() if each.p in (MARKS if each.is_marked else LOSSES) and each.rtt in (RTT, 0.04)]
+
+
+def measure_all() -> list[dict[str, Any]]:
+    """Measure all rows; those of `aqmlab response` also under more seeds, and by that command."""
+    found: dict[Setting, dict[str, Any]] = {
+        each: {"window": round(window, 3)} for each, window in zip(settings(), measure(settings()), strict=True)
+    }
+    points = {(law, point.p): point.window for law in LAWS for point in aqmlab.response(law).points}
+    for each, windows in zip(shared(), measure_seeds(shared(), SEEDS), strict=True):
+        summary = summarise(windows)
+        command = points[each.law, each.p]
+        assert command is not None
+        found[each] |= {"seeds": _entry(summary), "response": _entry(command)}
+    return [{"law": each.law, "p": each.p, "rtt": each.rtt, **row} for each, row in found.items()]
+
+
+def _entry(summary: Summary) -> list[float]:
+    return [round(summary.mean, 3), round(summary.half_width or 0.0, 3)]
 
 
 HEAD = f"""\
@@ -203,7 +240,55 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
     agreed = sum(line[-1] == "yes" for line in lines)
     heads = ["controller", "RTT (ms)", "p", "measured", "formula", "rounds", "difference", "agrees"]
     summary = f"**{agreed} of {len(rows)} rows agree.**"
-    return "\n".join([HEAD, summary, "", *pages.table(heads, lines), "", *models.section()])
+    tables = [summary, "", *pages.table(heads, lines), "", *response_section(rows), "", *models.section()]
+    return "\n".join([HEAD, *tables])
+
+
+RESPONSE = """\
+## The command `response`
+
+`aqmlab response` also measures the windows of {count} rows: over five seeds with at least 500 losses each. A row above
+is a single seed, with about 400 losses for Reno and CUBIC. Its standard deviation between seeds is {low:.0f} to
+{high:.0f} %. Therefore {far} rows differ from the command by more than {close:.0f} % (bold). Over {seeds} seeds, the
+means of all rows are within {close:.0f} % of the command. The table shows means with the half-width of the 95 %
+interval.
+"""
+
+
+def response_section(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the comparison with the command `response`."""
+    both = [row for row in rows if "response" in row]
+    heads = [
+        "controller",
+        "p",
+        "row above",
+        f"{SEEDS} seeds",
+        "`aqmlab response`",
+        "from the row",
+        f"from {SEEDS} seeds",
+    ]
+    lines = [
+        [
+            row["law"],
+            f"{row['p']:g}",
+            f"{row['window']:.1f}",
+            *(f"{row[key][0]:.1f} ± {row[key][1]:.1f}" for key in ("seeds", "response")),
+            *(f"{each:+.1%}" if abs(each) <= CLOSE else f"**{each:+.1%}**" for each in deviations(row)),
+        ]
+        for row in both
+    ]
+    spreads = [100 * row["seeds"][1] / row["seeds"][0] * sqrt(SEEDS) / T_95 for row in both]
+    far = sum(abs(deviations(row)[0]) > CLOSE for row in both)
+    text = RESPONSE.format(
+        count=len(both), low=min(spreads), high=max(spreads), far=far, seeds=SEEDS, close=100 * CLOSE
+    )
+    return [text, *pages.table(heads, lines)]
+
+
+def deviations(row: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the deviation of `aqmlab response` from a stored row, and from its mean over several seeds."""
+    command = row["response"][0]
+    return command / row["window"] - 1, command / row["seeds"][0] - 1
 
 
 def row_of(row: Mapping[str, Any]) -> list[str]:
@@ -225,9 +310,7 @@ def rows() -> list[Mapping[str, Any]]:
 def main() -> None:
     """Write the page, or measure all rows."""
     if sys.argv[1:] == ["measure"]:
-        windows = zip(settings(), measure(settings()), strict=True)
-        found = [{"law": each.law, "p": each.p, "rtt": each.rtt, "window": round(w, 3)} for each, w in windows]
-        STORED.write_text("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n", encoding="utf-8")
+        STORED.write_text("[\n" + ",\n".join(map(json.dumps, measure_all())) + "\n]\n", encoding="utf-8")
     PAGE.write_text(page(rows()), encoding="utf-8")
     print(f"see docs/{PAGE.name}")
 

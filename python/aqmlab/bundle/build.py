@@ -103,7 +103,7 @@ def _asked(study: Study, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_study(found: Reproduction) -> Bundle:
-    from aqmlab.present.html import reproduction as page
+    from aqmlab.present.reports import reproduction as page
 
     if found.failures:
         raise InputError("bundle", f"a run failed: {found.failures[0]}")

@@ -1,41 +1,17 @@
 """The command `card`."""
 
-import sys
 from typing import Annotated
 
 import typer
 
-from aqmlab import files
-from aqmlab.cli.common import (
-    Engine,
-    Format,
-    Jobs,
-    Json,
-    Out,
-    Seeds,
-    SizeOption,
-    TableFormat,
-    check_format,
-    check_report,
-    command,
-    exit_if_failed,
-    leave,
-    page_size,
-    print_json,
-    progress,
-)
+from aqmlab.cli.common import ControllerName, Engine, Jobs, Json, Out, Seeds, command, exit_if_failed, progress, results
+from aqmlab.cli.output import Format, Output, SizeOption, TableFormat
 
 EPILOG = "Example: aqmlab card bbr3 --out card"
 
 
 def card(
-    law: Annotated[
-        str,
-        typer.Argument(
-            metavar="CC",
-            help="A name (bbr3, cubic:beta=0.8), or a shared library or Python file with your own controller.",
-        ),
-    ],
+    law: ControllerName,
     only: Annotated[str | None, typer.Option(metavar="LIST", help="Sections of the RFC, with *: 5.1.*,7.9.")] = None,
     seeds: Seeds = 5,
     engine: Engine = "sim",
@@ -53,33 +29,23 @@ def card(
     kernel in one scenario per row. --out writes report.html, results.json, the card as card.md and card.tex to attach
     to a draft, and the figures as PDF, SVG and PNG.
     """
-    check_format(kind, as_json=as_json)
+    output = Output(kind, as_json, size, out)
     from aqmlab import laws
-    from aqmlab.present.card_words import TABLES, attachments
+    from aqmlab.present.reports import card as report
     from aqmlab.study import card as cards
 
     spec = laws.law_spec(law)
-    if out:
-        from aqmlab.present.html import card as page
-
-        files.check_folder(out)
-        check_report(out / "report.html", page.subject(spec))
+    output.check(report.subject(spec))
     with progress(f"Measuring {spec}") as heard:
         found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=heard)
-    if out:
-        leave(out, {**page.records(found), **attachments(found)})
-        part = ["--only", only] if only is not None else []
-        part += ["--engine", engine] if engine != "sim" else []
-        part += ["--size", size.value] if size else []
-        with progress("Writing the report") as heard:
-            left = page.files(found, command("card", law, *part, "--seeds", str(seeds)), heard, page_size(size))
-        leave(out, left)
-    if as_json:
-        print_json(found.document())
-    elif kind is TableFormat.table:
-        from aqmlab.present.terminal import card as tables
-
-        tables.card(found)
-    else:
-        sys.stdout.write(TABLES[kind.value](found))
+    part = ["--only", only] if only is not None else []
+    part += ["--engine", engine] if engine != "sim" else []
+    repeated = command("card", law, *part, *output.options, "--seeds", str(seeds))
+    output.write(
+        lambda: results(found.document()) | report.attachments(found),
+        lambda heard, width: report.files(found, repeated, heard, width),
+    )
+    output.show(found.document, lambda: report.parts(found))
+    if not as_json and kind is TableFormat.table:
+        print(f"{found.runs:,} runs in {found.wall:.0f} s")
     exit_if_failed(found.breakdowns)

@@ -5,9 +5,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from enum import StrEnum
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,23 +19,10 @@ from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from aqmlab._core import Scenario
-    from aqmlab.notebook import Sheet
-    from aqmlab.present.plots.style import Size
     from aqmlab.runs.executor import Progress
     from aqmlab.runs.task import Failure
 
 
-class TableFormat(StrEnum):
-    """The formats in which a command prints tables."""
-
-    table = "table"
-    markdown = "markdown"
-    latex = "latex"
-
-
-Format = Annotated[
-    TableFormat, typer.Option("--format", help="Format of the tables: for reading, or text for a paper.")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the seeds 1 to N.")]
@@ -68,6 +54,13 @@ Engine = Annotated[
 Engines = Annotated[
     str | None,
     typer.Option(metavar="LIST", help="sim,linux: run both engines and print the differences."),
+]
+ControllerName = Annotated[
+    str,
+    typer.Argument(
+        metavar="CC",
+        help="A name (bbr3, cubic:beta=0.8), or a shared library or Python file with your own controller.",
+    ),
 ]
 ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
@@ -115,21 +108,6 @@ Measures = Annotated[
 ]
 
 
-class PageWidth(StrEnum):
-    """The widths that journals and slides have."""
-
-    ieee1 = "ieee1"
-    ieee2 = "ieee2"
-    slide = "slide"
-
-
-SizeOption = Annotated[
-    PageWidth | None,
-    typer.Option(
-        "--size",
-        help="Figures for one or two columns of an IEEE journal (3.5 in, 7.16 in), or a slide; default: 7.2 in.",
-    ),
-]
 Across = Annotated[
     str | None,
     typer.Option(
@@ -138,13 +116,6 @@ Across = Annotated[
         help="Compare the values of set.PATH instead of the schemes, such as controllers.",
     ),
 ]
-
-
-def page_size(wanted: PageWidth | None) -> "Size":
-    """Return the size of figures for a width."""
-    from aqmlab.present.plots.style import PAGE, SIZES
-
-    return SIZES[wanted.value] if wanted else PAGE
 
 
 LARGEST_PAGE = 1024 * untrusted.MIB
@@ -191,17 +162,14 @@ def command(*arguments: str) -> str:
     return shlex.join([*(["python", "-m", "aqmlab"] if program == "__main__" else [program]), *arguments])
 
 
-def check_format(kind: TableFormat, *, as_json: bool) -> None:
-    """Raise InputError for a format of tables together with --json."""
-    if as_json and kind is not TableFormat.table:
-        raise InputError("format", f"{kind.value}: --json prints one JSON document; use only one of the two")
+def results(document: object) -> dict[str, bytes | str]:
+    """Return results.json with a result."""
+    return {"results.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n"}
 
 
-def print_sheets(sheets: "Iterable[Sheet]", kind: TableFormat) -> None:
-    """Print tables as text for a paper or a page."""
-    from aqmlab.present.sheets import TABLES
-
-    sys.stdout.write(TABLES[kind.value](sheets))
+def leave_results(folder: Path, document: object) -> None:
+    """Write a result as results.json into a folder, as `leave` does."""
+    leave(folder, results(document))
 
 
 def print_json(document: object) -> None:

@@ -2,19 +2,17 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import files
 from aqmlab.cli.common import (
     SPREAD,
     CallOption,
     Engine,
     Engines,
-    Format,
     Jitter,
     Jobs,
     Json,
@@ -22,30 +20,26 @@ from aqmlab.cli.common import (
     Measures,
     Memory,
     Out,
-    PageWidth,
     Seeds,
     Settings,
-    SizeOption,
-    TableFormat,
     TracesOption,
-    check_format,
-    check_report,
     command,
     exit_if_failed,
-    leave,
-    page_size,
-    print_json,
-    print_sheets,
     progress,
+    results,
     tell_time,
 )
+from aqmlab.cli.output import Format, Output, SizeOption, TableFormat, print_parts
 from aqmlab.problems import InputError
 from aqmlab.scenario import assignments, chosen, load, read
 
 if TYPE_CHECKING:
     from aqmlab._core import Scenario
+    from aqmlab.present.html.page import Files
+    from aqmlab.present.plots.style import Size
     from aqmlab.runs.comparison import Comparison
     from aqmlab.runs.engines import EngineComparison
+    from aqmlab.runs.executor import Progress
     from aqmlab.runs.task import Failure
 
 EPILOG = "Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report"
@@ -128,11 +122,10 @@ def compare(
     """
     from aqmlab.study.paper import DRAFTS
 
-    check_format(kind, as_json=as_json)
+    output = Output(kind, as_json, size, out)
     if (scenarios is None) == (name is None):
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
-    if out:
-        files.check_folder(out)
+    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, law, call, explain, traces, ccs, output)
     if name in DRAFTS:
         others: dict[str, Any] = {
             "explain": explain or None,
@@ -145,7 +138,6 @@ def compare(
             "traces": traces,
         }
         others |= {
-            "format": None if kind is TableFormat.table else kind.value,
             "jitter": jitter or None,
             "call": call,
             "flows": flows,
@@ -156,11 +148,8 @@ def compare(
         _refuse(
             _given(others), f"cannot be used with --study {name}, whose cases define everything except --rate and --rtt"
         )
-        _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), as_json, out)
+        _in_draft(_given({"rate": rate, "rtt": rtt, "only": only, "law": law, "jobs": jobs}), output)
         return
-    wanted = CompareRequest(
-        aqms, seeds, _engines(engine, engines), jobs, as_json, out, law, call, explain, traces, kind, ccs, size
-    )
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -170,9 +159,8 @@ def compare(
         if ccs is not None:
             one = {"law": law, "engines": engines}
             _refuse(one, "cannot be combined with --ccs; leave out one of the two")
-        if out:
-            subject = ", ".join(read(each)[0] for each in names)
-            check_report(out / "report.html", f"controllers in {subject}" if ccs is not None else subject)
+        subject = ", ".join(read(each)[0] for each in names)
+        output.check(f"controllers in {subject}" if ccs is not None else subject)
         compared = _in_scenarios if ccs is None else _between_controllers
         failures: Sequence[Failure | str] = compared(
             scenarios, names, line, [*spread, *(settings or [])], measures or [], wanted
@@ -188,8 +176,7 @@ def compare(
             "traces": traces,
         }
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
-        if out:
-            check_report(out / "report.html", name or "")
+        output.check(name or "")
         failures = _in_suite(name or "", {**link, **line}, wanted)
     exit_if_failed(failures)
 
@@ -225,15 +212,12 @@ class CompareRequest:
     seeds: int
     engines: tuple[str, ...]
     jobs: int | None
-    as_json: bool
-    out: Path | None
     law: str | None
     call: str | None
     explain: bool
     traces: Path | None
-    kind: TableFormat
     ccs: str | None
-    size: PageWidth | None
+    output: Output
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
@@ -244,8 +228,8 @@ class CompareRequest:
         laws += ["--ccs", self.ccs] if self.ccs is not None else []
         calls = ["--call", self.call] if self.call is not None else []
         traces = ["--traces", str(self.traces)] if self.traces is not None else []
-        sizes = ["--size", self.size.value] if self.size else []
-        return command("compare", *where, *aqms, *laws, *calls, *traces, *engines, "--seeds", str(self.seeds), *sizes)
+        options = [*aqms, *laws, *calls, *traces, *engines, "--seeds", str(self.seeds), *self.output.options]
+        return command("compare", *where, *options)
 
 
 def _in_scenarios(
@@ -258,7 +242,7 @@ def _in_scenarios(
 ) -> "Sequence[Failure | str]":
     from aqmlab import laws, own
     from aqmlab.catalogue import usual
-    from aqmlab.present.terminal import runs as tables
+    from aqmlab.present.reports import comparison, engines
     from aqmlab.runs import simulate
     from aqmlab.runs.comparison import document
 
@@ -283,22 +267,13 @@ def _in_scenarios(
             progress=heard,
         )
     alone = [each.first for each in found] if len(wanted.engines) == 1 else []
-    if wanted.out:
-        _leave_report(wanted, found, alone, wanted.command(*given, *_options(line, settings, measures)))
-    if wanted.as_json:
+    if wanted.output.out:
+        _write_report(wanted.output, found, alone, wanted.command(*given, *_options(line, settings, measures)))
+    if wanted.output.as_json:
         print(document(alone or found))
-    elif wanted.kind is not TableFormat.table:
-        about = _seeds_in_words(wanted.seeds)
-        sheets = (
-            replace(sheet, title=f"{each.scenario.name}: {sheet.title}", about=about)
-            for each in alone or found
-            for sheet in each.sheets()
-        )
-        print_sheets(sheets, wanted.kind)
-    elif alone:
-        tables.comparisons(alone, explain=wanted.explain)
     else:
-        tables.engines(found, explain=wanted.explain)
+        parts = comparison.parts(alone) if alone else engines.parts(found)
+        print_parts(parts, wanted.output.kind, explain=wanted.explain)
     return [failure for each in alone or found for failure in each.failures]
 
 
@@ -317,8 +292,7 @@ def _between_controllers(
     measures: Sequence[str],
     wanted: CompareRequest,
 ) -> Sequence[str]:
-    from aqmlab.present.controller_words import TABLES
-    from aqmlab.present.terminal import controllers as tables
+    from aqmlab.present.reports import controllers as report
     from aqmlab.runs.controllers import compare_ccs
 
     values = assignments([*(f"{LINE[key]}={value}" for key, value in line.items()), *settings])
@@ -335,20 +309,9 @@ def _between_controllers(
             traces=wanted.traces,
             progress=heard,
         )
-    if wanted.out:
-        from aqmlab.present.html import controllers as page
-
-        leave(wanted.out, page.records(found))
-        repeated = wanted.command(*given, *_options(line, settings, measures))
-        with progress("Writing the report") as heard:
-            left = page.files(found, repeated, heard, page_size(wanted.size))
-        leave(wanted.out, left)
-    if wanted.as_json:
-        print_json(found.document())
-    elif wanted.kind is not TableFormat.table:
-        sys.stdout.write(TABLES[wanted.kind.value](found))
-    else:
-        tables.controllers(found, explain=wanted.explain)
+    repeated = wanted.command(*given, *_options(line, settings, measures))
+    wanted.output.write(lambda: results(found.document()), lambda told, size: report.files(found, repeated, told, size))
+    wanted.output.show(found.document, lambda: report.parts(found), explain=wanted.explain)
     return found.failures
 
 
@@ -397,70 +360,43 @@ def _tell_time(grid: "Sequence[tuple[Scenario, Sequence[str]]]", wanted: Compare
     tell_time([(scenario, len(specs) * wanted.seeds) for scenario, specs in grid], wanted.jobs)
 
 
-def _leave_report(
-    wanted: CompareRequest, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
+def _write_report(
+    output: Output, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
 ) -> None:
-    """Leave the report on the comparisons by one engine if there are any `alone`, or by several."""
-    from aqmlab.present.html import comparison, engines
+    """Write the report on the comparisons by one engine if there are any `alone`, or by several."""
+    from aqmlab.present.reports import comparison, engines
 
-    folder, size = wanted.out or Path(), page_size(wanted.size)
-    leave(folder, comparison.records(alone or found))
-    with progress("Writing the report") as told:
-        left = comparison.files(alone, command, told, size) if alone else engines.files(found, command, told, size)
-    leave(folder, left)
+    def report(told: "Progress", size: "Size") -> "Files":
+        return comparison.files(alone, command, told, size) if alone else engines.files(found, command, told, size)
 
-
-def _seeds_in_words(count: int) -> str:
-    """Return what a printed table says of the seeds."""
-    from aqmlab.present.text import seeds
-
-    return f"{seeds(count)[0].upper()}{seeds(count)[1:]}."
+    output.write(lambda: comparison.records(alone or found), report)
 
 
 def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[Failure]":
-    from aqmlab.present.terminal import suite as tables
+    from aqmlab.present.reports import suite as report
     from aqmlab.study import suite_result
 
     with progress(f"Comparing in {name}") as told:
         compared = suite_result.compare_suite(
             name, wanted.aqms, law=wanted.law, seeds=wanted.seeds, jobs=wanted.jobs, progress=told, **link
         )
-    if wanted.out:
-        from aqmlab.present.html import suite as page
-
-        leave(wanted.out, page.records(compared))
-        options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
-        with progress("Writing the report") as told:
-            left = page.files(compared, wanted.command("--study", name, *options), told, page_size(wanted.size))
-        leave(wanted.out, left)
-    if wanted.as_json:
-        print_json(compared.document())
-    elif wanted.kind is not TableFormat.table:
-        from aqmlab.present.suite_words import sheets
-
-        print_sheets(sheets(compared), wanted.kind)
-    else:
-        tables.suite(compared)
+    options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
+    repeated = wanted.command("--study", name, *options)
+    wanted.output.write(
+        lambda: results(compared.document()), lambda told, size: report.files(compared, repeated, told, size)
+    )
+    wanted.output.show(compared.document, lambda: report.parts(compared))
     return compared.failures
 
 
-def _in_draft(asked: dict[str, Any], as_json: bool, out: Path | None) -> None:
-    from aqmlab.present.terminal import draft as tables
+def _in_draft(asked: dict[str, Any], output: Output) -> None:
+    from aqmlab.present.reports import draft as report
     from aqmlab.study import draft_cases
 
-    if out:
-        check_report(out / "report.html", draft_cases.NAME)
+    output.check(draft_cases.NAME)
     with progress(f"Judging the cases of {draft_cases.NAME}") as told:
         judged = draft_cases.compare_draft(**asked, progress=told)
-    if out:
-        from aqmlab.present.html import draft as page
-
-        leave(out, page.records(judged))
-        options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
-        with progress("Writing the report") as told:
-            left = page.files(judged, command("compare", "--study", draft_cases.NAME, *options), told)
-        leave(out, left)
-    if as_json:
-        print_json(draft_cases.document(judged))
-    else:
-        tables.cases(draft_cases.TITLE, draft_cases.SOURCE, judged)
+    options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
+    repeated = command("compare", "--study", draft_cases.NAME, *options)
+    output.write(lambda: results(draft_cases.document(judged)), lambda told, _: report.files(judged, repeated, told))
+    output.show(lambda: draft_cases.document(judged), lambda: report.parts(judged))

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Across, Folder, LinkOption, SizeOption, leave, leave_file, page_size, progress
+from aqmlab.cli.common import Across, Folder, LinkOption, leave, leave_file, progress
+from aqmlab.cli.output import SizeOption, page_size
 from aqmlab.problems import InputError
 
 EPILOG = "Example: aqmlab plot results ranking --out ranking.pdf"
@@ -93,7 +94,7 @@ def plot(
     if figure is not None and figure not in (*figures.FIGURES, ALL):
         raise unknown("figure", "no figure", figure, (*figures.FIGURES, ALL))
     if figure is None or out is None:
-        from aqmlab.present.terminal import sweep as tables
+        from aqmlab.present.terminal import plan as tables
 
         tables.what_to_draw(found, figures.FIGURES)
         return

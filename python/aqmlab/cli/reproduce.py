@@ -6,12 +6,11 @@ import typer
 
 from aqmlab import files
 from aqmlab.cli.common import Jobs, Json, Out, Seeds, check_report, command, exit_if_failed, leave, progress
+from aqmlab.cli.output import Format, TableFormat, check_format, print_parts
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from aqmlab.study.reproduction import Reproduction
 
 EPILOG = "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report"
 
@@ -28,6 +27,7 @@ def reproduce(
     ] = False,
     seeds: Seeds = 1,
     jobs: Jobs = None,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -37,8 +37,10 @@ def reproduce(
     results.json and the figures. --sensitivity judges each failing sentence again, by every reading that the text
     allows and under variations of the details that the paper omits; --out then stores the runs, to resume.
     """
+    from aqmlab.present.reports import reproduction as report
     from aqmlab.study import paper, reproduction
 
+    check_format(kind, as_json=as_json)
     if every == (name is not None):
         raise InputError("study", "give one study, or --all for every study; see: aqmlab list studies")
     if every and (table or figure):
@@ -46,7 +48,7 @@ def reproduce(
     if sensitivity:
         if table or figure:
             raise InputError("sensitivity", "varies every sentence that fails; leave out --table and --figure")
-        _vary(name, seeds, jobs, as_json, out)
+        _vary(name, seeds, jobs, kind, as_json, out)
         return
     if out:
         files.check_folder(out)
@@ -61,17 +63,18 @@ def reproduce(
             numbers = {"tables": table or None, "figures": figure or None}
             several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=told, **numbers)]
     if out:
-        from aqmlab.present.html import reproduction as page
-
         with progress("Writing the report") as told:
-            left = page.files_of_all(several, again, told) if every else page.files(several[0], again, told)
+            left = report.files_of_all(several, again, told) if every else report.files(several[0], again, told)
         leave(out, left)
-    _tell(several, every, as_json)
+    if as_json:
+        print(reproduction.all_json(several) if every else several[0].json())
+    else:
+        print_parts(report.parts_of_all(several) if every else report.parts(several[0]), kind)
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
 
 
-def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool, out: "Path | None") -> None:
-    from aqmlab.present.terminal.sensitivity import sensitivities
+def _vary(name: str | None, seeds: int, jobs: int | None, kind: TableFormat, as_json: bool, out: "Path | None") -> None:
+    from aqmlab.present.reports import sensitivity as report
     from aqmlab.study import paper, sensitivity
 
     if out:
@@ -84,16 +87,4 @@ def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool, out: "P
     if as_json:
         print(sensitivity.all_json(found) if name is None else found[0].json())
     else:
-        sensitivities(found)
-
-
-def _tell(several: "list[Reproduction]", every: bool, as_json: bool) -> None:
-    from aqmlab.present.terminal import reproduction as tables
-    from aqmlab.study import reproduction
-
-    if as_json:
-        print(reproduction.all_json(several) if every else several[0].json())
-    elif every:
-        tables.reproductions(several)
-    else:
-        tables.reproduction(several[0])
+        print_parts(report.parts(found), kind)

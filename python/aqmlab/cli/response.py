@@ -4,37 +4,14 @@ from typing import Annotated
 
 import typer
 
-from aqmlab import files
-from aqmlab.cli.common import (
-    Format,
-    Jobs,
-    Json,
-    Out,
-    Seeds,
-    SizeOption,
-    TableFormat,
-    check_format,
-    check_report,
-    command,
-    exit_if_failed,
-    leave,
-    page_size,
-    print_json,
-    print_sheets,
-    progress,
-)
+from aqmlab.cli.common import ControllerName, Jobs, Json, Out, Seeds, command, exit_if_failed, progress, results
+from aqmlab.cli.output import Format, Output, SizeOption, TableFormat
 
 EPILOG = "Example: aqmlab response cubic --out cubic"
 
 
 def response(
-    law: Annotated[
-        str,
-        typer.Argument(
-            metavar="CC",
-            help="A name (bbr3, cubic:beta=0.8), or a shared library or Python file with your own controller.",
-        ),
-    ],
+    law: ControllerName,
     aqm: Annotated[
         str | None,
         typer.Option(
@@ -53,30 +30,16 @@ def response(
     The response function is the mean window over the probability of a loss, or of a mark. Published equations are
     printed next to it, with the deviation. --out writes report.html, results.json, and the figures as PDF, SVG and PNG.
     """
-    check_format(kind, as_json=as_json)
+    output = Output(kind, as_json, size, out)
     from aqmlab import laws
+    from aqmlab.present.reports import response as report
     from aqmlab.study.response import response as measure
 
     spec = laws.law_spec(law)
-    if out:
-        from aqmlab.present.html import response as page
-
-        files.check_folder(out)
-        check_report(out / "report.html", page.subject(spec))
+    output.check(report.subject(spec))
     with progress(f"Measuring {spec}") as heard:
         found = measure(spec, aqm=aqm, seeds=seeds, jobs=jobs, progress=heard)
-    if out:
-        leave(out, page.records(found))
-        options = [*(["--aqm", aqm] if aqm else []), "--seeds", str(seeds), *(["--size", size.value] if size else [])]
-        with progress("Writing the report") as heard:
-            left = page.files(found, command("response", law, *options), heard, page_size(size))
-        leave(out, left)
-    if as_json:
-        print_json(found.document())
-    elif kind is TableFormat.table:
-        from aqmlab.present.terminal import response as tables
-
-        tables.response(found)
-    else:
-        print_sheets(found.sheets(), kind)
+    repeated = command("response", law, *(["--aqm", aqm] if aqm else []), "--seeds", str(seeds), *output.options)
+    output.write(lambda: results(found.document()), lambda heard, width: report.files(found, repeated, heard, width))
+    output.show(found.document, lambda: report.parts(found))
     exit_if_failed(found.failures)

@@ -19,6 +19,7 @@ from aqmlab.cli.common import (
     leave,
     progress,
 )
+from aqmlab.cli.output import Format, TableFormat, check_format, print_parts
 from aqmlab.scenario import assignments
 
 EPILOG = "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2"
@@ -48,6 +49,7 @@ def run(
     ] = None,
     engine: Engine = "sim",
     memory: Memory = None,  # noqa: ARG001
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -55,6 +57,7 @@ def run(
 
     --out writes result.json, series.csv and the figures.
     """
+    check_format(kind, as_json=as_json)
     from aqmlab import laws, own, traces
     from aqmlab.runs import simulate
     from aqmlab.runs.checks import check_set
@@ -82,6 +85,6 @@ def run(
     if as_json:
         print(result.json())
     else:
-        from aqmlab.present.terminal import runs
+        from aqmlab.present.reports import run as report
 
-        runs.run(result, loaded)
+        print_parts(report.parts(result, loaded), kind)

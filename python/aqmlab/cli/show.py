@@ -58,7 +58,6 @@ def show(
 
 def _study_page(name: str) -> None:
     from aqmlab.present.terminal import catalogue as pages
-    from aqmlab.present.terminal import draft
     from aqmlab.study import draft_cases, paper, suite
 
     if name in paper.studies():
@@ -66,7 +65,7 @@ def _study_page(name: str) -> None:
     elif name in paper.suites():
         pages.suite_page(suite.load_suite(name))
     else:
-        draft.cases_page(draft_cases.TITLE, draft_cases.SOURCE, draft_cases.CASES)
+        pages.draft_page(draft_cases.TITLE, draft_cases.SOURCE, draft_cases.CASES)
 
 
 def _scheme(name: str) -> "Scheme | None":

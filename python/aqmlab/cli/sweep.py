@@ -22,6 +22,7 @@ from aqmlab.cli.common import (
     print_json,
     tell_time,
 )
+from aqmlab.cli.output import Format, TableFormat, check_format, print_parts
 from aqmlab.problems import InputError
 from aqmlab.runs import MOST_SEEDS
 
@@ -69,13 +70,16 @@ def sweep(
         Recorded | None,
         typer.Option(help="Record time series of the first seed of each scenario and scheme, or of all runs."),
     ] = None,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
 ) -> None:
     """Run scenarios × schemes × values × seeds.
 
     Each result is stored in DIR when its run ends. A stopped sweep continues with --resume.
     """
-    from aqmlab.present.terminal import sweep as tables
+    check_format(kind, as_json=as_json)
+    from aqmlab.present.reports import sweep as report
+    from aqmlab.present.terminal import plan as tables
     from aqmlab.present.terminal.progress import pace
     from aqmlab.runs import plan, shards
     from aqmlab.runs import sweep as sweeps
@@ -116,5 +120,5 @@ def sweep(
     if as_json:
         print_json(swept.document())
     else:
-        tables.sweep(swept)
+        print_parts(report.parts(swept), kind)
     exit_if_failed(swept.failures)

@@ -19,6 +19,7 @@ from aqmlab.cli.common import (
     leave,
     progress,
 )
+from aqmlab.cli.output import Format, TableFormat, check_format, print_parts
 from aqmlab.problems import InputError, Problem
 from aqmlab.scenario import assignments
 
@@ -86,6 +87,7 @@ def tune(
         str | None, typer.Option(metavar="URL", help="Executor: threads (default) or dask://host:port.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the search in DIR.")] = False,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -94,13 +96,15 @@ def tune(
     --out stores each run, and writes report.html, results.json and the figures. A budget in runs gives the same result
     for any number of jobs and after any interruption. A budget in seconds does not.
     """
+    check_format(kind, as_json=as_json)
     if study is not None:
         raise InputError("study", f"{study}: use --tournament; --study selects a suite of aqmlab compare")
     if tournament:
-        _tournament(scheme, jobs, executor, resume=resume, as_json=as_json, out=out)
+        _tournament(scheme, jobs, executor, kind, resume=resume, as_json=as_json, out=out)
         return
     if scheme is None:
         raise InputError("aqm", "missing; aqmlab tune pi --scenario li2014/table-1 --objective 'min link.queue_error'")
+    from aqmlab.present.reports import tune as report
     from aqmlab.tune.plan import plan
     from aqmlab.tune.result import tune as search
 
@@ -134,17 +138,13 @@ def tune(
     with progress(f"Tuning {scheme}") as told:
         found = search(asked, out, resume=resume, jobs=jobs, executor=executor, progress=told)
     if out:
-        from aqmlab.present.html import tune as page
-
         with progress("Writing the report") as told:
-            left = page.files(found, command(*_arguments()), told)
+            left = report.files(found, command(*_arguments()), told)
         leave(out, left)
     if as_json:
         print(found.json())
     else:
-        from aqmlab.present.terminal import tune as tables
-
-        tables.tuned(found)
+        print_parts(report.parts(found), kind)
     if unmet := found.unmet():
         raise InputError(Problem("", unmet))
     exit_if_failed(found.failures)
@@ -169,11 +169,13 @@ def _tournament(
     scheme: str | None,
     jobs: int | None,
     executor: str | None,
+    kind: TableFormat,
     *,
     resume: bool,
     as_json: bool,
     out: Path | None,
 ) -> None:
+    from aqmlab.present.reports import tune as report
     from aqmlab.tune.tournament import run as compare
 
     if scheme is not None:
@@ -184,13 +186,9 @@ def _tournament(
     with progress("Tuning and comparing") as told:
         found = compare(out, resume=resume, jobs=jobs, executor=executor, progress=told)
     if out:
-        from aqmlab.present.html import tune as page
-
-        leave(out, page.tournament_files(found, command("tune", "--tournament")))
+        leave(out, report.tournament_files(found, command("tune", "--tournament")))
     if as_json:
         print(found.json())
     else:
-        from aqmlab.present.terminal import tune as tables
-
-        tables.tournament(found)
+        print_parts(report.tournament(found), kind)
     exit_if_failed(found.failures)

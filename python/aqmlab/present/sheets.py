@@ -1,26 +1,46 @@
 """Tables of a result as text for a paper or a page: LaTeX and Markdown."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from aqmlab.notebook import Sheet
-from aqmlab.present.tables import PACKAGES, escaped, in_markdown, longtable
+from aqmlab.notebook import Item, Sheet
+from aqmlab.present.tables import escaped, floating, in_markdown, longtable
+
+MOST_ROWS = 40
+"""Rows of a LaTeX table up to which it is a float, which also fits papers of two columns; a longer one spans pages."""
 
 
 def as_latex(sheets: Iterable[Sheet]) -> str:
-    """Return a LaTeX table for each sheet, for the packages booktabs and longtable."""
-    return "\n".join([PACKAGES, *in_latex(sheets)])
-
-
-def in_latex(sheets: Iterable[Sheet]) -> Iterator[str]:
-    """Yield the lines of a LaTeX table for each sheet."""
-    return (line for sheet in sheets for line in _latex(sheet))
+    """Return a LaTeX table for each sheet, for the packages booktabs and, if a table is long, longtable."""
+    lines = [line for sheet in sheets for line in _latex(sheet)]
+    needed = {"array": any(r"\arraybackslash" in line for line in lines), "longtable": r"\endhead" in lines}
+    packages = sorted(["booktabs", *(name for name, is_needed in needed.items() if is_needed)])
+    return "\n".join([rf"% \usepackage{{{','.join(packages)}}}", *lines])
 
 
 def _latex(sheet: Sheet) -> list[str]:
-    columns = "l" * sheet.names + "r" * (len(sheet.heads) - sheet.names)
-    rows = (" & ".join(map(escaped, row)) + r" \\" for row in sheet.rows)
+    numbers = len(sheet.heads) - sheet.names
+    columns = "l" * sheet.names + ("l" if sheet.words else "r") * numbers
+    if sheet.wrapped:
+        widths = [0.33 / sheet.names] * sheet.names + [0.56 / numbers] * numbers
+        columns = "".join(rf">{{\raggedright\arraybackslash}}p{{{width:.2f}\linewidth}}" for width in widths)
+    rows: list[str] = []
+    for row in sheet.lines:
+        rows += [r"\midrule"] if sheet.grouped and rows and row[0].text else []
+        rows.append(_latex_row(row, len(sheet.heads)))
+    rows += [r"\midrule", *(_latex_row(row, len(sheet.heads)) for row in sheet.bottom)] if sheet.foot else []
     caption = f"{sheet.title}. {sheet.about}" if sheet.about else sheet.title
-    return longtable(columns, caption, sheet.title, sheet.heads, rows)
+    write = floating if len(rows) <= MOST_ROWS else longtable
+    return write(columns, caption, sheet.title, sheet.heads, rows)
+
+
+def _latex_row(row: Sequence[Item], width: int) -> str:
+    cells = [rf"\textbf{{{escaped(item.full)}}}" if item.bold else escaped(item.full) for item in row]
+    if len(row) == 1 < width:
+        [cell] = cells
+        text = cell if row[0].bold else rf"\emph{{{cell}}}"
+        cells = [rf"\multicolumn{{{width}}}{{p{{0.95\linewidth}}}}{{{text}}}"]
+    return " & ".join(cells) + r" \\"
 
 
 def as_markdown(sheets: Iterable[Sheet]) -> str:
@@ -30,11 +50,21 @@ def as_markdown(sheets: Iterable[Sheet]) -> str:
 
 def _markdown(sheet: Sheet) -> Iterator[str]:
     numbers = len(sheet.heads) - sheet.names
-    yield from (f"**{in_markdown(sheet.title)}**", "")
+    yield from (f"**{in_markdown(sheet.title)}**", "") if sheet.title else ()
     yield f"| {' | '.join(map(in_markdown, sheet.heads))} |"
-    yield f"|{' --- |' * sheet.names}{' --: |' * numbers}"
-    yield from (f"| {' | '.join(map(in_markdown, row))} |" for row in sheet.rows)
-    yield from ("", *([in_markdown(sheet.about), ""] if sheet.about else []))
+    yield f"|{' --- |' * sheet.names}{(' --- |' if sheet.words else ' --: |') * numbers}"
+    yield from (_markdown_row(row, len(sheet.heads)) for row in [*replace(sheet, grouped=False).lines, *sheet.bottom])
+    told = sheet.about.splitlines()
+    yield from ("", *(f"- {in_markdown(text)}" if len(told) > 1 else in_markdown(text) for text in told))
+    yield from [""] * bool(told)
+
+
+def _markdown_row(row: Sequence[Item], width: int) -> str:
+    cells = [f"**{in_markdown(item.full)}**" if item.bold else in_markdown(item.full) for item in row]
+    if len(row) == 1 < width:
+        [cell] = cells
+        return f"| {cell if row[0].bold else f'*{cell}*'} |{' |' * (width - 1)}"
+    return f"| {' | '.join(cells)} |"
 
 
 TABLES: Mapping[str, Callable[[Iterable[Sheet]], str]] = {"latex": as_latex, "markdown": as_markdown}

@@ -1,7 +1,6 @@
 """The words and cells of a suite, in the terminal and in the report."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from aqmlab.notebook import Sheet
 from aqmlab.present.labels import label
@@ -58,15 +57,15 @@ def _text(trial: Trial, spec: str, measure: str, shown: Shown, *, interval: bool
 def sheets(result: SuiteResult) -> Iterator[Sheet]:
     """Yield the tables of a suite: its claims' measures, or the measures of every experiment and the best schemes."""
     if result.suite.claims:
-        for grid in grids(result):
-            yield Sheet(grid.title, ["", *grid.heads], [[row, *cells] for row, cells in grid.rows.items()])
+        yield from grids(result)
         return
     schemes = [label(spec) for spec in result.schemes]
     measured = [[trial.experiment.name, head, *cells] for trial in result.trials for head, cells in rows(trial).items()]
-    yield Sheet(f"{result.suite.title}: {link(result)}", ["Experiment", "Measure", *schemes], measured, names=2)
+    title = f"{result.suite.title}: {link(result)}"
+    yield Sheet(title, ["Experiment", "Measure", *schemes], measured, names=2, grouped=True)
     marks = [[trial.experiment.name, *(mark(trial, spec) for spec in result.schemes)] for trial in result.trials]
     counts = [[head, *cells] for head, cells in totals(result).items()]
-    yield Sheet(f"Best schemes. {LEGEND}", ["Experiment", *schemes], [*marks, *counts])
+    yield Sheet(f"Best schemes. {LEGEND}", ["Experiment", *schemes], marks, foot=counts)
 
 
 def mark(trial: Trial, spec: str) -> str:
@@ -92,17 +91,11 @@ def sentence(measure: str, ranking: Ranking | None) -> str:
     return ranking_sentence(measure, ranking, f"{ranking.blocks} experiments", label)
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A measure over the experiments of one kind: one row per experiment, one column per scheme or varied value."""
+def grids(result: SuiteResult) -> list[Sheet]:
+    """Return the tables of a suite whose claims are judged, percentiles of one measure in one.
 
-    title: str
-    heads: Sequence[str]
-    rows: Mapping[str, Sequence[str]]
-
-
-def grids(result: SuiteResult) -> list[Grid]:
-    """Return the tables of a suite whose claims are judged, percentiles of one measure in one."""
+    There is one for each measure and kind of experiment: a row per experiment, a column per scheme or varied value.
+    """
     found = []
     for kind in dict.fromkeys(trial.experiment.kind for trial in result.trials):
         trials = [trial for trial in result.trials if trial.experiment.kind == kind]
@@ -113,7 +106,7 @@ def grids(result: SuiteResult) -> list[Grid]:
     return found
 
 
-def _grid(result: SuiteResult, trials: Sequence[Trial], title: str, parts: Sequence[str]) -> Grid:
+def _grid(result: SuiteResult, trials: Sequence[Trial], title: str, parts: Sequence[str]) -> Sheet:
     rows: dict[str, dict[str, str]] = {}
     for trial in trials:
         for spec in trial.comparison.schemes:
@@ -125,7 +118,7 @@ def _grid(result: SuiteResult, trials: Sequence[Trial], title: str, parts: Seque
     percentiles = [part.rpartition(" ")[2] for part in parts] if len(parts) > 1 else []
     units = [" / ".join(percentiles), f"({shown.unit})" if shown.unit else ""]
     full = " ".join([title, *(unit for unit in units if unit)])
-    return Grid(full, heads, {row: [cells.get(head, "–") for head in heads] for row, cells in rows.items()})
+    return Sheet(full, ["", *heads], [[row, *(cells.get(head, "–") for head in heads)] for row, cells in rows.items()])
 
 
 def cell(result: SuiteResult, trial: Trial, spec: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from aqmlab.present.figures import words
+from aqmlab.present.figures.ellipses import FEWEST_FOR_MEAN
 from aqmlab.present.figures.sweep import DELAY, FIGURES, Wanted, caption, figure
 from aqmlab.present.figures_tex import in_latex
 from aqmlab.present.plots.data import Drawing
@@ -23,6 +24,7 @@ def all_figures(
 
     Each figure by scheme is drawn of each case, and the mean queueing delay also against each value that was varied.
     """
+    ellipses = ", with the 95 % region of each mean" if len(found.seeds) >= FEWEST_FOR_MEAN else ""
     drawings: dict[str, Drawing] = {}
     captions: dict[str, str] = {}
     for stem, wanted in _wanted(found).items():
@@ -30,8 +32,10 @@ def all_figures(
         with suppress(InputError):  # the sweep has no data for it
             drawings[stem] = figure(found, asked)
             what = FIGURES[asked.figure].partition(" (needs")[0].partition(", or --against")[0]
-            what = what.replace("a measure", words.measure(DELAY))
-            of = ", ".join(part for part in (asked.scenario, asked.against and f"against {asked.against}") if part)
+            what = what.replace("a measure", words.measure(DELAY)).replace("by scheme", f"by {found.head.lower()}")
+            what = what.replace(", with ellipses", ellipses)
+            against = asked.against and f"against {words.quantity(asked.against, found.varied)}"
+            of = ", ".join(part for part in (asked.scenario, against) if part)
             captions[stem] = f"{what[0].upper()}{what[1:]}{f'; {of}' if of else ''}. {caption(found, asked)}"
     return {**encode_all(drawings, told, size), "figures.tex": in_latex(captions, size)}
 

@@ -23,6 +23,8 @@ ESCAPES = str.maketrans(
         "–": "--",
         "µ": r"\textmu{}",
         "×": r"$\times$",
+        "±": r"$\pm$",
+        "→": r"$\to$",
         "†": r"\textdagger{}",
         "‡": r"\textdaggerdbl{}",
         "\n": " ",
@@ -177,31 +179,22 @@ def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -
 
 
 def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> str:
-    heads = " & ".join(escaped(heading(measure)) for measure in measures)
     rows = [
         " & ".join([escaped(named(found, case, scheme)), *map(cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
     ]
     told = [*remarks(found, measures), *notes(found, case)] if footnotes else []
     where = found.title if len(found.cases) == 1 else f"{found.title}: {case.name}"
-    caption = escaped(" ".join([f"{where.rstrip('.')}.", *told]))
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{caption}}}",
-            rf"\label{{tab:{slug(case.name)}}}",
-            rf"\begin{{tabular}}{{l{'r' * len(measures)}}}",
-            r"\toprule",
-            rf"{escaped(found.head)} & {heads} \\",
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    columns = "l" + "r" * len(measures)
+    caption = " ".join([f"{where.rstrip('.')}.", *told])
+    heads = [found.head, *map(heading, measures)]
+    return "\n".join(floating(columns, caption, case.name, heads, rows))
+
+
+def stacked(head: str) -> str:
+    """The head of a LaTeX column: whose it is, the measure and the unit below each other, as a column is narrow."""
+    lines = [escaped(line) for line in re.split(r"(?<=:) | (?=\()", head)]
+    return lines[0] if len(lines) == 1 else r"\shortstack[r]{" + r"\\".join(lines) + "}"
 
 
 def cell(entry: Entry) -> str:
@@ -211,7 +204,7 @@ def cell(entry: Entry) -> str:
     formula = rf"\mathbf{{{means}}}{width}" if entry.best else f"{means}{width}"
     text = escaped(means) if "–" in means else f"${formula}$"
     if entry.differs:
-        text += rf"$^{DIFFERS}$"
+        text += rf"\rlap{{$^{DIFFERS}$}}"
     return f"{text} ({entry.some})" if entry.some else text
 
 
@@ -229,12 +222,31 @@ def remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     return [f"{several[0].upper()}{several[1:]}{bold}{first}{test}.", *([marks] if marks else [])]
 
 
-PACKAGES = r"% \usepackage{booktabs,longtable}"
-"""The packages that `longtable` needs, as a comment."""
+def floating(columns: str, caption: str, name: str, heads: Sequence[str], rows: Iterable[str]) -> list[str]:
+    """Return the lines of a LaTeX table, whose rows are written already; its label is `tab:` and `name`.
+
+    Three measures with intervals fit into one column of a journal.
+    """
+    return [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escaped(caption)}}}",
+        rf"\label{{tab:{slug(name)}}}",
+        r"\setlength{\tabcolsep}{3pt}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        rf"{' & '.join(map(stacked, heads))} \\",
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+        "",
+    ]
 
 
 def longtable(columns: str, caption: str, name: str, heads: Sequence[str], rows: Iterable[str]) -> list[str]:
-    """Return the lines of a LaTeX table over pages, whose rows are written already; its label is `tab:` and `name`."""
+    """Return the lines of `floating` as a table over several pages."""
     return [
         rf"\begin{{longtable}}{{{columns}}}",
         rf"\caption{{{escaped(caption)}}}\label{{tab:{slug(name)}}}\\",
@@ -257,7 +269,7 @@ def slug(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Return a text as LaTeX prints it."""
-    return plain(text).replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES).replace("±", r"$\pm$")
+    return plain(text).replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES)
 
 
 def in_markdown(text: str) -> str:

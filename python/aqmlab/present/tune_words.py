@@ -41,4 +41,4 @@ def words(found: Tuned) -> str:
         + (f", {failed} failed" if failed else "")
         + f"; {found.wall:.0f} s in total, {found.engine:.0f} s in the simulator.",
     ]
-    return " ".join(parts)
+    return "\n".join(parts)

@@ -132,4 +132,4 @@ def at(measure: str, link: str) -> str:
 
 def definitions(metrics: Iterable[Metric]) -> str:
     """Return the text of definitions that belongs under a table of these metrics."""
-    return "; ".join(f"{metric.title}: {metric.definition}" for metric in metrics) + "."
+    return "; ".join(f"{metric.title}: {metric.definition}" for metric in dict.fromkeys(metrics)) + "."

@@ -130,7 +130,7 @@ def csv(done: Recording, lane: int, told: Progress) -> File:
 
 def report(done: Recording, _lane: int, told: Progress) -> File:
     """Return the report on a comparison of the lanes in the whole scenario."""
-    from aqmlab.present.html import comparison as page
+    from aqmlab.present.reports import comparison as page
 
     if not done.is_one:
         raise InputError(

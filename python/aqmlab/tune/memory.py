@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from aqmlab import untrusted
 from aqmlab.problems import InputError
 from aqmlab.runs.columns import measures
 from aqmlab.runs.executor import Outcome
+from aqmlab.runs.request import requested
 from aqmlab.runs.store import TUNE, Store, StoredRun
 
 JOURNAL = "optuna.journal"
@@ -66,20 +67,11 @@ def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) ->
 
     InputError if another one is at work there, or if the folder holds a tune and `resume` is false or `plan` another.
     """
-    if folder is None:
-        yield Memory()
-        return
-    store = Store(folder, TUNE)
-    with store.held(resume=resume):
-        if (folder / TUNE).exists():
-            _check(folder, store.read(TUNE), plan)
-        else:
-            store.write(TUNE, plan)
-        for name in (JOURNAL, f"{JOURNAL}.lock"):
-            with suppress(FileNotFoundError):
-                (folder / name).unlink()  # it is written again from the runs
+    with requested(folder, TUNE, plan, resume=resume, what="tune", free="budget, jobs and held-out runs") as store:
+        if store:
+            for name in (JOURNAL, f"{JOURNAL}.lock"):  # it is written again from the runs
+                (store.folder / name).unlink(missing_ok=True)
         yield Memory(store)
-        store.pack(store.results())
 
 
 def _key(text: str) -> Key:
@@ -89,13 +81,3 @@ def _key(text: str) -> Key:
     except (ValueError, TypeError) as error:
         raise InputError("run", f'"{text[:60]}": is not a run of a tune') from error
     return str(scenario), str(scheme), seed
-
-
-def _check(folder: Path, before: Any, plan: Mapping[str, Any]) -> None:
-    before = before if isinstance(before, dict) else {}
-    changed = [key for key, value in json.loads(json.dumps(plan)).items() if before.get(key) != value]
-    if changed:
-        raise InputError(
-            "out",
-            f"{folder}: the tune there differs in {', '.join(changed)}; only budget, jobs and held-out runs may change",
-        )

@@ -10,6 +10,7 @@ from typing import Any
 from aqmlab import untrusted
 from aqmlab.problems import InputError
 from aqmlab.runs.executor import Outcome
+from aqmlab.runs.request import requested
 from aqmlab.runs.store import BREAK, Store, StoredRun
 from aqmlab.runs.task import Failure
 
@@ -80,23 +81,5 @@ def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) ->
 
     InputError if another one is at work there, or if the folder holds a search and `resume` is false or `plan` another.
     """
-    if folder is None:
-        yield RunMemory()
-        return
-    store = Store(folder, BREAK)
-    with store.held(resume=resume):
-        if (folder / BREAK).exists():
-            _check(folder, store.read(BREAK), plan)
-        else:
-            store.write(BREAK, plan)
+    with requested(folder, BREAK, plan, resume=resume, what="search", free="its budget") as store:
         yield RunMemory(store)
-        store.pack(store.results())
-
-
-def _check(folder: Path, before: Any, plan: Mapping[str, Any]) -> None:
-    before = before if isinstance(before, dict) else {}
-    changed = [key for key, value in json.loads(json.dumps(plan)).items() if before.get(key) != value]
-    if changed:
-        raise InputError(
-            "out", f"{folder}: the search there differs in {', '.join(changed)}; only its budget may change"
-        )

@@ -46,10 +46,7 @@ class WorstFinding:
     @property
     def regret(self) -> Regret:
         """The regret under fresh seeds."""
-        found = self.trial.of(self.criterion)
-        if found is None:
-            raise ValueError(f"{self.criterion}: has no value")
-        return found
+        return self.trial.regret(self.criterion)
 
     @property
     def document(self) -> Document:

@@ -58,10 +58,7 @@ class Suspect:
     @property
     def regret(self) -> Regret:
         """The regret in its criterion."""
-        found = self.trial.of(self.criterion)
-        if found is None:
-            raise ValueError(f"{self.criterion}: has no value")
-        return found
+        return self.trial.regret(self.criterion)
 
 
 @dataclass

@@ -50,6 +50,13 @@ class CaseTrial:
         """Return the regret of a criterion."""
         return next((each for each in self.regrets if each.criterion.name == name), None)
 
+    def regret(self, name: str) -> Regret:
+        """Return the regret of a criterion; ValueError if there is none."""
+        found = self.of(name)
+        if found is None:
+            raise ValueError(f"{name}: has no value")
+        return found
+
     @property
     def worst(self) -> Regret | None:
         """The largest regret."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aqmlab.present.figures import words
+from aqmlab.present.figures.ellipses import FEWEST_FOR_MEAN
 from aqmlab.present.figures.sweep import scatter
 from aqmlab.present.labels import label
 from aqmlab.present.plots.data import Drawing, LineChart, LinePanel, Scatter
@@ -34,16 +35,22 @@ def figures(compared: ControllerComparison, scenario: str) -> Iterator[Drawn]:
         return
     of = some([label(law) for law in compared.schemes], MOST_NAMES)
     n = runs(counts, compared.seeds)
+    [links] = [each.links for each in compared.scenarios if each.name == scenario]
+    link = f" of link {cases[0].link}" if len(links) > 1 else ""
     interval = ": mean and 95 % interval" if len(compared.seeds) > 1 else ""
     for measure in compared.measures:
         chart = by_scheme(compared, cases, measure)
         if chart.names:
-            caption = f"{words.measure(measure)} of {of} under each scheme{interval}, {n}."
+            where = link.replace(" of", ",") if measure.startswith("link.") else ""
+            caption = f"{words.measure(measure)} of {of} under each scheme{where}{interval}, {n}."
             yield Drawn(stem_of(measure), caption, chart)
     clouds = trade_off(compared, cases)
     if all(panel.clouds for panel in clouds.panels):
-        ellipse = ". Large marks are means, ellipses their 95 % regions" if len(compared.seeds) > 2 else ""
-        caption = f"Goodput against mean queueing delay of {of}, a panel for each scheme{ellipse}; {n}."
+        ellipse = (
+            ". Large marks are means, ellipses their 95 % regions" if len(compared.seeds) >= FEWEST_FOR_MEAN else ""
+        )
+        clouds_of = f"Goodput of all flows of {of} against the mean queueing delay{link}"
+        caption = f"{clouds_of}, a panel for each scheme{ellipse}; {n}."
         yield Drawn("trade-off", caption, clouds)
 
 

@@ -1,1 +1,1 @@
-"""Reports as HTML pages, each one file that loads nothing."""
+"""HTML pages, each one file that loads nothing."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.notebook import Item, Row, Sheet
 from aqmlab.present.labels import label
 from aqmlab.present.text import some
 from aqmlab.runs.comparison import Comparison
@@ -28,17 +28,17 @@ LEGEND = (
 )
 
 
-def glance(comparisons: Sequence[Comparison]) -> HtmlTable:
+def glance(comparisons: Sequence[Comparison]) -> Sheet:
     """Return a row for each scenario and group of flows, a column for each scheme of any of them."""
     several = len(comparisons) > 1
     schemes = list(dict.fromkeys(spec for each in comparisons for spec in each.schemes))
-    rows = {
-        (f"{_short(each)}: " if several else "") + heading(measure): _cells(schemes, find(measure), means)
+    rows: list[Row] = [
+        [(f"{_short(each)}: " if several else "") + heading(measure), *_cells(schemes, find(measure), means)]
         for each in comparisons
         for measure, means in _measured(each)
-    }
+    ]
     corner = "Scenario and flows" if several else "Flows"
-    return HtmlTable(corner, [label(spec) for spec in schemes], rows)
+    return Sheet("", [corner, *(label(spec) for spec in schemes)], rows, about=LEGEND)
 
 
 def sentences(comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -1,23 +1,20 @@
-"""The one way to make a page: tables, sections, and the templates that show them. Text is escaped."""
+"""The one way to make a page: the templates that show the parts of a report. Text is escaped."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 from aqmlab.names import plain
 from aqmlab.present.figures_tex import in_latex
-from aqmlab.present.html.setup import Setup
-from aqmlab.present.html.table import HtmlTable
-from aqmlab.present.labels import footnote
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots import files
 from aqmlab.present.plots.data import Drawing
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.present.text import readings
 from aqmlab.runs.executor import Progress
+from aqmlab.runs.metrics import definitions
 from aqmlab.study.cells import VERDICTS
 from aqmlab.study.claims import VERDICTS as CLAIM_VERDICTS
-from aqmlab.study.claims import Checked
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -27,45 +24,6 @@ Files = dict[str, bytes | str]
 
 Drawings = dict[str, Drawing]
 """Figures to draw, by the name of the file without its ending."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """One table or figure with the text below it; `figures` are names of drawings by caption.
-
-    `setup` is what was simulated for it. `folded` are tables by title that a reader unfolds. `findings` are sentences
-    above the table.
-    """
-
-    title: str
-    subtitle: str
-    table: HtmlTable | None = None
-    definition: str = ""
-    notes: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    figures: Mapping[str, str] = field(default_factory=dict)
-    setup: Setup | None = None
-    folded: Mapping[str, HtmlTable] = field(default_factory=dict)
-    findings: Sequence[str] = ()
-
-    @property
-    def marks(self) -> str:
-        """The meaning of the marks of schemes in the table."""
-        return footnote([*self.table.heads, *self.table.rows] if self.table else [])
-
-
-@dataclass(frozen=True)
-class Part:
-    """One comparison, or one paper with its coverage and its ledger: sentences, and how their words are read."""
-
-    name: str
-    title: str
-    source: str
-    sections: Sequence[Section]
-    coverage: Mapping[str, int] | None = None
-    claims: Sequence[Checked] = ()
-    words: Mapping[str, str] = field(default_factory=dict)
-    remark: str = ""
 
 
 def report(
@@ -96,7 +54,7 @@ def _captions(parts: Sequence[Part]) -> dict[str, str]:
 
 def _caption(section: Section, caption: str) -> str:
     """Return the caption of a figure with its seeds."""
-    about = section.subtitle
+    about = section.subtitle or (section.sheet.about if section.sheet else "") or section.title
     return caption if "seed" in caption.lower() or not about else f"{caption} {about[0].upper()}{about[1:]}."
 
 
@@ -118,5 +76,10 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=lambda value: plain(value) if type(value) is str else value,
     )
-    environment.globals |= {"verdicts": VERDICTS, "claim_verdicts": CLAIM_VERDICTS, "readings": readings}
+    environment.globals |= {
+        "definitions": definitions,
+        "verdicts": VERDICTS,
+        "claim_verdicts": CLAIM_VERDICTS,
+        "readings": readings,
+    }
     return environment

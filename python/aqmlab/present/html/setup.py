@@ -9,7 +9,7 @@ from typing import Any
 from aqmlab import _core, catalogue
 from aqmlab._core import Scenario
 from aqmlab.catalogue import Parameter, steers
-from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.notebook import Item, Row, Sheet
 from aqmlab.present.html.topology import kind, topology
 from aqmlab.present.labels import label
 from aqmlab.present.text import some
@@ -26,16 +26,16 @@ IMPAIRMENTS = (
 class Setup:
     """The setup of a simulation; of a scenario that cannot be read, only the parameters that schemes were given."""
 
-    parameters: HtmlTable
+    parameters: Sheet
     facts: Mapping[str, str]
     topology: str = ""
-    tables: Sequence[HtmlTable] = ()
+    tables: Sequence[Sheet] = ()
     text: str = ""
 
 
 def setup(scenario: Scenario | None, specs: Sequence[str]) -> Setup:
     """Return what was simulated of a scenario under these schemes."""
-    used = HtmlTable("Parameter", ["Value", "Default", "Meaning"], dict(_parameters(scenario, specs)), words=True)
+    used = Sheet("", ["Parameter", "Value", "Default", "Meaning"], list(_parameters(scenario, specs)), words=True)
     if scenario is None:
         return Setup(used, {})
     resolved = scenario.resolved()
@@ -90,46 +90,47 @@ def _any_steers(scenario: Scenario, specs: Sequence[str]) -> bool:
     return False
 
 
-def _links(texts: Mapping[str, Mapping[str, str]], *, target: bool) -> HtmlTable:
+def _links(texts: Mapping[str, Mapping[str, str]], *, target: bool) -> Sheet:
     """Return the table of the links, with their targets if a scheme has one."""
     heads = {"rate": "Rate", "delay": "Delay", "buffer": "Buffer", "target": "Target", "ecn": "ECN"}
     heads |= {"scheme": "Scheme", "wire": "Wire"}
     shown = [key for key in heads if target or key != "target"]
-    rows = {
-        name: [Item(link[key], small=link["bytes"] if key == "buffer" else "") for key in shown]
+    rows: list[Row] = [
+        [name, *(Item(link[key], small=link["bytes"] if key == "buffer" else "") for key in shown)]
         for name, link in texts.items()
-    }
-    return HtmlTable("Link", [heads[key] for key in shown], rows, words=True)
+    ]
+    return Sheet("", ["Link", *(heads[key] for key in shown)], rows, words=True)
 
 
-def _flows(resolved: Mapping[str, Any]) -> HtmlTable:
+def _flows(resolved: Mapping[str, Any]) -> Sheet:
     links = [link["name"] for link in resolved["links"]]
 
     def through(path: Sequence[int]) -> str:
         return " → ".join(links[i] for i in path) or "–"
 
-    rows = {
-        group["name"]: [
-            Item(str(sum(part["count"] for part in group["groups"]))),
-            Item(kind(group)),
-            Item(through(group["path"])),
-            Item(through(group.get("ack_path", []))),
-            Item(group["rtt"]),
-            Item(f"{group['packet']} + {group['header']}"),
-            Item("yes" if group["ecn"] else "no"),
-            Item(some([_when(part) for part in group["groups"]])),
+    rows: list[Row] = [
+        [
+            group["name"],
+            str(sum(part["count"] for part in group["groups"])),
+            kind(group),
+            through(group["path"]),
+            through(group.get("ack_path", [])),
+            group["rtt"],
+            f"{group['packet']} + {group['header']}",
+            "yes" if group["ecn"] else "no",
+            some([_when(part) for part in group["groups"]]),
         ]
         for group in resolved["flows"]
-    }
-    heads = ["Flows", "Traffic", "Path", "ACKs queue at", "RTT", "Packet + header", "ECN", "Start"]
-    return HtmlTable("Group", heads, rows, words=True)
+    ]
+    heads = ["Group", "Flows", "Traffic", "Path", "ACKs queue at", "RTT", "Packet + header", "ECN", "Start"]
+    return Sheet("", heads, rows, words=True)
 
 
 def _when(part: Mapping[str, Any]) -> str:
     return f"{part['start']}, until {part['stop']}" if part["stop"] else str(part["start"])
 
 
-def _parameters(scenario: Scenario | None, specs: Sequence[str]) -> Iterator[tuple[str, list[Item]]]:
+def _parameters(scenario: Scenario | None, specs: Sequence[str]) -> Iterator[Row]:
     """Yield every parameter of the schemes as they were used, bold where it is not the default.
 
     Of a scheme that this version does not know there is only what it was given.
@@ -143,13 +144,13 @@ def _parameters(scenario: Scenario | None, specs: Sequence[str]) -> Iterator[tup
             values = None
         if not values:
             other = "" if values == {} else "; the others are known only to its own code or version"
-            yield label(spec), [Item(f"{given or 'none'}{other}"), Item(""), Item("")]
+            yield [label(spec), f"{given or 'none'}{other}", "", ""]
             continue
         for name, parameter in declared.items():
             value, default = values[name], parameter.default
             texts = [_with_unit(text, parameter.unit) for text in (value, default)]
-            cells = [Item(texts[0], bold=not _same(value, default)), Item(texts[1]), Item(parameter.doc)]
-            yield f"{label(spec)}: {name}", cells
+            used = Item(texts[0], bold=not _same(value, default))
+            yield [f"{label(spec)}: {name}", used, texts[1], parameter.doc]
 
 
 def _declared(spec: str) -> dict[str, Parameter]:

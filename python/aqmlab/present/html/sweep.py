@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from aqmlab import untrusted
+from aqmlab.notebook import Item, Row, Sheet
 from aqmlab.present import tables, text
 from aqmlab.present.figures import sweep as figures_of_sweep
 from aqmlab.present.figures.ellipses import FEWEST_FOR_MEAN
@@ -14,13 +15,13 @@ from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, st
 from aqmlab.present.figures.sweep import JAIN, SETTLING
 from aqmlab.present.html import page
 from aqmlab.present.html.setup import Setup, setup
-from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import footnote, label
 from aqmlab.present.plots import browser, files
+from aqmlab.present.reports.sweep import difference, ranks
 from aqmlab.runs.findings import Findings, chosen, ranked, rankings
 from aqmlab.runs.measures import heading
-from aqmlab.runs.metrics import Metric, definitions, find
-from aqmlab.runs.statistics import Paired, Ranking
+from aqmlab.runs.metrics import definitions, find
+from aqmlab.runs.statistics import Ranking
 from aqmlab.runs.store import TIMING
 from aqmlab.runs.table import Case
 
@@ -56,9 +57,9 @@ class CaseSection:
 
     case: Case
     title: str
-    means: HtmlTable
+    means: Sheet
     notes: Sequence[str]
-    differences: HtmlTable
+    differences: Sheet
     plots: Sequence[Plot]
     setup: Setup
 
@@ -96,69 +97,34 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     )
 
 
-def ranks(found: Findings, by_measure: Mapping[str, Ranking]) -> HtmlTable | None:
-    """Return the mean ranks and the number of cases, in bold the best of a measure if no other is as good.
-
-    That is, if all others are further away than the critical difference.
-    """
-    if not by_measure:
-        return None
-    each = by_measure.values()
-    rows = {
-        label(scheme): [
-            Item(f"{ranking.ranks[scheme]:.2f}", value=ranking.ranks[scheme], bold=_is_alone(ranking, scheme))
-            for ranking in each
-        ]
-        for scheme in found.schemes
-    }
-    foot = {
-        "Critical difference": [Item(f"{ranking.critical:.2f}") for ranking in each],
-        "p (Friedman)": [Item(f"{ranking.p:.2g}") for ranking in each],
-        "Scenarios": [Item(f"{ranking.blocks}") for ranking in each],
-    }
-    return HtmlTable(found.head, [find(name).title for name in by_measure], rows, foot=foot, sortable=True)
-
-
-def _is_alone(ranking: Ranking, scheme: str) -> bool:
-    """Return whether every other scheme ranks significantly below this one."""
-    others = (rank for name, rank in ranking.ranks.items() if name != scheme)
-    return all(rank - ranking.ranks[scheme] > ranking.critical for rank in others)
-
-
 def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> CaseSection:
     scenario = found.scenario(case)
-    heads = [heading(measure) for measure in measures]
-    means = {
-        tables.named(found, case, scheme): [
-            Item(entry.text, value=entry.summary.mean if entry.summary else None, bold=entry.best, small=entry.some)
-            for entry in row
-        ]
+    heads = [found.head, *map(heading, measures)]
+    means: list[Row] = [
+        [tables.named(found, case, scheme), *map(_mean, row)]
         for scheme, row in tables.entries(found, case, measures).items()
-    }
-    differences = {
-        tables.named(found, case, scheme): [
-            difference(find(measure), found.difference(case, scheme, measure)) for measure in measures
+    ]
+    differences: list[Row] = [
+        [
+            tables.named(found, case, scheme),
+            *(difference(find(measure), found.difference(case, scheme, measure)) for measure in measures),
         ]
         for scheme in found.schemes[1:]
-    }
+    ]
     return CaseSection(
         case,
         text.titled(scenario) if scenario else "",
-        HtmlTable(found.head, heads, means, sortable=True),
+        Sheet("", heads, means, sortable=True),
         tables.notes(found, case),
-        HtmlTable(found.head, heads, differences, sortable=True),
+        Sheet("", heads, differences, sortable=True),
         list(_plots(found, case, series, delays)),
         setup(scenario, found.schemes),
     )
 
 
-def difference(metric: Metric, pair: Paired | None) -> Item:
-    """Return a paired difference, bold where its interval does not contain 0."""
-    if pair is None:
-        return Item("–")
-    mean, width = pair.difference.mean, pair.difference.half_width
-    hint = "" if pair.p is None or pair.effect is None else f"p = {pair.p:.2g}, effect {pair.effect:.2g}"
-    return Item(metric.show(mean, width), value=mean, bold=width is not None and abs(mean) > width, hint=hint)
+def _mean(entry: tables.Entry) -> Item:
+    mean = entry.summary.mean if entry.summary else None
+    return Item(entry.text, value=mean, bold=entry.best, small=entry.some)
 
 
 def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot]:

@@ -197,7 +197,7 @@ def page(
     columns = max(1, min(columns, count, room))
     rows = -(-count // columns)
     if columns == 1:
-        height = min(max(height, 2.6 if rows == 1 else 1.9), 0.75 * width / how.scale)
+        height = min(max(height, 2.6 if rows == 1 else 1.9), (0.68 if rows == 1 else 0.75) * width / how.scale)
     with mpl.rc_context(how.rc):
         layout = ConstrainedLayoutEngine(w_pad=0.1 * how.scale, h_pad=0.08 * how.scale)
         high = 0.5 + height * rows + 0.15 * _legend_rows(names)

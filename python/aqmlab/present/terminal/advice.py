@@ -12,6 +12,7 @@ from aqmlab.advise.tried import Check
 from aqmlab.advise.words import sentences
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
+from aqmlab.present.terminal.parts import as_table
 
 SHOWN = 4
 """The number of candidates in the evidence, with the baseline."""
@@ -49,10 +50,7 @@ def check(tried: Check) -> None:
     """Print the measures of the commands under load."""
     out = console()
     for sheet in tried.sheets():
-        shown = table(sheet.title, *sheet.heads[:2], numbers=sheet.heads[2:])
-        for row in sheet.rows:
-            shown.add_row(*row)
-        out.print(shown)
+        out.print(as_table(sheet, sheet.title))
     out.print(aside("Linux in virtual time with these commands; one run each."))
 
 

@@ -9,6 +9,7 @@ from aqmlab.analysis.result import MODELS, Analysis, Model
 from aqmlab.present.figures.analysis import axis
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import console, marks, table
+from aqmlab.present.terminal.parts import as_table
 
 
 def analysis(found: Analysis) -> None:
@@ -42,10 +43,7 @@ def ranges(found: GainRanges) -> None:
     out.print(f"{label(SCHEME)}: {found.setting}")
     out.print(*marks([label(SCHEME)]))
     for sheet in found.sheets():
-        shown = table(sheet.title, *sheet.heads[: sheet.names], numbers=sheet.heads[sheet.names :])
-        for row in sheet.rows:
-            shown.add_row(*row)
-        out.print(shown)
+        out.print(as_table(sheet, sheet.title))
     for gains in found.gains:
         out.print(f"--aqm {gains.spec}", soft_wrap=True)
 

@@ -14,6 +14,7 @@ from aqmlab.present.labels import label, marked, standing
 from aqmlab.present.terminal.console import console, explained, table, title
 from aqmlab.present.text import some
 from aqmlab.presets import LinkPreset
+from aqmlab.study.draft import DraftCase
 from aqmlab.study.paper import Study
 from aqmlab.study.suite import Suite
 
@@ -127,6 +128,16 @@ def study_page(study: Study) -> None:
     for figure in study.figures:
         scenarios = dict.fromkeys(name for panel in figure.panels for name in panel.scenarios)
         listed.add_row("–", figure.number, figure.title, some(list(scenarios)) or "the stability analysis")
+    out.print(listed)
+
+
+def draft_page(name: str, source: str, known: Sequence[DraftCase]) -> None:
+    """Print the cases of a draft with their requirements."""
+    out = console()
+    out.print(title(f"{name}\n{source}\n"))
+    listed = table("", "Case", "Requirement")
+    for case in known:
+        listed.add_row(f"{case.number} {case.title}", case.asks)
     out.print(listed)
 
 

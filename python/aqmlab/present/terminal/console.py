@@ -35,6 +35,8 @@ COLOURS = {
     "shown": "cyan",
     "background": "bright_black",
     "untestable": "bright_black",
+    "not applicable": "bright_black",
+    "skipped": "bright_black",
 }
 """The colour of each verdict."""
 

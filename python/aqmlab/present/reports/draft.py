@@ -1,44 +1,55 @@
 """The report on the test cases of a draft: the verdicts, then each case with its findings and phases."""
 
-import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
+from aqmlab.notebook import Item, Row, Sheet
 from aqmlab.present.figures.draft import phases_of_all
 from aqmlab.present.html import page
-from aqmlab.present.html.comparison import version
-from aqmlab.present.html.page import Files, Part, Section
-from aqmlab.present.html.table import HtmlTable, Item
-from aqmlab.present.terminal.draft import MARKS
+from aqmlab.present.html.page import Files
+from aqmlab.present.parts import Part, Section
+from aqmlab.present.reports.comparison import version
 from aqmlab.runs.executor import Progress
 from aqmlab.study.draft import JudgedCase
-from aqmlab.study.draft_cases import NAME, SOURCE, TITLE, document
+from aqmlab.study.draft_cases import NAME, SOURCE, TITLE
+
+MARKS = {"holds": "✓", "fails": "✗", "not applicable": "∅", "skipped": "–"}
+"""The signs of the verdicts."""
 
 
-def records(judged: Sequence[JudgedCase]) -> Files:
-    """Return results.json."""
-    return {"results.json": json.dumps(document(judged), indent=1, ensure_ascii=False) + "\n"}
+def parts(judged: Sequence[JudgedCase]) -> list[Part]:
+    """Return a row per case, and the number of each verdict."""
+    rows: list[Row] = [
+        [
+            f"{each.case.number} {each.case.title}",
+            each.case.asks,
+            str(each.place),
+            Item(_verdict(each), each.verdict),
+            each.told,
+        ]
+        for each in judged
+    ]
+    counts = Counter(each.verdict for each in judged)
+    about = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict])
+    heads = ["Case", "Requirement", "Path", "Verdict", "Measured values, reason"]
+    return [Part(NAME, TITLE, SOURCE, [Section("", sheet=Sheet(TITLE, heads, rows, about=about, words=True))])]
 
 
 def files(judged: Sequence[JudgedCase], command: str, told: Progress | None = None) -> Files:
     """Return report.html and a figure of each case that ran; `told` gets the number of drawn figures."""
     drawings = phases_of_all(judged)
-    sections = [_verdicts(judged), *(_case(each, [*drawings]) for each in judged)]
-    part = Part(NAME, TITLE, SOURCE, sections)
+    [part] = parts(judged)
+    [verdicts] = part.sections
+    sections = [replace(verdicts, title="Verdicts"), *(_case(each, [*drawings]) for each in judged)]
+    part = replace(part, sections=sections)
     facts = {"Congestion controller": judged[0].law, "Command": command, "Version": version()}
     return page.report(NAME, TITLE, [part], {**drawings}, facts, told)
 
 
-def _verdicts(judged: Sequence[JudgedCase]) -> Section:
-    rows = {
-        f"{each.case.number} {each.case.title}": [Item(str(each.place)), Item(_verdict(each)), Item(each.told)]
-        for each in judged
-    }
-    return Section("Verdicts", "", HtmlTable("Case", ["Path", "Verdict", "Measured values, reason"], rows, words=True))
-
-
 def _verdict(judged: JudgedCase) -> str:
     whose = f" ({judged.whose})" if judged.whose else ""
-    return f"{MARKS[judged.verdict][0]} {judged.verdict}{whose}"
+    return f"{MARKS[judged.verdict]} {judged.verdict}{whose}"
 
 
 def _case(judged: JudgedCase, drawn: Sequence[str]) -> Section:

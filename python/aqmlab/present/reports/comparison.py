@@ -4,23 +4,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from aqmlab import _core
+from aqmlab.notebook import Sheet
 from aqmlab.present import text
+from aqmlab.present.figures import comparison as figures_of_measures
 from aqmlab.present.figures import runs as figures_of_runs
 from aqmlab.present.html import glance, page
-from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.page import Drawings, Files
 from aqmlab.present.html.setup import setup
-from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
+from aqmlab.present.parts import Part, Section
 from aqmlab.present.plots.style import PAGE, Size
 from aqmlab.runs.comparison import Comparison, View, document
 from aqmlab.runs.engines import EngineComparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.metrics import definitions, find
+from aqmlab.runs.metrics import find
 from aqmlab.runs.results import RunResult
 
 CAPTIONS = {
-    "queue": "Packets waiting against time, seed 1. A dashed line is the target of a scheme that has one.",
-    "p": "Drop probability against time, seed 1: pale as sampled, dark the mean over 1 s.",
+    "queue": "Packets waiting against time, n = 1 (seed 1). A dashed line is the target of a scheme that has one.",
+    "p": "Drop probability against time, n = 1 (seed 1): pale as sampled, dark the mean over 1 s.",
 }
 """By the kind of figure."""
 
@@ -50,20 +52,49 @@ def records(comparisons: Sequence[Comparison] | Sequence[EngineComparison]) -> F
     return {"results.json": document(comparisons) + "\n", **scenarios}
 
 
+def parts(comparisons: Sequence[Comparison]) -> list[Part]:
+    """Return a table per view of each comparison."""
+    return [_part(each) for each in comparisons]
+
+
+def _part(comparison: Comparison) -> Part:
+    scenario = comparison.scenario
+    *tables, last = (_section(comparison, view) for view in comparison.views)
+    sections = [*tables, replace(last, warnings=[*last.warnings, *comparison.notes])]
+    on = "\n".join(f"on Linux {version}" for version in comparison.linux)
+    return Part(scenario.name, text.titled(scenario), on, sections)
+
+
+def _section(comparison: Comparison, view: View) -> Section:
+    measures = view.columns.values()
+    rows = [
+        [label(spec) + comparison.row(spec, view.link), *(comparison.text(spec, name) for name in measures)]
+        for spec in comparison.schemes
+    ]
+    return Section(
+        title=view.title,
+        subtitle=text.seeds(comparison.seeds),
+        sheet=Sheet(f"{comparison.scenario.name}: {view.title}", ["Scheme", *view.columns], rows),
+        metrics=list(map(find, measures)),
+        warnings=comparison.warnings(view.link),
+    )
+
+
 def files(comparisons: Sequence[Comparison], command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
     """Return report.html and the figures; `told` hears how many are drawn."""
     drawings: Drawings = {}
     first = comparisons[0]
-    parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
+    several = len(comparisons) > 1
+    shown = [_on_page(each, drawings, several=several) for each in comparisons]
     facts = provenance(comparisons, first.seeds, command)
     if first.scenario.overrides:
         facts = {"Set": ", ".join(f"{path} = {value}" for path, value in first.scenario.overrides), **facts}
     schemes = {scheme for each in comparisons for scheme in each.schemes}
-    title = parts[0].title if len(parts) == 1 else f"{len(schemes)} schemes in {len(parts)} scenarios"
-    if len(schemes) > 1 and len(parts) > 1:
-        parts.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
+    title = f"{len(schemes)} schemes in {len(shown)} scenarios" if several else first.scenario.title
+    if len(schemes) > 1 and several:
+        shown.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
     subject = ", ".join(each.scenario.name for each in comparisons)
-    return page.report(subject, title, parts, drawings, facts, told, size)
+    return page.report(subject, title, shown, drawings, facts, told, size)
 
 
 def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
@@ -73,51 +104,47 @@ def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
         findings = list(glance.sentences(comparisons))
         subtitle = text.seeds(comparisons[0].seeds).partition(", mean")[0]
         shown = f"What users of each group of flows notice, means over the runs; {subtitle}"
-        yield Section("At a glance" if len(comparisons) == 1 else "", shown, table, glance.LEGEND, findings=findings)
+        yield Section("At a glance" if len(comparisons) == 1 else "", shown, table, findings=findings)
 
 
-def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
+def _on_page(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
+    """Return a part as its page shows it: also a glance, the setup, the groups of flows, and the figures."""
     scenario = comparison.scenario
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
-    tables = [_section(comparison, view) for view in comparison.views]
-    tables[0] = replace(tables[0], warnings=[*comparison.notes, *tables[0].warnings])
-    sections = [Section("Setup", "", setup=setup(scenario, comparison.schemes)), *tables]
+    part = _part(comparison)
+    *tables, last = part.sections
+    groups = {"Each group of flows, seed 1": _groups(comparison)}
+    last = replace(last, metrics=[*last.metrics, *PER_GROUP], folded=groups)
+    sections = [Section("Setup", setup=setup(scenario, comparison.schemes)), *tables, last]
+    if len(comparison.schemes) > 1:
+        sections.append(_measures(comparison, stem, drawings))
     sections += [_over_time(comparison, link, stem, drawings) for link in scenario.links]
     if not several and len(comparison.schemes) > 1:
         sections = [*_glance([comparison]), *sections]
-    return Part(scenario.name, scenario.title, f"Scenario {scenario.name}", sections)
+    return replace(part, title=scenario.title, source=f"Scenario {part.name}", sections=sections)
 
 
-def _section(comparison: Comparison, view: View) -> Section:
-    rows = {
-        label(spec) + comparison.row(spec, view.link): [
-            Item(comparison.text(spec, measure)) for measure in view.columns.values()
-        ]
-        for spec in comparison.schemes
-    }
-    is_last = view == comparison.views[-1]
-    metrics = [*map(find, view.columns.values()), *(PER_GROUP if is_last else ())]
-    return Section(
-        title=view.title,
-        subtitle=text.seeds(comparison.seeds),
-        table=HtmlTable("Scheme", list(view.columns), rows),
-        definition=definitions(dict.fromkeys(metrics)),
-        warnings=comparison.warnings(view.link),
-        folded={"Each group of flows, seed 1": _groups(comparison)} if is_last else {},
-    )
+def _measures(comparison: Comparison, stem: str, drawings: Drawings) -> Section:
+    """Return a figure per measure with all seeds."""
+    found = list(figures_of_measures.figures(comparison))
+    drawings.update({f"{stem}{each.stem}": each.drawing for each in found})
+    figures = {each.caption: f"{stem}{each.stem}" for each in found}
+    return Section("Measures", text.seeds(comparison.seeds), figures=figures)
 
 
-def _groups(comparison: Comparison) -> HtmlTable:
+def _groups(comparison: Comparison) -> Sheet:
     """Return the groups of flows of seed 1 under each scheme."""
     first = comparison.scenario.links[0]
-    rows = {
-        f"{label(spec)}{comparison.row(spec, first)}: {name}": [
-            Item(metric.show(getattr(group, metric.name))) for metric in PER_GROUP
+    rows = [
+        [
+            label(spec) + comparison.row(spec, first),
+            name,
+            *(metric.show(getattr(group, metric.name)) for metric in PER_GROUP),
         ]
         for spec, run in _first_runs(comparison).items()
         for name, group in run.flows.items()
-    }
-    return HtmlTable("Scheme and group", [metric.heading for metric in PER_GROUP], rows)
+    ]
+    return Sheet("", ["Scheme", "Group", *(metric.heading for metric in PER_GROUP)], rows, names=2, grouped=True)
 
 
 def _over_time(comparison: Comparison, link: str, stem: str, drawings: Drawings) -> Section:
@@ -134,7 +161,8 @@ def figures(comparison: Comparison, specs: Sequence[str], link: str, prefix: str
     runs = {spec: run for spec, run in _first_runs(comparison).items() if spec in specs}
     drawn = figures_of_runs.figures(runs, comparison.scenario, link)
     drawings.update({f"{prefix}{name}": drawing for name, drawing in drawn.items()})
-    return {CAPTIONS[name]: f"{prefix}{name}" for name in drawn}
+    place = f"Link {link} of {comparison.scenario.name}"
+    return {f"{place}. {CAPTIONS[name]}": f"{prefix}{name}" for name in drawn}
 
 
 def _first_runs(comparison: Comparison) -> dict[str, RunResult]:

@@ -20,6 +20,10 @@ pub trait Quantity: Copy + PartialOrd {
     const UNIT: &'static str;
     /// The words allowed, for a choice; empty for anything else.
     const CHOICES: &'static [&'static str] = &[];
+    /// The units that may be written, each with its size in the base unit; empty for what has none.
+    const UNITS: Units = &[];
+    /// It is a whole number.
+    const IS_WHOLE: bool = false;
     /// Reads `text`; the error says what is wrong with it and what is expected.
     fn parse(text: &str) -> Result<Self, String>;
     /// The quantity of a number in base units; the error says what is wrong with it and what is expected.
@@ -31,7 +35,7 @@ pub trait Quantity: Copy + PartialOrd {
 }
 
 /// Units of one dimension: name and size in the base unit.
-type Units = &'static [(&'static str, f64)];
+pub type Units = &'static [(&'static str, f64)];
 
 const TIME: Units =
     &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("ps", 1e-12), ("min", 60.0), ("h", 3600.0)];
@@ -136,6 +140,7 @@ macro_rules! quantity {
 
         impl Quantity for $ty {
             const UNIT: &'static str = $unit;
+            const UNITS: Units = $units;
             fn parse(text: &str) -> Result<Self, String> {
                 parse_unit(text, $units, $dimension, $example).map($ty)
             }
@@ -177,6 +182,7 @@ impl Frequency {
 
 impl Quantity for Span {
     const UNIT: &'static str = "time";
+    const UNITS: Units = TIME;
     fn parse(text: &str) -> Result<Self, String> {
         let seconds = parse_unit(text, TIME, "time", "80 ms")?;
         Span::of_number(seconds).map_err(|why| format!("\"{}\" {why}", clip(text)))
@@ -216,6 +222,7 @@ pub struct Ratio(pub f64);
 
 impl Quantity for Ratio {
     const UNIT: &'static str = "ratio";
+    const UNITS: Units = RATIO;
     fn parse(text: &str) -> Result<Self, String> {
         let share = parse_unit(text, RATIO, "ratio", "0.1")?;
         Ratio::of_number(share).map_err(|why| format!("\"{}\" {why}", clip(text)))
@@ -255,6 +262,7 @@ impl Quantity for f64 {
 
 impl Quantity for u32 {
     const UNIT: &'static str = "1";
+    const IS_WHOLE: bool = true;
     fn parse(text: &str) -> Result<Self, String> {
         text.trim()
             .replace('_', "")
@@ -323,6 +331,8 @@ impl<Q: PartialOrd> PartialOrd for Auto<Q> {
 
 impl<Q: Quantity> Quantity for Auto<Q> {
     const UNIT: &'static str = Q::UNIT;
+    const UNITS: Units = Q::UNITS;
+    const IS_WHOLE: bool = Q::IS_WHOLE;
     fn parse(text: &str) -> Result<Self, String> {
         if text.trim() == "auto" {
             Ok(Auto::Auto)

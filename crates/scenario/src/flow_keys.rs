@@ -64,7 +64,7 @@ const OF_ANY: &[Key] = &[
     Key::of::<f64>("start_spread", "Each flow starts later by up to so many of its round trips, drawn evenly.")
         .within("0", "1000")
         .or("0")
-        .refused_by(Engine::Fluid, "the fluid model does not support random starts; leave it out"),
+        .refused_by(Engine::Fluid, "the fluid model does not support starts within a round trip; leave it out"),
     Key::of::<u32>("hosts", "Hosts that the flows are spread over; default: one for each flow.").within("1", "1000000"),
     Key::new(
         "ecn",

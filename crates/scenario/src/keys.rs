@@ -96,6 +96,8 @@ pub struct QuantityForm {
     pub is_whole: bool,
     /// Least and greatest value, as text with unit.
     pub range: Option<(&'static str, &'static str)>,
+    /// A value as text with unit; empty for what has none.
+    pub example: &'static str,
 }
 
 /// The keys of a table.
@@ -150,8 +152,16 @@ impl Form {
 }
 
 impl QuantityForm {
-    const fn of<Q: Quantity>() -> Self {
-        Self { unit: Q::UNIT, units: Q::UNITS, choices: Q::CHOICES, is_whole: Q::IS_WHOLE, range: None }
+    /// A quantity of this type.
+    pub const fn of<Q: Quantity>() -> Self {
+        Self {
+            unit: Q::UNIT,
+            units: Q::UNITS,
+            choices: Q::CHOICES,
+            is_whole: Q::IS_WHOLE,
+            range: Q::RANGE,
+            example: Q::EXAMPLE,
+        }
     }
 }
 
@@ -212,9 +222,9 @@ impl Key {
         Self { refusals, ..self }
     }
 
-    /// The reason why an engine refuses it.
-    pub const fn refusal(&self, engine: Engine) -> Option<&'static str> {
-        self.refusals[engine as usize]
+    /// An engine refuses every value but the default.
+    pub const fn is_refused_by(&self, engine: Engine) -> bool {
+        self.refusals[engine as usize].is_some()
     }
 
     /// Least and greatest value of a quantity, if there are any.
@@ -238,6 +248,15 @@ impl Section {
     /// A key by its name; of several kinds, the first that has it.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.all().find(|key| key.name == name)
+    }
+
+    /// Those of the keys that an engine lacks, each with the reason.
+    pub fn refusals(
+        &self,
+        keys: impl Iterator<Item = &'static str>,
+        engine: Engine,
+    ) -> impl Iterator<Item = (&'static str, &'static str)> {
+        keys.filter_map(move |name| self.key(name)?.refusals[engine as usize].map(|why| (name, why)))
     }
 
     /// Names of the keys that can change during a run.

@@ -20,12 +20,14 @@ mod link_trace;
 mod links;
 mod location;
 mod media;
+mod number_pattern;
 mod opportunity_trace;
 mod parse;
 mod policer;
 mod presets;
 mod repeat;
 mod request_grant;
+mod schema;
 mod set;
 mod shared_buffer;
 mod show;
@@ -46,6 +48,7 @@ pub use fabric::{Fabric, HostRange};
 pub use fading::Fading;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use interruptions::Interruptions;
+pub use keys::Engine;
 pub use location::locate;
 pub use media::{FrameSizes, Media, MediaLaw};
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
@@ -53,6 +56,7 @@ pub use parse::{of_table, parse, parse_file, read_toml};
 pub use policer::{PolicerAction, PolicerSpec};
 pub use presets::PRESETS;
 pub use request_grant::RequestGrant;
+pub use schema::schema;
 pub use shared_buffer::SharedBufferSpec;
 pub use sizing::buffer_packets;
 pub use traffic::{OfferedData, Pages, Quic, QuicControl, Traffic, Video};
@@ -182,6 +186,13 @@ impl LinkSpec {
         [rates[0], rates[rates.len() / 2], rates[rates.len() - 1]]
     }
 
+    /// The keys that it uses and an engine lacks, each with the reason.
+    pub fn refusals(&self, engine: Engine) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let own = [("host", self.host), ("classes", !self.classes.classes.is_empty())];
+        let own = own.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key);
+        link_keys::LINKS.refusals(self.impairments.keys().into_iter().chain(own), engine)
+    }
+
     /// The link's queue before the first packet.
     pub fn empty_queue(&self) -> QueueView {
         QueueView { packet: self.packet, ..QueueView::empty(self.rate, self.target, self.buffer_packets) }
@@ -262,6 +273,16 @@ pub struct Batch {
 }
 
 impl FlowSpec {
+    /// The keys that it uses and an engine lacks, each with the reason.
+    pub fn refusals(&self, engine: Engine) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let own = [
+            ("phases", self.phases),
+            ("rtt_notification", self.rtt_notification),
+            ("start_spread", self.start_spread > 0.0),
+        ];
+        flow_keys::FLOWS.refusals(own.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key), engine)
+    }
+
     /// Flows in the group.
     pub fn count(&self) -> u32 {
         self.count_of_line().saturating_mul(self.branches.len().max(1) as u32)

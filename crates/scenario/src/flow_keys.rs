@@ -40,7 +40,7 @@ const PLACE: &[Key] = &[
     Key::distribution::<Span>("rtt", "Round-trip propagation of the whole path, the links' delays included.")
         .example("\"80 ms\"")
         .changeable(),
-    Key::new("path", Form::List(&Form::Text), "Links crossed, in order; default: all."),
+    Key::new("path", Form::Some(&Form::Text), "Links crossed, in order; default: all."),
     Key::new("each", Form::Text, "A list of links: one group of flows for each of its links."),
     Key::new("lines", NAMES, "Plans of a tree on whose access links the flows are; true for all.").example("true"),
     Key::new("stations", NAMES, "Stations of a Wi-Fi cell where the flows are; true for all.").example("true"),
@@ -50,8 +50,8 @@ const PLACE: &[Key] = &[
     Key::new("to", HOSTS, "Hosts of a fabric that receive; default: all."),
 ];
 
-const NAMES: Form = Form::Any(&[Form::of::<bool>(), Form::Text, Form::List(&Form::Text)]);
-const HOSTS: Form = Form::Any(&[Form::of::<u32>(), Form::List(&Form::of::<u32>())]);
+const NAMES: Form = Form::Any(&[Form::of::<bool>(), Form::Text, Form::Some(&Form::Text)]);
+const HOSTS: Form = Form::Any(&[Form::of::<u32>(), Form::Some(&Form::of::<u32>())]);
 
 const OF_ANY: &[Key] = &[
     START,
@@ -83,7 +83,7 @@ const fn packet(least: &'static str, doc: &'static str) -> Key {
     Key::of::<Bytes>("packet", doc).within(least, "64000 B")
 }
 
-const ACK_PATH: Key = Key::new("ack_path", Form::List(&Form::Text), "Links at which ACKs queue; default: none.");
+const ACK_PATH: Key = Key::new("ack_path", Form::Some(&Form::Text), "Links at which ACKs queue; default: none.");
 const ACCESS_RATE: Key =
     Key::of::<Rate>("access_rate", "Rate of the links of hosts; default: no time to send.").within(RATES.0, RATES.1);
 
@@ -116,6 +116,7 @@ const APP_LIMITED: &[Key] = &[
     offered_rate("Payload that the application offers while it is on.").changeable(),
     Key::of::<Packets>("chunk", "Segments that it offers at once.")
         .within("1 packet", "1000000 packets")
+        .whole()
         .or("1 packet"),
     on_or_off("on", "Times that it is on; default: always."),
     on_or_off("off", "Times that it is off; it begins with one."),
@@ -155,7 +156,7 @@ const HTTP: &[Key] = &[
 pub const BITRATES: (&str, &str) = ("1 kbit/s", "1 Gbit/s");
 
 const VIDEO: &[Key] = &[
-    Key::new("bitrates", Form::List(&Form::of::<Rate>().within(BITRATES.0, BITRATES.1)), "The bitrates, ascending.")
+    Key::new("bitrates", Form::Some(&Form::of::<Rate>().within(BITRATES.0, BITRATES.1)), "The bitrates, ascending.")
         .required("[\"1 Mbit/s\", \"3 Mbit/s\", \"6 Mbit/s\"]"),
     Key::of::<Span>("segment", "Playing time of a segment.").within("100 ms", "60 s").or("4 s"),
     Key::of::<Span>("playback_buffer", "Playing time that is fetched ahead at most.")
@@ -186,7 +187,7 @@ const MEDIA: &[Key] = &[
     Key::of::<Frequency>("frame_rate", "Frames per second.").within("1 Hz", "1000 Hz").or("30 Hz"),
     Key::new(
         "frames",
-        Form::Any(&[Form::Words(&["constant", "statistical"]), Form::List(&Form::of::<f64>())]),
+        Form::Any(&[Form::Words(&["constant", "statistical"]), Form::Some(&Form::of::<f64>())]),
         "Sizes of frames: all alike, drawn with key frames, or these relative sizes in turn.",
     )
     .or("constant"),

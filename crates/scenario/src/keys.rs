@@ -67,6 +67,8 @@ pub enum Form {
     Tcp,
     /// The parameters of schemes, each in a table of its name.
     Schemes,
+    /// A list of one value or more.
+    Some(&'static Form),
     /// A list of values.
     List(&'static Form),
     /// A list with a value of each form.
@@ -141,6 +143,14 @@ impl Form {
         }
     }
 
+    /// A whole number of a quantity.
+    pub const fn whole(self) -> Self {
+        match self {
+            Self::Quantity(of) => Self::Quantity(QuantityForm { is_whole: true, ..of }),
+            _ => panic!("only a quantity is whole"),
+        }
+    }
+
     /// Least and greatest value of a quantity; of several forms, those of the first.
     fn range(&self) -> Option<(&'static str, &'static str)> {
         match self {
@@ -188,6 +198,11 @@ impl Key {
     /// A key for a quantity or a distribution.
     pub const fn distribution<Q: Quantity>(name: &'static str, doc: &'static str) -> Self {
         Self::new(name, Form::distribution::<Q>(), doc)
+    }
+
+    /// The same for whole numbers of a quantity.
+    pub const fn whole(self) -> Self {
+        Self { form: self.form.whole(), ..self }
     }
 
     /// The same with a range.

@@ -73,6 +73,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+/// Names of the keys of a link's wire.
+pub fn wire_keys() -> Vec<&'static str> {
+    impairments::WIRE.iter().map(|key| key.name).collect()
+}
+
+/// Names of the keys that can change during a run: of a link, and of a group of flows.
+pub fn changeable_keys() -> [Vec<&'static str>; 2] {
+    [link_keys::LINKS.changeable(), flow_keys::FLOWS.changeable()]
+}
+
 /// A simulation's description: links, flows and the times between which they are measured.
 #[derive(Clone, Debug)]
 pub struct Scenario {

@@ -22,13 +22,13 @@ pub const LINKS: Section = Section::new(&[
             "rate",
             Form::Any(&[
                 RATE,
-                Form::List(&Form::Tuple(&[Form::of::<Span>(), RATE])),
+                Form::Some(&Form::Tuple(&[Form::of::<Span>(), RATE])),
                 Form::Table(&WANDER),
                 Form::Table(&TRACE),
             ]),
             "Rate of the transmitter: one rate, a schedule of times and rates, rates that hold for a while each, or a trace.",
         )
-        .required("\"45 Mbit/s\"")
+        .example("\"45 Mbit/s\"")
         .changeable(),
     ],
     QUEUE,
@@ -39,7 +39,7 @@ pub const LINKS: Section = Section::new(&[
 
 /// Keys of a rate that is drawn again and again.
 const WANDER: Section = Section::new(&[&[
-    Key::new("values", Form::List(&RATE), "The rates, two or more.").required("[\"3 Mbit/s\", \"1 Mbit/s\"]"),
+    Key::new("values", Form::Some(&RATE), "The rates, two or more.").required("[\"3 Mbit/s\", \"1 Mbit/s\"]"),
     Key::distribution::<Span>("hold", "Time that each rate holds; at least 1 us.").required("\"2 s\""),
 ]]);
 
@@ -56,7 +56,7 @@ pub const QUEUE: &[Key] = &[
         Form::Any(&[BUFFER, Form::Table(&SHARED)]),
         "Capacity of the queue: packets, bytes, a time at the rate, a multiple of the bandwidth-delay product, or a shared buffer.",
     )
-    .required("\"900 packets\", \"1 MB\", \"100 ms\" or \"2 bdp\"")
+    .example("\"900 packets\", \"1 MB\", \"100 ms\" or \"2 bdp\"")
     .changeable(),
     Key::new("target", TARGET, "Reference of the schemes that have one: packets or a delay. Default: a third of the buffer.")
         .changeable(),

@@ -47,7 +47,7 @@ pub const SCENARIO: Section = Section::new(&[&[
     Key::of::<Span>("warmup", "Metrics count from here.").or("0 s"),
     Key::of::<Span>("sample", "Step of recorded time series.").within("1 us", "1000000 s").or("10 ms"),
     Key::new("links", Form::Tables(&LINKS), "Queueing links."),
-    Key::new("flows", Form::Tables(&FLOWS), "Groups of flows."),
+    Key::new("flows", Form::Tables(&FLOWS), "Groups of flows.").required("[[flows]]"),
     Key::new("buffers", Form::Tables(&BUFFERS), "Buffers that several links share."),
     Key::new("changes", Form::Tables(&CHANGES), "Changes during the run."),
     Key::new("controllers", Form::Tables(&CONTROLLERS), "Controllers of the rates of links."),

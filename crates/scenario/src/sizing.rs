@@ -120,7 +120,7 @@ const LIMITS: [(&str, &str); 2] = [("1 packet", "10000000 packets"), ("1 B", MOS
 
 /// The forms of a buffer: packets, bytes, what the link sends in a time, or multiples of the bandwidth-delay product.
 pub const BUFFER: Form = Form::Any(&[
-    Form::of::<Packets>().within(LIMITS[0].0, LIMITS[0].1),
+    Form::of::<Packets>().within(LIMITS[0].0, LIMITS[0].1).whole(),
     Form::of::<Bytes>().within(LIMITS[1].0, LIMITS[1].1),
     Form::of::<Span>(),
     Form::Bdp,

@@ -61,7 +61,7 @@ pub const PLANS: Section = Section::new(&[
 pub const LINES: Section = Section::new(&[&[
     Key::of::<u32>("count", "Number of access links.").within("1", "32000").required("10000"),
     Key::new("parent", Form::Text, "The sites above, over which the access links are spread evenly."),
-    Key::new("only", Form::List(&Form::of::<u32>()), "Numbers of the access links that are built; default: all."),
+    Key::new("only", Form::Some(&Form::of::<u32>()), "Numbers of the access links that are built; default: all."),
 ]]);
 
 /// A tree of links, two for each line and each site: one from the root down and one up, which sites may lack.

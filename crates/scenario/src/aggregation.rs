@@ -1,6 +1,6 @@
 //! Aggregation on the wire of a link, as a scenario gives it.
 
-use crate::keys::{Key, Section};
+use crate::keys::{KeySpec, Section};
 use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Span};
 
@@ -22,11 +22,11 @@ const TIMES: (&str, &str) = ("1 us", "10 s");
 
 /// Keys of `aggregation`.
 pub const AGGREGATION: Section = Section::new(&[&[
-    Key::of::<Span>("every", "All waiting packets are released each time that so long has passed.")
+    KeySpec::of::<Span>("every", "All waiting packets are released each time that so long has passed.")
         .within(TIMES.0, TIMES.1)
         .example("\"10 ms\""),
-    Key::of::<u32>("packets", "So many packets are released together.").within("2", "65536").example("32"),
-    Key::of::<Span>("hold", "With `packets`: fewer are released after the first of them has waited for so long.")
+    KeySpec::of::<u32>("packets", "So many packets are released together.").within("2", "65536").example("32"),
+    KeySpec::of::<Span>("hold", "With `packets`: fewer are released after the first of them has waited for so long.")
         .within(TIMES.0, TIMES.1)
         .example("\"10 ms\""),
 ]]);

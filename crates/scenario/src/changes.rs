@@ -3,7 +3,7 @@
 use crate::distribution::Distribution;
 use crate::flow_keys::{COUNT, FLOWS};
 use crate::impairments::Loss;
-use crate::keys::{Form, Key, RATES, Section};
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::link_keys::LINKS;
 use crate::sizing::{SizingBases, SizingBasis, limit, target};
 use crate::table_reader::{TableReader, kind, places, scalar, unknown_name};
@@ -71,18 +71,19 @@ pub enum Action {
 
 /// Keys of `[[changes]]`.
 pub const CHANGES: Section = Section::new(&[&[
-    Key::of::<Span>("at", "Time of the change.").example("\"30 s\""),
-    Key::new("when", Form::Table(&WHEN), "The moment of the change, instead of `at`: a flow enters a phase.")
+    KeySpec::of::<Span>("at", "Time of the change.").example("\"30 s\""),
+    KeySpec::new("when", ValueForm::Table(&WHEN), "The moment of the change, instead of `at`: a flow enters a phase.")
         .example("{ flow = \"bulk\", enters = \"slow_start\" }"),
-    Key::new("path", Form::Text, "What is changed, such as `links.bottleneck.rate`.").required("\"links.up.rate\""),
-    Key::new("value", Form::Value, "Its new value.").required("\"100 packets\""),
+    KeySpec::new("path", ValueForm::Text, "What is changed, such as `links.bottleneck.rate`.")
+        .required("\"links.up.rate\""),
+    KeySpec::new("value", ValueForm::Value, "Its new value.").required("\"100 packets\""),
 ]]);
 
 /// Keys of `when`.
 const WHEN: Section = Section::new(&[&[
-    Key::new("flow", Form::Text, "The group whose first flow enters the phase.").required("\"bulk\""),
-    Key::new("enters", Form::Text, "The phase, as the flow's controller calls it.").required("\"slow_start\""),
-    Key::of::<Span>("after", "Time from which an entry counts.").or("0 s"),
+    KeySpec::new("flow", ValueForm::Text, "The group whose first flow enters the phase.").required("\"bulk\""),
+    KeySpec::new("enters", ValueForm::Text, "The phase, as the flow's controller calls it.").required("\"slow_start\""),
+    KeySpec::of::<Span>("after", "Time from which an entry counts.").or("0 s"),
 ]]);
 
 const FORM: &str = "write e.g. links.bottleneck.rate, links.bottleneck.aqm.target or flows.ftp.count";
@@ -317,8 +318,8 @@ pub(super) fn exact(time: Span) -> String {
 }
 
 /// A quantity as text, in the range of a key.
-fn in_range<Q: Quantity>(text: &str, key: Option<&Key>) -> Result<Q, String> {
-    read_in_range(ParamInput::Text(text), key.and_then(Key::range))
+fn in_range<Q: Quantity>(text: &str, key: Option<&KeySpec>) -> Result<Q, String> {
+    read_in_range(ParamInput::Text(text), key.and_then(KeySpec::range))
 }
 
 impl Action {

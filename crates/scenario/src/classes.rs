@@ -1,8 +1,8 @@
 //! Reads the classes that share a link: a tree, as Linux's HTB has it.
 
-use crate::keys::{Form, Key, RATES, Section};
 use crate::link_context::LinkContext;
-use crate::sizing::{BUFFER, SizingBasis, limit};
+use crate::link_keys::CLASSES;
+use crate::sizing::{SizingBasis, limit};
 use crate::table_reader::{TableReader, places, scalar};
 use crate::{AqmChoice, FlowSpec};
 use aqmlab_aqm::Limit;
@@ -38,29 +38,6 @@ pub struct ClassSpec {
 /// The quantum is the rate's bytes a second over this if a class says nothing (`r2q`), within these bounds.
 const R2Q: f64 = 10.0;
 const QUANTA: (f64, f64) = (1000.0, 200_000.0);
-
-const BYTES: (&str, &str) = ("1 B", "100 MB");
-
-/// Keys of `[[links.classes]]`. `tc` adds the default burst to what the rate gives in a tick of the clock, which is next to nothing
-/// with clocks of nanoseconds.
-pub const CLASSES: Section = Section::new(&[&[
-    Key::new("name", Form::Name, "Name of the class.").required("\"gold\""),
-    Key::new("parent", Form::Text, "The class above it; without one it is a child of the link."),
-    Key::of::<Rate>("rate", "Guaranteed rate.").within(RATES.0, RATES.1).required("\"10 Mbit/s\""),
-    Key::of::<Rate>("ceil", "Ceiling up to which it borrows; default: the rate, so that nothing is borrowed.")
-        .within(RATES.0, RATES.1),
-    Key::of::<Bytes>("burst", "Sent at once after a pause, at the rate.").within(BYTES.0, BYTES.1).or("1600 B"),
-    Key::of::<Bytes>("cburst", "Sent at once after a pause, at the ceiling.").within(BYTES.0, BYTES.1).or("1600 B"),
-    Key::of::<Bytes>(
-        "quantum",
-        "Sent in a turn; default: what the rate sends in 100 ms, at least 1000 B and at most 200 kB.",
-    )
-    .within(BYTES.0, BYTES.1),
-    Key::of::<u32>("prio", "Order in which classes borrow: the lowest first.").within("0", "7").or("0"),
-    Key::new("aqm", Form::Scheme, "Scheme of a leaf's queue; default: that of the link."),
-    Key::new("buffer", BUFFER, "Capacity of a leaf's queue; times are at the ceiling. Default: that of the link."),
-    Key::new("flows", Form::List(&Form::Text), "Groups of flows of a leaf; one leaf without `flows` has all others."),
-]]);
 
 impl ClassTree {
     /// The schemes that leaves choose for themselves, each once. The queues of those that choose none have index 0, these from 1 on.

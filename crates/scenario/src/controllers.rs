@@ -1,6 +1,6 @@
 //! Controllers of shapers: who sets the rate of a link from what pings and loads tell, as a scenario gives them.
 
-use crate::keys::{Form, Key, RATES, Section};
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::sizing::SizingBases;
 use crate::table_reader::{TableReader, default_name, kind, places};
 use crate::{Change, FlowSpec, LinkSpec, RateChanges, Scenario};
@@ -52,25 +52,29 @@ const EXAMPLE: &str = "[{ link = \"down\", min = \"5 Mbit/s\", base = \"20 Mbit/
 
 /// Keys of `[[controllers]]`.
 pub const CONTROLLERS: Section = Section::new(&[&[
-    Key::new("name", Form::Name, "Name of the controller.").or("controller"),
-    Key::new("law", Form::Text, "Its law, with parameters in the form NAME:KEY=VALUE,...")
+    KeySpec::new("name", ValueForm::Name, "Name of the controller.").or("controller"),
+    KeySpec::new("law", ValueForm::Text, "Its law, with parameters in the form NAME:KEY=VALUE,...")
         .required("\"cake-autorate\""),
-    Key::new("pings", Form::Text, "The group of datagrams whose delay it sees.")
+    KeySpec::new("pings", ValueForm::Text, "The group of datagrams whose delay it sees.")
         .required("\"ping\", a group of kind udp-cbr that goes there and back"),
-    Key::new("shapers", Form::Tables(&SHAPERS), "The rates that it sets.").required(EXAMPLE),
+    KeySpec::new("shapers", ValueForm::Tables(&SHAPERS), "The rates that it sets.").required(EXAMPLE),
 ]]);
 
 /// Keys of `shapers`.
 const SHAPERS: Section = Section::new(&[&[
-    Key::new("link", Form::Text, "The link whose rate is set.").required("\"down\""),
-    Key::new("parameter", Form::Text, "The parameter of the link's scheme that is the rate; default: the link's rate."),
+    KeySpec::new("link", ValueForm::Text, "The link whose rate is set.").required("\"down\""),
+    KeySpec::new(
+        "parameter",
+        ValueForm::Text,
+        "The parameter of the link's scheme that is the rate; default: the link's rate.",
+    ),
     shaper_rate("min", "The least rate."),
     shaper_rate("base", "The rate at first, and where nothing else is known."),
     shaper_rate("max", "The greatest rate."),
 ]]);
 
-const fn shaper_rate(name: &'static str, doc: &'static str) -> Key {
-    Key::of::<Rate>(name, doc).within("1 kbit/s", RATES.1).required("\"20 Mbit/s\"")
+const fn shaper_rate(name: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::of::<Rate>(name, doc).within("1 kbit/s", RATES.1).required("\"20 Mbit/s\"")
 }
 
 /// `[[controllers]]`.

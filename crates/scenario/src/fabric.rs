@@ -1,7 +1,7 @@
 //! Reads a leaf-spine fabric: hosts below leaf switches, and spine switches that join all leaves, by their counts.
 
 use crate::impairments::WIRE;
-use crate::keys::{Form, Key, RATES, Section};
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::link_context::LinkContext;
 use crate::link_keys::QUEUE;
 use crate::links::read_link;
@@ -20,21 +20,28 @@ const OWN: [&str; 2] = ["count", "each"];
 
 /// Keys of `[fabric]`.
 pub const FABRIC: Section = Section::new(&[&[
-    Key::of::<u32>("spines", "Spine switches.").within("1", "1024").required("16"),
+    KeySpec::of::<u32>("spines", "Spine switches.").within("1", "1024").required("16"),
     shared_size("buffer", "Buffer of each switch, which its ports share."),
     ALPHA,
-    Key::new("hosts", Form::Table(&HOSTS), "The hosts, evenly below the leaves.").required(EXAMPLE),
-    Key::new("leaves", Form::Table(&LEAVES), "The leaf switches, and their links to each spine.").required(EXAMPLE),
+    KeySpec::new("hosts", ValueForm::Table(&HOSTS), "The hosts, evenly below the leaves.").required(EXAMPLE),
+    KeySpec::new("leaves", ValueForm::Table(&LEAVES), "The leaf switches, and their links to each spine.")
+        .required(EXAMPLE),
 ]]);
 
 const EXAMPLE: &str = "{ count = 32, rate = \"40 Gbit/s\" }";
-const EACH: Key = Key::of::<bool>("each", "Results have each of the links, too.").or("false");
-const RATE: Key =
-    Key::of::<Rate>("rate", "Rate of each link, both ways.").within(RATES.0, RATES.1).required("\"10 Gbit/s\"");
-const HOSTS: Section =
-    Section::new(&[&[Key::of::<u32>("count", "Hosts.").within("2", "32000").required("32"), RATE, EACH], QUEUE, WIRE]);
-const LEAVES: Section =
-    Section::new(&[&[Key::of::<u32>("count", "Leaves.").within("1", "32000").required("32"), RATE, EACH], QUEUE, WIRE]);
+const EACH: KeySpec = KeySpec::of::<bool>("each", "Results have each of the links, too.").or("false");
+const RATE: KeySpec =
+    KeySpec::of::<Rate>("rate", "Rate of each link, both ways.").within(RATES.0, RATES.1).required("\"10 Gbit/s\"");
+const HOSTS: Section = Section::new(&[
+    &[KeySpec::of::<u32>("count", "Hosts.").within("2", "32000").required("32"), RATE, EACH],
+    QUEUE,
+    WIRE,
+]);
+const LEAVES: Section = Section::new(&[
+    &[KeySpec::of::<u32>("count", "Leaves.").within("1", "32000").required("32"), RATE, EACH],
+    QUEUE,
+    WIRE,
+]);
 
 /// A leaf-spine fabric, a folded Clos network of two tiers. Its links are the first of the scenario: up from each host, down to each
 /// host, from each leaf up to each spine, and down to each leaf from each spine.

@@ -1,6 +1,6 @@
 //! A rate that fades: the lognormal shadowing of a radio channel, with a memory.
 
-use crate::keys::{Key, Section};
+use crate::keys::{KeySpec, Section};
 use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Rate, Ratio, Span, Stream};
 use rand_distr::{Distribution as _, StandardNormal};
@@ -19,11 +19,13 @@ pub struct Fading {
 
 /// Keys of `fading`.
 pub const FADING: Section = Section::new(&[&[
-    Key::of::<f64>("deviation", "Standard deviation of the rate over its mean.").within("0.001", "5").required("0.6"),
-    Key::of::<Span>("memory", "Time after which the correlation of the rate's logarithm is 1/e.")
+    KeySpec::of::<f64>("deviation", "Standard deviation of the rate over its mean.")
+        .within("0.001", "5")
+        .required("0.6"),
+    KeySpec::of::<Span>("memory", "Time after which the correlation of the rate's logarithm is 1/e.")
         .within("1 us", "1000 s")
         .required("\"5 s\""),
-    Key::of::<Span>("every", "Time for which a rate holds.").within("100 us", "1000 s").required("\"20 ms\""),
+    KeySpec::of::<Span>("every", "Time for which a rate holds.").within("100 us", "1000 s").required("\"20 ms\""),
 ]]);
 
 impl Fading {

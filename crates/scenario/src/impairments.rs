@@ -3,7 +3,7 @@
 use crate::aggregation::{AGGREGATION, Aggregation};
 use crate::distribution::Distribution;
 use crate::interruptions::{INTERRUPTIONS, Interruptions};
-use crate::keys::{Engine, Form, Key, Section};
+use crate::keys::{Engine, KeySpec, Section, ValueForm};
 use crate::policer::{POLICER, PolicerSpec};
 use crate::request_grant::{REQUEST_GRANT, RequestGrant};
 use crate::table_reader::{TableReader, kind, scalar};
@@ -61,53 +61,53 @@ pub enum Mangling {
 }
 
 const LOSS: Section = Section::new(&[&[
-    Key::of::<Ratio>("p", "Probability of a change from the good to the bad state.").required("\"1%\""),
-    Key::of::<Ratio>("r", "Probability of a change from the bad to the good state.").required("\"30%\""),
-    Key::of::<Ratio>("bad", "Probability that a packet is lost in the bad state.").or("1"),
-    Key::of::<Ratio>("good", "Probability that a packet is lost in the good state.").or("0"),
+    KeySpec::of::<Ratio>("p", "Probability of a change from the good to the bad state.").required("\"1%\""),
+    KeySpec::of::<Ratio>("r", "Probability of a change from the bad to the good state.").required("\"30%\""),
+    KeySpec::of::<Ratio>("bad", "Probability that a packet is lost in the bad state.").or("1"),
+    KeySpec::of::<Ratio>("good", "Probability that a packet is lost in the good state.").or("0"),
 ]]);
 
 const NO_FLUID: &str = "the fluid model does not support impairments; leave it out";
 
-const fn impairment(name: &'static str, form: Form, doc: &'static str) -> Key {
-    Key::new(name, form, doc).refused_by(Engine::Fluid, NO_FLUID)
+const fn impairment(name: &'static str, form: ValueForm, doc: &'static str) -> KeySpec {
+    KeySpec::new(name, form, doc).refused_by(Engine::Fluid, NO_FLUID)
 }
 
 /// Keys of a link's wire.
-pub const WIRE: &[Key] = &[
-    impairment("policer", Form::Table(&POLICER), "Drop or mark packets above a contracted rate.")
+pub const WIRE: &[KeySpec] = &[
+    impairment("policer", ValueForm::Table(&POLICER), "Drop or mark packets above a contracted rate.")
         .example("{ rate = \"10 Mbit/s\", burst = \"100 kB\" }")
         .refused_by(Engine::Linux, "is after the queue, where --engine linux has no policer; leave it out"),
     impairment(
         "loss",
-        Form::Any(&[Form::of::<Ratio>(), Form::Table(&LOSS)]),
+        ValueForm::Any(&[ValueForm::of::<Ratio>(), ValueForm::Table(&LOSS)]),
         "Lose packets at random, or in bursts by the Gilbert-Elliott model.",
     )
     .example("{ p = \"1%\", r = \"30%\" }")
     .changeable(),
     impairment(
         "jitter",
-        Form::distribution::<Span>().within("0 s", "10 s"), // of a distribution with a tail, its mean or median
+        ValueForm::distribution::<Span>().within("0 s", "10 s"), // of a distribution with a tail, its mean or median
         "Extra delay of each packet. A packet that would pass the one before waits for it.",
     )
     .example("{ exponential = \"2 ms\" }"),
-    impairment("jitter_every", Form::of::<Span>(), "Time for which a jitter holds, for all packets.")
+    impairment("jitter_every", ValueForm::of::<Span>(), "Time for which a jitter holds, for all packets.")
         .within("100 us", "1000 s")
         .refused_by(Engine::Linux, "is not supported on Linux, where each packet has its own jitter; leave it out"),
-    impairment("reorder", Form::of::<Ratio>(), "Share of the packets that may pass others. Needs `jitter`.")
+    impairment("reorder", ValueForm::of::<Ratio>(), "Share of the packets that may pass others. Needs `jitter`.")
         .refused_by(
             Engine::Linux,
             "is not supported by netem for a share of the packets; leave it out to keep the order",
         ),
-    impairment("ecn_mangling", Form::Words(&Mangling::NAMES), "Change the ECN field of packets.")
+    impairment("ecn_mangling", ValueForm::Words(&Mangling::NAMES), "Change the ECN field of packets.")
         .refused_by(Engine::Linux, "is not supported by netem; leave it out"),
-    impairment("aggregation", Form::Table(&AGGREGATION), "Release several packets together.")
+    impairment("aggregation", ValueForm::Table(&AGGREGATION), "Release several packets together.")
         .example("{ every = \"10 ms\" } or { packets = 32, hold = \"10 ms\" }")
         .refused_by(Engine::Linux, "is not supported on Linux; leave it out"),
-    impairment("interruptions", Form::Table(&INTERRUPTIONS), "Times at which nothing is sent.")
+    impairment("interruptions", ValueForm::Table(&INTERRUPTIONS), "Times at which nothing is sent.")
         .example("{ every = \"15 s\", hold = \"50 ms\" }")
         .refused_by(Engine::Linux, "are not supported on Linux; leave them out"),
-    impairment("request_grant", Form::Table(&REQUEST_GRANT), "The upstream of a cable modem.")
+    impairment("request_grant", ValueForm::Table(&REQUEST_GRANT), "The upstream of a cable modem.")
         .example("{ interval = \"2 ms\", guaranteed = \"1 Mbit/s\" }")
         .refused_by(Engine::Linux, "is not supported on Linux; leave it out"),
 ];

@@ -1,7 +1,7 @@
 //! Interruptions of a link, as a scenario gives them.
 
 use crate::distribution::Distribution;
-use crate::keys::{Key, Section};
+use crate::keys::{KeySpec, Section};
 use crate::table_reader::TableReader;
 use crate::traffic::required_distribution;
 use aqmlab_core::{Quantity, Span};
@@ -19,10 +19,10 @@ pub struct Interruptions {
 
 /// Keys of `interruptions`.
 pub const INTERRUPTIONS: Section = Section::new(&[&[
-    Key::distribution::<Span>("every", "Time from the beginning of one interruption to that of the next.")
+    KeySpec::distribution::<Span>("every", "Time from the beginning of one interruption to that of the next.")
         .required("\"15 s\""),
-    Key::distribution::<Span>("hold", "Length of each interruption.").required("\"50 ms\""),
-    Key::of::<Span>("first", "Beginning of the first interruption; default: the first `every`.")
+    KeySpec::distribution::<Span>("hold", "Length of each interruption.").required("\"50 ms\""),
+    KeySpec::of::<Span>("first", "Beginning of the first interruption; default: the first `every`.")
         .within("0 s", "1000000 s"),
 ]]);
 

@@ -12,11 +12,11 @@ pub const MOST_BYTES: &str = "1000000 MB";
 
 /// The declaration of a key.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct KeySpec {
     /// Its name.
     pub name: &'static str,
     /// The values that it takes.
-    pub form: Form,
+    pub form: ValueForm,
     /// Its meaning, in a sentence or two.
     pub doc: &'static str,
     /// Its value where it is not given, as text.
@@ -42,7 +42,7 @@ pub enum Engine {
 
 /// The values that a key takes.
 #[derive(Clone, Copy, Debug)]
-pub enum Form {
+pub enum ValueForm {
     /// A quantity.
     Quantity(QuantityForm),
     /// A quantity, or a distribution that quantities are drawn from.
@@ -68,19 +68,19 @@ pub enum Form {
     /// The parameters of schemes, each in a table of its name.
     Schemes,
     /// A list of one value or more.
-    Some(&'static Form),
+    Some(&'static ValueForm),
     /// A list of values.
-    List(&'static Form),
+    List(&'static ValueForm),
     /// A list with a value of each form.
-    Tuple(&'static [Form]),
+    Tuple(&'static [ValueForm]),
     /// A table.
     Table(&'static Section),
     /// A list of tables.
     Tables(&'static Section),
     /// A table of values under any names.
-    Named(&'static Form),
+    Named(&'static ValueForm),
     /// A value of one of several forms.
-    Any(&'static [Form]),
+    Any(&'static [ValueForm]),
     /// Any value.
     Value,
 }
@@ -106,7 +106,7 @@ pub struct QuantityForm {
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
     /// Its keys, those that it shares with other tables in groups of their own.
-    pub keys: &'static [&'static [Key]],
+    pub keys: &'static [&'static [KeySpec]],
     /// The keys that it has by the value of `kind`. The first kind is the default.
     pub kinds: &'static [Kind],
 }
@@ -119,10 +119,10 @@ pub struct Kind {
     /// Its meaning.
     pub doc: &'static str,
     /// The keys.
-    pub keys: &'static [&'static [Key]],
+    pub keys: &'static [&'static [KeySpec]],
 }
 
-impl Form {
+impl ValueForm {
     /// A quantity of this type.
     pub const fn of<Q: Quantity>() -> Self {
         Self::Quantity(QuantityForm::of::<Q>())
@@ -175,9 +175,9 @@ impl QuantityForm {
     }
 }
 
-impl Key {
+impl KeySpec {
     /// A key whose values have this form.
-    pub const fn new(name: &'static str, form: Form, doc: &'static str) -> Self {
+    pub const fn new(name: &'static str, form: ValueForm, doc: &'static str) -> Self {
         Self {
             name,
             form,
@@ -192,12 +192,12 @@ impl Key {
 
     /// A key for a quantity.
     pub const fn of<Q: Quantity>(name: &'static str, doc: &'static str) -> Self {
-        Self::new(name, Form::of::<Q>(), doc)
+        Self::new(name, ValueForm::of::<Q>(), doc)
     }
 
     /// A key for a quantity or a distribution.
     pub const fn distribution<Q: Quantity>(name: &'static str, doc: &'static str) -> Self {
-        Self::new(name, Form::distribution::<Q>(), doc)
+        Self::new(name, ValueForm::distribution::<Q>(), doc)
     }
 
     /// The same for whole numbers of a quantity.
@@ -250,18 +250,18 @@ impl Key {
 
 impl Section {
     /// A section with these keys.
-    pub const fn new(keys: &'static [&'static [Key]]) -> Self {
+    pub const fn new(keys: &'static [&'static [KeySpec]]) -> Self {
         Self { keys, kinds: &[] }
     }
 
     /// Its keys, and those of its kinds.
-    pub fn all(&self) -> impl Iterator<Item = &'static Key> {
+    pub fn all(&self) -> impl Iterator<Item = &'static KeySpec> {
         let of_kinds = self.kinds.iter().flat_map(|kind| kind.keys);
         self.keys.iter().chain(of_kinds).flat_map(|keys| keys.iter())
     }
 
     /// A key by its name; of several kinds, the first that has it.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
+    pub fn key(&self, name: &str) -> Option<&'static KeySpec> {
         self.all().find(|key| key.name == name)
     }
 

@@ -5,7 +5,7 @@ use crate::controllers::{CONTROLLERS, read_controllers};
 use crate::fabric::{FABRIC, read_fabric};
 use crate::flow_keys::FLOWS;
 use crate::flows::{FlowPlaces, check_flows, read_flows};
-use crate::keys::{Form, Key, Section};
+use crate::keys::{KeySpec, Section, ValueForm};
 use crate::link_context::LinkContext;
 use crate::link_keys::LINKS;
 use crate::link_trace::read_traces;
@@ -41,26 +41,26 @@ const MAX_GROUPS: usize = 65_000;
 
 /// Keys of a scenario.
 pub const SCENARIO: Section = Section::new(&[&[
-    Key::new("schema", Form::Exactly(1), "Version of the format.").required("1"),
-    Key::new("title", Form::Text, "One line for people."),
-    Key::of::<Span>("duration", "Length of a run.").within("1 us", "1000000 s").required("\"100 s\""),
-    Key::of::<Span>("warmup", "Metrics count from here.").or("0 s"),
-    Key::of::<Span>("sample", "Step of recorded time series.").within("1 us", "1000000 s").or("10 ms"),
-    Key::new("links", Form::Tables(&LINKS), "Queueing links."),
-    Key::new("flows", Form::Tables(&FLOWS), "Groups of flows.").required("[[flows]]"),
-    Key::new("buffers", Form::Tables(&BUFFERS), "Buffers that several links share."),
-    Key::new("changes", Form::Tables(&CHANGES), "Changes during the run."),
-    Key::new("controllers", Form::Tables(&CONTROLLERS), "Controllers of the rates of links."),
-    Key::new("schemes", Form::Schemes, "Parameters given to a scheme whenever it is chosen."),
-    Key::new("traces", Form::Named(&Form::Text), "Texts of traces that links follow, by name."),
-    Key::new("sites", Form::Tables(&SITES), "Levels of a tree: sites below sites."),
-    Key::new("plans", Form::Tables(&PLANS), "Plans of the subscribers of a tree.")
+    KeySpec::new("schema", ValueForm::Exactly(1), "Version of the format.").required("1"),
+    KeySpec::new("title", ValueForm::Text, "One line for people."),
+    KeySpec::of::<Span>("duration", "Length of a run.").within("1 us", "1000000 s").required("\"100 s\""),
+    KeySpec::of::<Span>("warmup", "Metrics count from here.").or("0 s"),
+    KeySpec::of::<Span>("sample", "Step of recorded time series.").within("1 us", "1000000 s").or("10 ms"),
+    KeySpec::new("links", ValueForm::Tables(&LINKS), "Queueing links."),
+    KeySpec::new("flows", ValueForm::Tables(&FLOWS), "Groups of flows.").required("[[flows]]"),
+    KeySpec::new("buffers", ValueForm::Tables(&BUFFERS), "Buffers that several links share."),
+    KeySpec::new("changes", ValueForm::Tables(&CHANGES), "Changes during the run."),
+    KeySpec::new("controllers", ValueForm::Tables(&CONTROLLERS), "Controllers of the rates of links."),
+    KeySpec::new("schemes", ValueForm::Schemes, "Parameters given to a scheme whenever it is chosen."),
+    KeySpec::new("traces", ValueForm::Named(&ValueForm::Text), "Texts of traces that links follow, by name."),
+    KeySpec::new("sites", ValueForm::Tables(&SITES), "Levels of a tree: sites below sites."),
+    KeySpec::new("plans", ValueForm::Tables(&PLANS), "Plans of the subscribers of a tree.")
         .example("a list of tables, [[plans]]"),
-    Key::new("lines", Form::Table(&LINES), "Access links of a tree.").example("a table, [lines] with a count"),
-    Key::new("fabric", Form::Table(&FABRIC), "A leaf-spine fabric."),
-    Key::new("wifi", Form::Table(&WIFI), "The access point of a Wi-Fi cell.")
+    KeySpec::new("lines", ValueForm::Table(&LINES), "Access links of a tree.").example("a table, [lines] with a count"),
+    KeySpec::new("fabric", ValueForm::Table(&FABRIC), "A leaf-spine fabric."),
+    KeySpec::new("wifi", ValueForm::Table(&WIFI), "The access point of a Wi-Fi cell.")
         .example("a table, [wifi], which may be empty"),
-    Key::new("stations", Form::Tables(&STATIONS), "Stations of a Wi-Fi cell.")
+    KeySpec::new("stations", ValueForm::Tables(&STATIONS), "Stations of a Wi-Fi cell.")
         .example("a list of tables, [[stations]]"),
 ]]);
 

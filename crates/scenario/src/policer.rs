@@ -1,6 +1,6 @@
 //! The policer of a link, as a scenario gives it.
 
-use crate::keys::{Key, MOST_BYTES, RATES, Section};
+use crate::keys::{KeySpec, MOST_BYTES, RATES, Section};
 use crate::table_reader::TableReader;
 use aqmlab_core::{Bytes, Quantity, Rate};
 
@@ -27,11 +27,11 @@ aqmlab_core::choice! {
 
 /// Keys of `policer`.
 pub const POLICER: Section = Section::new(&[&[
-    Key::of::<Rate>("rate", "Rate at which tokens come.").within(RATES.0, RATES.1).required("\"10 Mbit/s\""),
-    Key::of::<Bytes>("burst", "Tokens that the bucket holds; it is full at first.")
+    KeySpec::of::<Rate>("rate", "Rate at which tokens come.").within(RATES.0, RATES.1).required("\"10 Mbit/s\""),
+    KeySpec::of::<Bytes>("burst", "Tokens that the bucket holds; it is full at first.")
         .within("1 B", MOST_BYTES)
         .required("\"100 kB\""),
-    Key::of::<PolicerAction>("action", "Drop packets that do not conform, or mark those that are ECN-capable.")
+    KeySpec::of::<PolicerAction>("action", "Drop packets that do not conform, or mark those that are ECN-capable.")
         .or("drop"),
 ]]);
 

@@ -1,6 +1,6 @@
 //! Lists of links that are alike but for their names, and groups of flows for each of them.
 
-use crate::keys::Key;
+use crate::keys::KeySpec;
 use crate::table_reader::kind;
 use aqmlab_core::Problem;
 use aqmlab_core::params::{ParamInput, read_in_range};
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// Links of a list.
-pub const COUNT: Key =
-    Key::of::<u32>("count", "A list of so many links, NAME-0 and on, that are alike.").within("1", "10000");
+pub const COUNT: KeySpec =
+    KeySpec::of::<u32>("count", "A list of so many links, NAME-0 and on, that are alike.").within("1", "10000");
 /// Most links of a scenario.
 const MOST_LINKS: usize = 65_000;
 /// Most lists that a message names.

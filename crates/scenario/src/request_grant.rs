@@ -1,6 +1,6 @@
 //! A transmitter that asks before it sends, as a scenario gives it.
 
-use crate::keys::{Key, RATES, Section};
+use crate::keys::{KeySpec, RATES, Section};
 use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Rate, Span};
 
@@ -17,11 +17,13 @@ pub struct RequestGrant {
 
 /// Keys of `request_grant`, with the defaults of docsis-ns3; `delay` is `MinReqGntDelay`, 12 OFDMA frames of 135 us.
 pub const REQUEST_GRANT: Section = Section::new(&[&[
-    Key::of::<Span>("interval", "MAP interval.").within("100 us", "1 s").or("2 ms"),
-    Key::of::<Span>("delay", "Time from a request to the beginning of the first interval that may answer it.")
+    KeySpec::of::<Span>("interval", "MAP interval.").within("100 us", "1 s").or("2 ms"),
+    KeySpec::of::<Span>("delay", "Time from a request to the beginning of the first interval that may answer it.")
         .within("0 s", "1 s")
         .or("1620 us"),
-    Key::of::<Rate>("guaranteed", "Rate that is granted without a request.").within("0 bit/s", RATES.1).or("0 bit/s"),
+    KeySpec::of::<Rate>("guaranteed", "Rate that is granted without a request.")
+        .within("0 bit/s", RATES.1)
+        .or("0 bit/s"),
 ]]);
 
 impl RequestGrant {

@@ -2,7 +2,7 @@
 
 use crate::ECN;
 use crate::distribution::{RandomQuantity, SHAPES, SIGMAS};
-use crate::keys::{Engine, Form, Key, Kind, QuantityForm, Section};
+use crate::keys::{Engine, KeySpec, Kind, QuantityForm, Section, ValueForm};
 use crate::number_pattern::{NUMBER, at_least, at_most};
 use crate::parse::SCENARIO;
 use crate::tcp::TCP;
@@ -57,7 +57,7 @@ impl Definitions {
     /// The values of a key, of any kind.
     fn property(&mut self, section: &Section, name: &str) -> Value {
         let mut seen = BTreeSet::new();
-        let keys: Vec<&Key> = section.all().filter(|key| key.name == name && seen.insert(key.doc)).collect();
+        let keys: Vec<&KeySpec> = section.all().filter(|key| key.name == name && seen.insert(key.doc)).collect();
         match keys[..] {
             [key] => self.key(section, key),
             _ => any(keys.into_iter().map(|key| self.key(section, key)).collect()),
@@ -81,7 +81,7 @@ impl Definitions {
         })
     }
 
-    fn key(&mut self, section: &Section, key: &Key) -> Value {
+    fn key(&mut self, section: &Section, key: &KeySpec) -> Value {
         let mut schema = self.form(section, &key.form);
         schema["description"] = describe(key).into();
         if let Some(default) = key.default {
@@ -93,42 +93,42 @@ impl Definitions {
         schema
     }
 
-    fn form(&mut self, section: &Section, form: &Form) -> Value {
+    fn form(&mut self, section: &Section, form: &ValueForm) -> Value {
         match form {
-            Form::Quantity(of) => self.quantity(of),
-            Form::Distribution(of) => self.distribution(of),
-            Form::Text => json!({"type": "string"}),
-            Form::Name => json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
-            Form::Kind => json!({"oneOf": section.kinds.iter()
+            ValueForm::Quantity(of) => self.quantity(of),
+            ValueForm::Distribution(of) => self.distribution(of),
+            ValueForm::Text => json!({"type": "string"}),
+            ValueForm::Name => json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
+            ValueForm::Kind => json!({"oneOf": section.kinds.iter()
                 .map(|kind| json!({"const": kind.name, "description": kind.doc})).collect::<Vec<_>>()}),
-            Form::Exactly(number) => json!({"const": number}),
-            Form::Words(words) => json!({"enum": words}),
-            Form::Bdp => {
+            ValueForm::Exactly(number) => json!({"const": number}),
+            ValueForm::Words(words) => json!({"enum": words}),
+            ValueForm::Bdp => {
                 let pattern = format!(r"^\s*\+?{NUMBER}\s*bdp\s*$");
                 let above = json!([{ "pattern": "[1-9].*bdp" }]); // more than 0
                 json!({"type": "string", "title": "bdp", "pattern": pattern, "allOf": above, "examples": ["2 bdp"]})
             }
-            Form::Scheme => self.refer("scheme", |_| {
+            ValueForm::Scheme => self.refer("scheme", |_| {
                 let entries = aqmlab_aqm::entries();
                 let names: Vec<_> = entries.iter().map(|entry| entry.info.name).collect();
                 choice("scheme with its parameters", &names, "(?:fq-)?")
             }),
-            Form::Law => {
+            ValueForm::Law => {
                 self.refer("congestion-control", |_| choice("congestion control with its parameters", &laws(), ""))
             }
-            Form::Tcp => self.refer("tcp", Self::tcp),
-            Form::Schemes => self.refer("schemes", Self::schemes),
-            Form::Some(of) => json!({"type": "array", "items": self.form(section, of), "minItems": 1}),
-            Form::List(of) => json!({"type": "array", "items": self.form(section, of)}),
-            Form::Tuple(of) => {
+            ValueForm::Tcp => self.refer("tcp", Self::tcp),
+            ValueForm::Schemes => self.refer("schemes", Self::schemes),
+            ValueForm::Some(of) => json!({"type": "array", "items": self.form(section, of), "minItems": 1}),
+            ValueForm::List(of) => json!({"type": "array", "items": self.form(section, of)}),
+            ValueForm::Tuple(of) => {
                 let items: Vec<Value> = of.iter().map(|of| self.form(section, of)).collect();
                 json!({"type": "array", "prefixItems": items, "minItems": of.len(), "maxItems": of.len()})
             }
-            Form::Table(section) => self.section(section),
-            Form::Tables(section) => json!({"type": "array", "items": self.section(section)}),
-            Form::Named(of) => json!({"type": "object", "additionalProperties": self.form(section, of)}),
-            Form::Any(forms) => any(forms.iter().map(|form| self.form(section, form)).collect()),
-            Form::Value => json!({}),
+            ValueForm::Table(section) => self.section(section),
+            ValueForm::Tables(section) => json!({"type": "array", "items": self.section(section)}),
+            ValueForm::Named(of) => json!({"type": "object", "additionalProperties": self.form(section, of)}),
+            ValueForm::Any(forms) => any(forms.iter().map(|form| self.form(section, form)).collect()),
+            ValueForm::Value => json!({}),
         }
     }
 
@@ -216,7 +216,7 @@ fn any(schemas: Vec<Value>) -> Value {
     json!({ "anyOf": schemas })
 }
 
-fn required<'a>(groups: &[&'a [Key]]) -> Vec<&'a str> {
+fn required<'a>(groups: &[&'a [KeySpec]]) -> Vec<&'a str> {
     groups.iter().flat_map(|keys| keys.iter()).filter(|key| key.is_required).map(|key| key.name).collect()
 }
 
@@ -231,7 +231,7 @@ fn choice(title: &str, names: &[&str], prefix: &str) -> Value {
 }
 
 /// The meaning of a key, and where it applies.
-fn describe(key: &Key) -> String {
+fn describe(key: &KeySpec) -> String {
     let mut text = key.doc.to_string();
     if key.is_changeable {
         text += " It can change during a run.";

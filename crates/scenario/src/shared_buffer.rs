@@ -1,6 +1,6 @@
 //! Buffers that several links share, as those of a switch do.
 
-use crate::keys::{Form, Key, MOST_BYTES, Section};
+use crate::keys::{KeySpec, MOST_BYTES, Section, ValueForm};
 use crate::table_reader::{TableReader, kind, unknown_name};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Problem, Problems};
@@ -19,17 +19,17 @@ pub struct SharedBufferSpec {
 }
 
 /// The size of a buffer that links share, under the name that a table has for it.
-pub const fn shared_size(name: &'static str, doc: &'static str) -> Key {
-    Key::of::<Bytes>(name, doc).within("1 kB", MOST_BYTES).required("\"4 MB\"")
+pub const fn shared_size(name: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::of::<Bytes>(name, doc).within("1 kB", MOST_BYTES).required("\"4 MB\"")
 }
 
 /// The key for the threshold of a buffer that links share.
-pub const ALPHA: Key =
-    Key::of::<f64>("alpha", "A queue may hold so many times what is free.").within("0.001", "1000").or("1");
+pub const ALPHA: KeySpec =
+    KeySpec::of::<f64>("alpha", "A queue may hold so many times what is free.").within("0.001", "1000").or("1");
 
 /// Keys of `[[buffers]]`.
 pub const BUFFERS: Section = Section::new(&[&[
-    Key::new("name", Form::Name, "Name of the buffer, by which links refer to it.").required("\"switch\""),
+    KeySpec::new("name", ValueForm::Name, "Name of the buffer, by which links refer to it.").required("\"switch\""),
     shared_size("size", "The most that may wait at all of its links together."),
     ALPHA,
 ]]);

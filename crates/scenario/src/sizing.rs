@@ -1,7 +1,7 @@
 //! The sizes of a link: its buffer and its target, by the flows that cross it.
 
 use crate::FlowSpec;
-use crate::keys::{Form, MOST_BYTES};
+use crate::keys::{MOST_BYTES, ValueForm};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::clip;
 use aqmlab_core::quantity::nearest_unit;
@@ -119,15 +119,15 @@ impl SizingBases {
 const LIMITS: [(&str, &str); 2] = [("1 packet", "10000000 packets"), ("1 B", MOST_BYTES)];
 
 /// The forms of a buffer: packets, bytes, what the link sends in a time, or multiples of the bandwidth-delay product.
-pub const BUFFER: Form = Form::Any(&[
-    Form::of::<Packets>().within(LIMITS[0].0, LIMITS[0].1).whole(),
-    Form::of::<Bytes>().within(LIMITS[1].0, LIMITS[1].1),
-    Form::of::<Span>(),
-    Form::Bdp,
+pub const BUFFER: ValueForm = ValueForm::Any(&[
+    ValueForm::of::<Packets>().within(LIMITS[0].0, LIMITS[0].1).whole(),
+    ValueForm::of::<Bytes>().within(LIMITS[1].0, LIMITS[1].1),
+    ValueForm::of::<Span>(),
+    ValueForm::Bdp,
 ]);
 
 /// The forms of a target.
-pub const TARGET: Form = Form::Any(&[Form::of::<Packets>(), Form::of::<Span>()]);
+pub const TARGET: ValueForm = ValueForm::Any(&[ValueForm::of::<Packets>(), ValueForm::of::<Span>()]);
 
 /// A value in a declared range.
 fn is_within<Q: Quantity>(value: Q, (least, greatest): (&str, &str)) -> bool {

@@ -1,6 +1,6 @@
 //! Reads the keys of a TOML table one by one and remembers what is wrong with them.
 
-use crate::keys::{Form, Key, Section};
+use crate::keys::{KeySpec, Section, ValueForm};
 use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::{ProblemKind, clip, unknown};
 use aqmlab_core::{Problem, Problems, Quantity};
@@ -16,7 +16,7 @@ pub struct TableReader<'a, 'f> {
     path: String,
     section: &'static Section,
     /// The keys that come with the table's `kind`.
-    of_kind: &'static [&'static [Key]],
+    of_kind: &'static [&'static [KeySpec]],
     asked: BTreeSet<&'static str>,
     found: &'f mut Vec<Problem>,
 }
@@ -124,7 +124,7 @@ impl<'a, 'f> TableReader<'a, 'f> {
     }
 
     /// The declaration of `key`.
-    fn key(&self, key: &str) -> &'static Key {
+    fn key(&self, key: &str) -> &'static KeySpec {
         let own = self.of_kind.iter().flat_map(|keys| keys.iter()).find(|known| known.name == key);
         own.or_else(|| self.section.key(key)).unwrap_or_else(|| panic!("key {key} is not declared"))
     }
@@ -222,7 +222,7 @@ impl<'a, 'f> TableReader<'a, 'f> {
 
     /// The word at `key`, or else its default; `None` if it is wrong. Messages call it `what`.
     pub fn word(&mut self, key: &'static str, what: &str) -> Option<&'static str> {
-        let Key { form: Form::Words(words), default, .. } = *self.key(key) else {
+        let KeySpec { form: ValueForm::Words(words), default, .. } = *self.key(key) else {
             panic!("key {key} is declared as words")
         };
         let Some(given) = self.text(key) else { return default };
@@ -257,7 +257,7 @@ impl<'a, 'f> TableReader<'a, 'f> {
 
     /// The table at `key`, if it is there and one.
     pub fn inner<'s>(&'s mut self, key: &'static str) -> Option<TableReader<'a, 's>> {
-        let Key { form: Form::Table(section), example, .. } = *self.key(key) else {
+        let KeySpec { form: ValueForm::Table(section), example, .. } = *self.key(key) else {
             panic!("key {key} is declared as a table")
         };
         match self.raw(key)? {

@@ -1,6 +1,6 @@
 //! Reads how a group of flows speaks TCP.
 
-use crate::keys::{Form, Key, Section};
+use crate::keys::{KeySpec, Section, ValueForm};
 use crate::table_reader::{TableReader, kind, scalar};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{ParamSet, Problems, Quantity};
@@ -12,12 +12,12 @@ const CONTROL: &str = "congestion_control";
 
 /// Keys of `tcp`, beside TCP's constants.
 pub const TCP: Section = Section::new(&[&[
-    Key::of::<TcpVariant>("variant", "Loss recovery; its default follows from profile and congestion control."),
-    Key::of::<Profile>(
+    KeySpec::of::<TcpVariant>("variant", "Loss recovery; its default follows from profile and congestion control."),
+    KeySpec::of::<Profile>(
         "profile",
         "What the constants and details are like; its default follows from the loss recovery.",
     ),
-    Key::new(CONTROL, Form::Law, "Congestion control, with parameters in the form NAME:KEY=VALUE,..."),
+    KeySpec::new(CONTROL, ValueForm::Law, "Congestion control, with parameters in the form NAME:KEY=VALUE,..."),
 ]]);
 
 /// The TCP of a group of flows.

@@ -1,13 +1,15 @@
 //! The traffic of a group of flows.
 
 use crate::distribution::{Distribution, RandomQuantity};
-use crate::flow_keys::BITRATES;
 use crate::media::{Media, read_media};
 use crate::table_reader::{TableReader, kind, scalar};
 use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Frequency, Packets, Quantity, Rate, Span};
 use toml::Value;
+
+/// The bitrates that a video may have.
+pub const BITRATES: (&str, &str) = ("1 kbit/s", "1 Gbit/s");
 
 /// The traffic of a group of flows.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::LinkSpec;
 use crate::impairments::WIRE;
-use crate::keys::{Form, Key, RATES, Section};
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::link_context::LinkContext;
 use crate::link_keys::QUEUE;
 use crate::links::read_link;
@@ -23,18 +23,18 @@ const MAX_REGIONS: usize = 63;
 /// The directions, in the order of a place's links.
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
-const EACH: Key = Key::of::<bool>("each", "Results have each of the links, too.").or("false");
+const EACH: KeySpec = KeySpec::of::<bool>("each", "Results have each of the links, too.").or("false");
 
-const fn direction(name: &'static str, doc: &'static str) -> Key {
-    Key::of::<Rate>(name, doc).within(RATES.0, RATES.1).example("\"100 Mbit/s\"")
+const fn direction(name: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::of::<Rate>(name, doc).within(RATES.0, RATES.1).example("\"100 Mbit/s\"")
 }
 
 /// Keys of `[[sites]]`.
 pub const SITES: Section = Section::new(&[
     &[
-        Key::new("name", Form::Name, "Name of the sites of a level.").required("\"ap\""),
-        Key::of::<u32>("count", "Number of the sites.").within("1", "32000").or("1"),
-        Key::new("parent", Form::Text, "The sites above, over which these are spread evenly."),
+        KeySpec::new("name", ValueForm::Name, "Name of the sites of a level.").required("\"ap\""),
+        KeySpec::of::<u32>("count", "Number of the sites.").within("1", "32000").or("1"),
+        KeySpec::new("parent", ValueForm::Text, "The sites above, over which these are spread evenly."),
         direction("down", "Rate of the link down.").required("\"100 Mbit/s\""),
         direction("up", "Rate of the link up; without one, packets up do not queue at the site."),
         EACH,
@@ -46,11 +46,11 @@ pub const SITES: Section = Section::new(&[
 /// Keys of `[[plans]]`.
 pub const PLANS: Section = Section::new(&[
     &[
-        Key::new("name", Form::Name, "Name of the plan.").required("\"fast\""),
-        Key::of::<f64>("share", "Weight of the plan among the access links.").within("0.000001", "1000000").or("1"),
+        KeySpec::new("name", ValueForm::Name, "Name of the plan.").required("\"fast\""),
+        KeySpec::of::<f64>("share", "Weight of the plan among the access links.").within("0.000001", "1000000").or("1"),
         direction("down", "Rate of each access link down.").required("\"100 Mbit/s\""),
         direction("up", "Rate of each access link up.").required("\"100 Mbit/s\""),
-        Key::distribution::<Span>("rtt", "Round-trip propagation of its flows that have none of their own."),
+        KeySpec::distribution::<Span>("rtt", "Round-trip propagation of its flows that have none of their own."),
         EACH,
     ],
     QUEUE,
@@ -59,9 +59,13 @@ pub const PLANS: Section = Section::new(&[
 
 /// Keys of `[lines]`.
 pub const LINES: Section = Section::new(&[&[
-    Key::of::<u32>("count", "Number of access links.").within("1", "32000").required("10000"),
-    Key::new("parent", Form::Text, "The sites above, over which the access links are spread evenly."),
-    Key::new("only", Form::Some(&Form::of::<u32>()), "Numbers of the access links that are built; default: all."),
+    KeySpec::of::<u32>("count", "Number of access links.").within("1", "32000").required("10000"),
+    KeySpec::new("parent", ValueForm::Text, "The sites above, over which the access links are spread evenly."),
+    KeySpec::new(
+        "only",
+        ValueForm::Some(&ValueForm::of::<u32>()),
+        "Numbers of the access links that are built; default: all.",
+    ),
 ]]);
 
 /// A tree of links, two for each line and each site: one from the root down and one up, which sites may lack.

@@ -1,7 +1,7 @@
 //! Reads a Wi-Fi cell: an access point, and the stations that share its channel.
 
 use crate::impairments::WIRE;
-use crate::keys::{Form, Key, Section};
+use crate::keys::{KeySpec, Section, ValueForm};
 use crate::link_context::LinkContext;
 use crate::link_keys::QUEUE;
 use crate::links::read_link;
@@ -43,42 +43,47 @@ const SLOW: f64 = 6e6;
 /// Names of the directions.
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
-const fn time(name: &'static str, doc: &'static str, default: &'static str) -> Key {
-    Key::of::<Span>(name, doc).within("0 s", "1 ms").or(default)
+const fn time(name: &'static str, doc: &'static str, default: &'static str) -> KeySpec {
+    KeySpec::of::<Span>(name, doc).within("0 s", "1 ms").or(default)
 }
 
 /// Keys of `[wifi]`.
 pub const WIFI: Section = Section::new(&[
     &[
-        Key::new("name", Form::Name, "Name of the cell.").or("wifi"),
-        Key::new(
+        KeySpec::new("name", ValueForm::Name, "Name of the cell.").or("wifi"),
+        KeySpec::new(
             "queues",
-            Form::Words(&["stations", "shared"]),
+            ValueForm::Words(&["stations", "shared"]),
             "A queue for each station, as in mac80211, or one queue for all of them and then a driver's.",
         )
         .or("stations"),
-        Key::of::<bool>("airtime_fairness", "Stations have the same airtime; otherwise they take turns.").or("true"),
-        Key::new(
+        KeySpec::of::<bool>("airtime_fairness", "Stations have the same airtime; otherwise they take turns.")
+            .or("true"),
+        KeySpec::new(
             "aql",
-            Form::Any(&[Form::of::<bool>(), Form::Tuple(&[Form::of::<Span>(); 3])]),
+            ValueForm::Any(&[ValueForm::of::<bool>(), ValueForm::Tuple(&[ValueForm::of::<Span>(); 3])]),
             "Airtime queue limits: of a station, of a station while all together are below the last, and the last.",
         )
         .or("false"),
-        Key::of::<u32>("driver_queue", "Packets that the driver of a shared queue holds.")
+        KeySpec::of::<u32>("driver_queue", "Packets that the driver of a shared queue holds.")
             .within("1", "100000")
             .or("123"),
-        Key::of::<u32>("hardware_queue", "Aggregates that a transmitter has ready.").within("1", "64").or("2"),
-        Key::new("codel", Form::Words(&["linux-6.15", "linux-6.14"]), "The state of mac80211's CoDel parameters.")
-            .or("linux-6.15"),
+        KeySpec::of::<u32>("hardware_queue", "Aggregates that a transmitter has ready.").within("1", "64").or("2"),
+        KeySpec::new(
+            "codel",
+            ValueForm::Words(&["linux-6.15", "linux-6.14"]),
+            "The state of mac80211's CoDel parameters.",
+        )
+        .or("linux-6.15"),
         time("slot", "Slot time.", "9 us"),
         time("sifs", "Short interframe space.", "16 us"),
-        Key::of::<u32>("aifsn", "Slots of the arbitration interframe space.").within("1", "15").or("3"),
-        Key::of::<u32>("cw_min", "Least contention window, slots.").within("0", "32767").or("15"),
-        Key::of::<u32>("cw_max", "Greatest contention window, slots.").within("0", "32767").or("1023"),
+        KeySpec::of::<u32>("aifsn", "Slots of the arbitration interframe space.").within("1", "15").or("3"),
+        KeySpec::of::<u32>("cw_min", "Least contention window, slots.").within("0", "32767").or("15"),
+        KeySpec::of::<u32>("cw_max", "Greatest contention window, slots.").within("0", "32767").or("1023"),
         time("preamble", "Preamble and header of the physical layer.", "36 us"),
         time("block_ack", "Length of a block ACK.", "32 us"),
-        Key::new("ampdu", Form::Table(&AMPDU), "Limits of an aggregate."),
-        Key::of::<u32>("retries", "Further transmissions of an MPDU at most.").within("0", "1000000").or("7"),
+        KeySpec::new("ampdu", ValueForm::Table(&AMPDU), "Limits of an aggregate."),
+        KeySpec::of::<u32>("retries", "Further transmissions of an MPDU at most.").within("0", "1000000").or("7"),
     ],
     QUEUE,
     WIRE,
@@ -86,25 +91,25 @@ pub const WIFI: Section = Section::new(&[
 
 /// Keys of `ampdu`.
 const AMPDU: Section = Section::new(&[&[
-    Key::of::<u32>("packets", "MPDUs.").within("1", "1024").or("32"),
-    Key::of::<u32>("window", "MPDUs that may be under way; default: 64, or `packets` if that is more.")
+    KeySpec::of::<u32>("packets", "MPDUs.").within("1", "1024").or("32"),
+    KeySpec::of::<u32>("window", "MPDUs that may be under way; default: 64, or `packets` if that is more.")
         .within("1", "1024"),
-    Key::of::<Bytes>("bytes", "Bytes, with the headers of MPDUs.").within("1 B", "16 MB").or("65535 B"),
-    Key::of::<Span>("time", "Time on the air.").within("0 s", "1 s").or("4 ms"),
+    KeySpec::of::<Bytes>("bytes", "Bytes, with the headers of MPDUs.").within("1 B", "16 MB").or("65535 B"),
+    KeySpec::of::<Span>("time", "Time on the air.").within("0 s", "1 s").or("4 ms"),
 ]]);
 
 /// Keys of `[[stations]]`.
 pub const STATIONS: Section = Section::new(&[
     &[
-        Key::new("name", Form::Name, "Name of the station.").required("\"laptop\""),
-        Key::of::<Rate>("rate", "Rate of the physical layer, both ways.")
+        KeySpec::new("name", ValueForm::Name, "Name of the station.").required("\"laptop\""),
+        KeySpec::of::<Rate>("rate", "Rate of the physical layer, both ways.")
             .within("100 kbit/s", "100 Gbit/s")
             .required("\"144.4 Mbit/s\""),
-        Key::of::<u32>("count", "So many stations, NAME-0 and on, that are alike.").within("1", "2007"),
-        Key::of::<f64>("error", "Share of the MPDUs that are lost.").within("0", "0.99").or("0"),
-        Key::of::<f64>("airtime", "Share of the airtime that it has; default: the same as others without one.")
+        KeySpec::of::<u32>("count", "So many stations, NAME-0 and on, that are alike.").within("1", "2007"),
+        KeySpec::of::<f64>("error", "Share of the MPDUs that are lost.").within("0", "0.99").or("0"),
+        KeySpec::of::<f64>("airtime", "Share of the airtime that it has; default: the same as others without one.")
             .within("0.0001", "1"),
-        Key::of::<bool>("each", "Results have each of the links, too.").or("false"),
+        KeySpec::of::<bool>("each", "Results have each of the links, too.").or("false"),
     ],
     QUEUE,
     WIRE,

@@ -237,3 +237,10 @@ def test_a_value_fits_the_schema_if_the_reader_takes_it(key: str, values: list[A
         shown = json.dumps(value) if not isinstance(value, dict) else json.dumps(value).replace(":", " =")
         text = BASE.replace("[[flows]]", f"{key} = {shown}\n[[flows]]")
         assert bool(mistakes("scenario", text)) == bool(reasons(text)), (key, value, reasons(text))
+
+
+def test_the_command_prints_or_writes_a_schema(aqmlab: Any, tmp_path: Path) -> None:
+    printed = aqmlab("schema", "experiment")
+    assert json.loads(printed.stdout) == json.loads(json.dumps(schemas.schema("experiment")))
+    aqmlab("schema", "experiment", "--out", str(tmp_path / "out.json"))
+    assert (tmp_path / "out.json").read_text(encoding="utf-8") == printed.stdout

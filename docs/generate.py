@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 
 import api
+import keys
 import measures
 import options
 import source_map
@@ -38,6 +39,7 @@ def pages() -> dict[Path, str]:
         DOCS / "schemes" / "README.md": index(schemes),
         DOCS / "tcp.md": tcp(),
         DOCS / "api.md": api.page(NOTE_OF_PYTHON),
+        DOCS / "keys.md": keys.page(NOTE),
         DOCS / "metrics.md": measures.page((DOCS / "metrics.md").read_text(encoding="utf-8")),
         DOCS / "commands.md": options.page((DOCS / "commands.md").read_text(encoding="utf-8")),
         CLASSES: measures.classes(),

@@ -16,7 +16,7 @@ export class Live {
   private paths = h("datalist", { id: "paths" });
   private value = h("input", { type: "text", "aria-label": "Value", spellcheck: false });
 
-  constructor(private model: Model) {
+  constructor(private model: Model, private changeable: [string[], string[]]) {
     this.path.setAttribute("list", "paths");
     const form = h("form", { className: "field" }, h("span", { className: "label", title: "A path as in [[changes]] of a scenario" }, "Anything else"), this.path, this.paths, this.value, h("button", { type: "submit" }, "Set"));
     form.addEventListener("submit", (event) => {
@@ -36,10 +36,10 @@ export class Live {
       ...run.links.flatMap((link) => this.link(link, run.links.length > 1)),
       ...this.blast(run.groups.find((group) => group.name === BLAST)),
     );
-    const keys = ["rate", "delay", "buffer", "target", "loss", "aqm"];
+    const [ofLink, ofFlows] = this.changeable;
     const paths = [
-      ...run.links.flatMap(({ name }) => keys.map((key) => `links.${name}.${key}`)),
-      ...run.groups.flatMap(({ name }) => ["count", "rtt", "stop"].map((key) => `flows.${name}.${key}`)),
+      ...run.links.flatMap(({ name }) => ofLink.map((key) => `links.${name}.${key}`)),
+      ...run.groups.flatMap(({ name }) => ofFlows.map((key) => `flows.${name}.${key}`)),
     ];
     this.paths.replaceChildren(...paths.map((path) => h("option", { value: path })));
     this.path.placeholder = `links.${run.links[0]!.name}.loss`;

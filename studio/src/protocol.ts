@@ -39,6 +39,8 @@ export interface Catalogue {
   scenarios: { name: string; title: string; study: string | null }[];
   tcps: { name: string; title: string; summary: string; parameters: Parameter[] }[];
   measures: Measure[];
+  /** Keys of a link, and of a group of flows, that can change during a run. */
+  changeable: [string[], string[]];
   lessons: { id: string; title: string; summary: string }[];
   studies: { name: string; title: string; source: string }[];
   results: boolean;

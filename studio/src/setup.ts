@@ -47,7 +47,7 @@ export class Setup {
     });
     const limits = backend.texts.limits ? h("p", { className: "soft" }, backend.texts.limits) : null;
     this.schemes = new Schemes(model, catalogue, (aqms) => this.reopen({ aqms }));
-    this.live = new Live(model);
+    this.live = new Live(model, catalogue.changeable);
     const text = h("details", {}, h("summary", {}, "Text of the scenario"), this.editor.element, this.use);
     host.append(
       part("Scenario", true, field("Built in", this.choice), field("Seed", this.seed, "The same seed gives all schemes the same arrivals."),

@@ -20,6 +20,14 @@ pub trait Quantity: Copy + PartialOrd {
     const UNIT: &'static str;
     /// The words allowed, for a choice; empty for anything else.
     const CHOICES: &'static [&'static str] = &[];
+    /// The units that may be written, each with its size in the base unit; empty for what has none.
+    const UNITS: Units = &[];
+    /// Least and greatest value, as text with unit.
+    const RANGE: Option<(&'static str, &'static str)> = None;
+    /// A value as text with unit; empty for what has none.
+    const EXAMPLE: &'static str = "";
+    /// It is a whole number.
+    const IS_WHOLE: bool = false;
     /// Reads `text`; the error says what is wrong with it and what is expected.
     fn parse(text: &str) -> Result<Self, String>;
     /// The quantity of a number in base units; the error says what is wrong with it and what is expected.
@@ -31,7 +39,7 @@ pub trait Quantity: Copy + PartialOrd {
 }
 
 /// Units of one dimension: name and size in the base unit.
-type Units = &'static [(&'static str, f64)];
+pub type Units = &'static [(&'static str, f64)];
 
 const TIME: Units =
     &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("ps", 1e-12), ("min", 60.0), ("h", 3600.0)];
@@ -136,8 +144,10 @@ macro_rules! quantity {
 
         impl Quantity for $ty {
             const UNIT: &'static str = $unit;
+            const UNITS: Units = $units;
+            const EXAMPLE: &'static str = $example;
             fn parse(text: &str) -> Result<Self, String> {
-                parse_unit(text, $units, $dimension, $example).map($ty)
+                parse_unit(text, $units, $dimension, Self::EXAMPLE).map($ty)
             }
             fn of_number(number: f64) -> Result<Self, String> {
                 Ok($ty(number))
@@ -177,8 +187,11 @@ impl Frequency {
 
 impl Quantity for Span {
     const UNIT: &'static str = "time";
+    const UNITS: Units = TIME;
+    const RANGE: Option<(&'static str, &'static str)> = Some(("0 s", "10000000 s"));
+    const EXAMPLE: &'static str = "80 ms";
     fn parse(text: &str) -> Result<Self, String> {
-        let seconds = parse_unit(text, TIME, "time", "80 ms")?;
+        let seconds = parse_unit(text, TIME, "time", Self::EXAMPLE)?;
         Span::of_number(seconds).map_err(|why| format!("\"{}\" {why}", clip(text)))
     }
     fn of_number(seconds: f64) -> Result<Self, String> {
@@ -216,8 +229,11 @@ pub struct Ratio(pub f64);
 
 impl Quantity for Ratio {
     const UNIT: &'static str = "ratio";
+    const UNITS: Units = RATIO;
+    const RANGE: Option<(&'static str, &'static str)> = Some(("0", "1"));
+    const EXAMPLE: &'static str = "0.1";
     fn parse(text: &str) -> Result<Self, String> {
-        let share = parse_unit(text, RATIO, "ratio", "0.1")?;
+        let share = parse_unit(text, RATIO, "ratio", Self::EXAMPLE)?;
         Ratio::of_number(share).map_err(|why| format!("\"{}\" {why}", clip(text)))
     }
     fn of_number(share: f64) -> Result<Self, String> {
@@ -255,6 +271,7 @@ impl Quantity for f64 {
 
 impl Quantity for u32 {
     const UNIT: &'static str = "1";
+    const IS_WHOLE: bool = true;
     fn parse(text: &str) -> Result<Self, String> {
         text.trim()
             .replace('_', "")
@@ -323,6 +340,10 @@ impl<Q: PartialOrd> PartialOrd for Auto<Q> {
 
 impl<Q: Quantity> Quantity for Auto<Q> {
     const UNIT: &'static str = Q::UNIT;
+    const UNITS: Units = Q::UNITS;
+    const RANGE: Option<(&'static str, &'static str)> = Q::RANGE;
+    const EXAMPLE: &'static str = Q::EXAMPLE;
+    const IS_WHOLE: bool = Q::IS_WHOLE;
     fn parse(text: &str) -> Result<Self, String> {
         if text.trim() == "auto" {
             Ok(Auto::Auto)

@@ -11,3 +11,4 @@ mod written;
 
 pub use known::Known;
 pub use request::{ExerciseRequest, answer};
+pub use sheet::ExerciseSheet;

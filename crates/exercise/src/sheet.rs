@@ -5,6 +5,7 @@ use aqmlab_core::{Problem, Problems, problem};
 use aqmlab_scenario::{parse, read_toml};
 use aqmlab_sim::{Options, Simulation};
 use regex_lite::Regex;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
@@ -13,10 +14,14 @@ use sha2::{Digest, Sha256};
 pub const MINUTES: [u32; 3] = [15, 45, 90];
 
 /// The exercises of a lesson, as a file of TOML describes them.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(title = "Exercises of aqmlab", extend("$id" = "urn:aqmlab:exercise:1", "unevaluatedProperties" = false))]
 pub struct ExerciseSheet {
     /// The lesson, which is the sheet's name too.
     pub lesson: String,
+    /// The title for people.
+    #[serde(default)]
+    pub title: String,
     /// Values that differ from student to student.
     pub individual: Vec<Individual>,
     /// All tasks.
@@ -24,7 +29,8 @@ pub struct ExerciseSheet {
 }
 
 /// A value of the scenario that differs from student to student.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct Individual {
     /// Its path.
     pub path: String,
@@ -33,13 +39,15 @@ pub struct Individual {
 }
 
 /// A task of a sheet.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct ExerciseTask {
     /// Its name.
     pub id: String,
     /// The question; parameters of the student stand in braces.
     pub text: String,
     /// The shortest sheet that has it.
+    #[schemars(extend("enum" = MINUTES))]
     pub minutes: u32,
     /// The words to a student whose number is wrong.
     #[serde(default)]
@@ -50,7 +58,7 @@ pub struct ExerciseTask {
 }
 
 /// The kind of answer that a task asks for.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TaskKind {
     /// A guess before the run of what another task will measure: any number is taken.
@@ -102,7 +110,8 @@ pub enum TaskKind {
 }
 
 /// A change in a run.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct TaskStep {
     /// The time, s.
     pub at: f64,
@@ -113,7 +122,7 @@ pub struct TaskStep {
 }
 
 /// A measure of a curve.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum CurveMeasure {
     /// The mean.
@@ -130,10 +139,12 @@ pub enum CurveMeasure {
 }
 
 /// Something that is said in any of several wordings.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct Idea {
     /// The wordings.
     #[serde(deserialize_with = "wordings")]
+    #[schemars(with = "Vec<String>")]
     pub any: Vec<Regex>,
     /// The words to a student who has not said it, or who has where it is wrong.
     pub hint: String,
@@ -160,6 +171,11 @@ fn wordings<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<Regex>, D::Error
 }
 
 impl ExerciseSheet {
+    /// The JSON Schema of sheets.
+    pub fn schema() -> Schema {
+        schema_for!(Self)
+    }
+
     /// Reads a sheet from TOML.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use crate::{Class, Difference, Model, SignalShare, SolverOptions, Summary, Traje
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
-use aqmlab_scenario::{AqmChoice, FlowSpec, LinkSpec, RateChanges, Scenario, SchemeAssignment, Traffic};
+use aqmlab_scenario::{AqmChoice, Engine, FlowSpec, LinkSpec, RateChanges, Scenario, SchemeAssignment, Traffic};
 use serde::Serialize;
 
 /// Classes that a group of flows with random round trips or starts is divided into, at most.
@@ -220,20 +220,14 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     if link.layer != LinkLayer::PLAIN {
         refuse(format!("links.{}.overhead", link.name), "the fluid model does not support link layers; leave it out");
     }
-    if link.host {
-        refuse(
-            format!("links.{}.host", link.name),
-            "the fluid model does not support the queue of a sending host; leave it out",
-        );
-    }
     if link.shared.is_some() {
         refuse(
             format!("links.{}.buffer", link.name),
             "the fluid model does not support shared buffers; write its size",
         );
     }
-    for key in link.impairments.keys() {
-        refuse(format!("links.{}.{key}", link.name), "the fluid model does not support impairments; leave it out");
+    for (key, why) in link.refusals(Engine::Fluid) {
+        refuse(format!("links.{}.{key}", link.name), why);
     }
     check_flows(&scenario.flows, &mut problems);
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
@@ -244,11 +238,8 @@ fn check_flows(groups: &[FlowSpec], problems: &mut Vec<Problem>) {
     let marked = groups.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
     for flows in groups {
         let path = |key: &str| format!("flows.{}.{key}", flows.name);
-        if flows.phases {
-            refuse(path("phases"), "the fluid model does not support sender phases; leave it out");
-        }
-        if flows.start_spread > 0.0 {
-            refuse(path("start_spread"), "the fluid model does not support starts within a round trip; leave it out");
+        for (key, why) in flows.refusals(Engine::Fluid) {
+            refuse(path(key), why);
         }
         if !matches!(flows.traffic, Traffic::Ftp) {
             let reason = format!("the fluid model does not support \"{}\"; it supports \"ftp\"", flows.traffic.kind());

@@ -3,7 +3,7 @@
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
 use aqmlab_core::{ParamSet, Problem, Quantity, Span};
-use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, RateChanges, Scenario, Traffic};
+use aqmlab_scenario::{Action, Distribution, Engine, FlowSpec, LinkSpec, RateChanges, Scenario, Traffic};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 
 /// Laws of the kernel that we build, by our names.
@@ -60,45 +60,10 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     if matches!(wire.jitter, Some(Distribution::Values(_))) {
         found.push(refuse("jitter", "takes values in turn, which netem cannot do; expected a distribution"));
     }
-    if wire.reorder.is_some() {
-        found.push(refuse(
-            "reorder",
-            "is not supported by netem for a share of the packets; leave it out to keep the order",
-        ));
-    }
-    if wire.aggregation.is_some() {
-        found.push(refuse("aggregation", "is not supported on Linux; leave it out"));
-    }
-    if wire.jitter_every.is_some() {
-        found.push(refuse(
-            "jitter_every",
-            "is not supported on Linux, where each packet has its own jitter; leave it out",
-        ));
-    }
-    if wire.interruptions.is_some() {
-        found.push(refuse("interruptions", "are not supported on Linux; leave them out"));
-    }
-    if wire.request_grant.is_some() {
-        found.push(refuse("request_grant", "is not supported on Linux; leave it out"));
-    }
-    if wire.policer.is_some() {
-        found.push(refuse("policer", "is after the queue, where --engine linux has no policer; leave it out"));
-    }
-    if !link.classes.classes.is_empty() {
-        found.push(refuse("classes", "are not supported on Linux; expected a link without classes"));
-    }
     if link.shared.is_some() {
         found.push(refuse("buffer", "is shared, which Linux does not support; expected packets, bytes, a time or bdp"));
     }
-    if link.host {
-        found.push(refuse(
-            "host",
-            "is not supported on Linux, where the interfaces of hosts have unlimited rates; leave it out",
-        ));
-    }
-    if wire.ecn_mangling.is_some() {
-        found.push(refuse("ecn_mangling", "is not supported by netem; leave it out"));
-    }
+    found.extend(link.refusals(Engine::Linux).map(|(key, why)| refuse(key, why)));
     found
 }
 
@@ -133,12 +98,7 @@ fn of_changes(scenario: &Scenario) -> Vec<Problem> {
 fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
     let refuse = |key: &str, why: String| Problem::new(format!("flows.{}.{key}", flows.name), why);
     let mut found = Vec::new();
-    if flows.phases {
-        found.push(refuse("phases", "are not reported by Linux; leave it out".into()));
-    }
-    if flows.rtt_notification {
-        found.push(refuse("rtt_notification", "is not sent by Linux".into()));
-    }
+    found.extend(flows.refusals(Engine::Linux).map(|(key, why)| refuse(key, why.into())));
     if flows.traffic.is_foreign() {
         found.push(refuse("kind", "\"quic\" runs in the simulator only".into()));
         return found;

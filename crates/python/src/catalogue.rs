@@ -27,6 +27,18 @@ fn media_laws() -> &'static [&'static str] {
     <aqmlab_scenario::MediaLaw as aqmlab_core::Quantity>::CHOICES
 }
 
+/// The keys of the wire of a link.
+#[pyfunction]
+fn wire_keys() -> Vec<&'static str> {
+    aqmlab_scenario::wire_keys()
+}
+
+/// The keys of a link, and of a group of flows, that can change during a run.
+#[pyfunction]
+fn changeable_keys() -> [Vec<&'static str>; 2] {
+    aqmlab_scenario::changeable_keys()
+}
+
 /// The presets of links: each name with its keys in TOML.
 #[pyfunction]
 fn presets() -> Vec<(&'static str, &'static str)> {
@@ -156,5 +168,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(laws, m)?)?;
     m.add_function(wrap_pyfunction!(media_laws, m)?)?;
     m.add_function(wrap_pyfunction!(presets, m)?)?;
+    m.add_function(wrap_pyfunction!(wire_keys, m)?)?;
+    m.add_function(wrap_pyfunction!(changeable_keys, m)?)?;
     m.add_function(wrap_pyfunction!(tcp, m)?)
 }

@@ -265,6 +265,16 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
     aqmlab_core::read_any(text)
 }
 
+/// The JSON Schema of a kind of file, `scenario` or `exercise`, as JSON.
+#[pyfunction]
+fn schema(of: &str) -> PyResult<String> {
+    match of {
+        "scenario" => Ok(aqmlab_scenario::schema().to_string()),
+        "exercise" => Ok(aqmlab_exercise::ExerciseSheet::schema().as_value().to_string()),
+        other => Err(not_known("of", "kind of file", other, &["scenario", "exercise"])),
+    }
+}
+
 /// The answer to a request about the exercises of a student; both are JSON.
 #[pyfunction]
 fn exercise(py: Python<'_>, request: &str) -> PyResult<String> {
@@ -370,6 +380,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(commit, m)?)?;
     m.add_function(wrap_pyfunction!(quantity, m)?)?;
     m.add_function(wrap_pyfunction!(exercise, m)?)?;
+    m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(fuzzy_terms, m)?)?;
     m.add_function(wrap_pyfunction!(fuzzy_answer, m)?)?;
     m.add_function(wrap_pyfunction!(build_profile, m)?)

@@ -1,5 +1,6 @@
 //! Aggregation on the wire of a link, as a scenario gives it.
 
+use crate::keys::{KeySpec, Section};
 use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Span};
 
@@ -17,22 +18,28 @@ pub enum Aggregation {
     },
 }
 
-const EXAMPLES: &str = "aggregation = { every = \"10 ms\" } or { packets = 32, hold = \"10 ms\" }";
+const TIMES: (&str, &str) = ("1 us", "10 s");
+
+/// Keys of `aggregation`.
+pub const AGGREGATION: Section = Section::new(&[&[
+    KeySpec::of::<Span>("every", "All waiting packets are released each time that so long has passed.")
+        .within(TIMES.0, TIMES.1)
+        .example("\"10 ms\""),
+    KeySpec::of::<u32>("packets", "So many packets are released together.").within("2", "65536").example("32"),
+    KeySpec::of::<Span>("hold", "With `packets`: fewer are released after the first of them has waited for so long.")
+        .within(TIMES.0, TIMES.1)
+        .example("\"10 ms\""),
+]]);
 
 impl Aggregation {
     /// The aggregation of one `[[links]]`.
     pub(super) fn read(link: &mut TableReader) -> Option<Self> {
-        let mut aggregation = link.inner("aggregation", EXAMPLES)?;
-        let time = |key, aggregation: &mut TableReader| {
-            let time: Option<Span> = aggregation.required(key, "\"10 ms\"");
-            aggregation.within(key, time, "1 us", "10 s")
-        };
+        let mut aggregation = link.inner("aggregation")?;
         let read = if aggregation.raw("packets").is_none() {
-            time("every", &mut aggregation).map(Self::Every)
+            aggregation.required("every").map(Self::Every)
         } else {
             let most: Option<u32> = aggregation.optional("packets");
-            let most = aggregation.within("packets", most, "2", "65536");
-            let hold = time("hold", &mut aggregation);
+            let hold = aggregation.required("hold");
             most.zip(hold).map(|(most, hold)| Self::Packets { most, hold })
         };
         aggregation.finish();

@@ -1,11 +1,15 @@
 //! Changes of a running simulation: what `[[changes]]`, and whoever changes a simulation from outside, may say.
 
 use crate::distribution::Distribution;
+use crate::flow_keys::{COUNT, FLOWS};
 use crate::impairments::Loss;
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
+use crate::link_keys::LINKS;
 use crate::sizing::{SizingBases, SizingBasis, limit, target};
 use crate::table_reader::{TableReader, kind, places, scalar, unknown_name};
 use crate::{AqmChoice, LinkSpec, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::Limit;
+use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Problems, Quantity, Rate, Span};
 use toml::{Table, Value};
@@ -65,13 +69,24 @@ pub enum Action {
     Stop(usize, Span),
 }
 
-/// Keys of a link that can be changed.
-const OF_LINK: [&str; 6] = ["rate", "delay", "buffer", "target", "aqm", "loss"];
-/// Keys of a group of flows that can be changed.
-const OF_FLOWS: [&str; 4] = ["count", "rtt", "rate", "stop"];
+/// Keys of `[[changes]]`.
+pub const CHANGES: Section = Section::new(&[&[
+    KeySpec::of::<Span>("at", "Time of the change.").example("\"30 s\""),
+    KeySpec::new("when", ValueForm::Table(&WHEN), "The moment of the change, instead of `at`: a flow enters a phase.")
+        .example("{ flow = \"bulk\", enters = \"slow_start\" }"),
+    KeySpec::new("path", ValueForm::Text, "What is changed, such as `links.bottleneck.rate`.")
+        .required("\"links.up.rate\""),
+    KeySpec::new("value", ValueForm::Value, "Its new value.").required("\"100 packets\""),
+]]);
+
+/// Keys of `when`.
+const WHEN: Section = Section::new(&[&[
+    KeySpec::new("flow", ValueForm::Text, "The group whose first flow enters the phase.").required("\"bulk\""),
+    KeySpec::new("enters", ValueForm::Text, "The phase, as the flow's controller calls it.").required("\"slow_start\""),
+    KeySpec::of::<Span>("after", "Time from which an entry counts.").or("0 s"),
+]]);
+
 const FORM: &str = "write e.g. links.bottleneck.rate, links.bottleneck.aqm.target or flows.ftp.count";
-/// Most flows of a group.
-const MOST_FLOWS: u32 = 1_000_000;
 
 /// How a change finds what it names: one by looking through all, many by tables.
 struct Finder<'a> {
@@ -153,11 +168,8 @@ impl Change {
             ["rate"] if scenario.wifi.as_ref().is_some_and(|wifi| wifi.first() <= link) => {
                 Err("the rate of a station's radio cannot change during a run".into())
             }
-            ["rate"] => within(&text, "1 bit/s", "10 Tbit/s").map(|rate| Action::Rate(link, rate)),
-            ["delay"] => {
-                let delay: Span = within(&text, "0 s", "1000 s")?;
-                Ok(Action::Delay(link, delay))
-            }
+            ["rate"] => in_range(&text, LINKS.key("rate")).map(|rate| Action::Rate(link, rate)),
+            ["delay"] => in_range(&text, LINKS.key("delay")).map(|delay| Action::Delay(link, delay)),
             ["buffer"] if spec.shared.is_some() => {
                 let name = spec.shared.map_or("", |shared| &scenario.buffers[shared].name);
                 Err(format!("is a share of buffers.{name}, which cannot change during a run"))
@@ -175,7 +187,7 @@ impl Change {
             }
             ["aqm"] => AqmChoice::parse(&text).map(|choice| Action::Scheme(link, choice)),
             ["aqm", name] => Ok(Action::Parameter(link, name.to_string(), text)),
-            [key, ..] => Err(unknown("key that can be changed", key, &OF_LINK)),
+            [key, ..] => Err(unknown("key that can be changed", key, &LINKS.changeable())),
             [] => Err(format!("names no key; {FORM}")),
         }
     }
@@ -186,10 +198,7 @@ impl Change {
                 "the number of flows on access links or at stations cannot change during a run; expected rtt, rate or stop"
                     .into(),
             ),
-            "count" => match u32::parse(&self.text()?)? {
-                count if count <= MOST_FLOWS => Ok(Action::Count(group, count)),
-                count => Err(format!("\"{count}\" is out of range: must lie in 0 ..= {MOST_FLOWS}")),
-            },
+            "count" => in_range(&self.text()?, Some(&COUNT)).map(|count| Action::Count(group, count)),
             "rtt" => {
                 let rtt = Distribution::<Span>::read(&self.value)?;
                 let own = scenario.flows[group].own_delay(|link| links[link].delay);
@@ -203,17 +212,17 @@ impl Change {
                 }
             }
             "rate" => match &scenario.flows[group].traffic {
-                Traffic::AppLimited(_) => match Rate::parse(&self.text()?)? {
-                    rate if (0.0..=10e12).contains(&rate.0) => Ok(Action::Offered(group, rate)),
-                    rate => Err(format!("\"{}\" is out of range: must lie in 0 bit/s ..= 10 Tbit/s", rate.text())),
-                },
+                Traffic::AppLimited(_) => {
+                    let rate: Rate = read_in_range(ParamInput::Text(&self.text()?), Some(("0 bit/s", RATES.1)))?;
+                    Ok(Action::Offered(group, rate))
+                }
                 _ => Err("is the rate of flows of another kind; only that of app-limited can be changed".into()),
             },
             "stop" => match Span::parse(&self.text()?)? {
                 stop if stop >= self.at => Ok(Action::Stop(group, stop)),
                 stop => Err(format!("\"{}\" is before the change itself ({})", stop.text(), self.at.text())),
             },
-            _ => Err(unknown("key that can be changed", key, &OF_FLOWS)),
+            _ => Err(unknown("key that can be changed", key, &FLOWS.changeable())),
         }
     }
 
@@ -249,15 +258,14 @@ impl AwaitedChange {
         scenario: &Scenario,
         group_of: impl Fn(&str) -> Option<usize>,
     ) -> Option<Self> {
-        const EXAMPLE: &str = "when = { flow = \"bulk\", enters = \"slow_start\" }";
-        let mut when = change.inner("when", EXAMPLE)?;
+        let mut when = change.inner("when")?;
         let (flow, phase) = (when.text("flow"), when.text("enters"));
-        for (key, text, example) in [("flow", flow, "\"bulk\""), ("enters", phase, "\"slow_start\"")] {
+        for (key, text) in [("flow", flow), ("enters", phase)] {
             if text.is_none() {
-                when.miss(key, example);
+                when.miss(key);
             }
         }
-        let after = when.optional("after").unwrap_or(Span::ZERO);
+        let after = when.or_default("after");
         let group = flow.and_then(|flow| {
             group_of(flow).or_else(|| {
                 when.refuse_unknown(
@@ -309,14 +317,9 @@ pub(super) fn exact(time: Span) -> String {
     }
 }
 
-/// A quantity as text, between two others.
-pub(super) fn within<Q: Quantity>(text: &str, least: &str, greatest: &str) -> Result<Q, String> {
-    let value = Q::parse(text)?;
-    let bound = |text| Q::parse(text).expect("bounds in this module parse");
-    match value >= bound(least) && value <= bound(greatest) {
-        true => Ok(value),
-        false => Err(format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", clip(text))),
-    }
+/// A quantity as text, in the range of a key.
+fn in_range<Q: Quantity>(text: &str, key: Option<&KeySpec>) -> Result<Q, String> {
+    read_in_range(ParamInput::Text(text), key.and_then(KeySpec::range))
 }
 
 impl Action {
@@ -358,19 +361,19 @@ pub fn read_changes(
     let groups = places(scenario.flows.iter().map(|flows| flows.name.as_str()));
     let group_of = |name: &str| groups.get(name).copied();
     for (i, table) in tables.iter().enumerate() {
-        let mut reader = TableReader::new(table, format!("changes.{i}"), found);
+        let mut reader = TableReader::new(table, format!("changes.{i}"), &CHANGES, found);
         let is_awaited = reader.raw("when").is_some();
         if is_awaited && reader.raw("at").is_some() {
             reader.refuse("at", "cannot be combined with when; leave one of them out");
         }
-        let at: Option<Span> = if is_awaited { None } else { reader.required("at", "\"30 s\"") };
+        let at: Option<Span> = if is_awaited { None } else { reader.required("at") };
         let path = reader.text("path");
         let value = reader.raw("value");
         if path.is_none() {
             reader.refuse("path", format!("missing; {FORM}"));
         }
         if value.is_none() {
-            reader.miss("value", "\"100 packets\"");
+            reader.miss("value");
         }
         if at.is_some_and(|at| at > scenario.duration) {
             reader.refuse("at", format!("is after the end of the run ({})", scenario.duration.text()));

@@ -1,6 +1,7 @@
 //! Reads the classes that share a link: a tree, as Linux's HTB has it.
 
 use crate::link_context::LinkContext;
+use crate::link_keys::CLASSES;
 use crate::sizing::{SizingBasis, limit};
 use crate::table_reader::{TableReader, places, scalar};
 use crate::{AqmChoice, FlowSpec};
@@ -34,9 +35,6 @@ pub struct ClassSpec {
     flows: Option<Vec<usize>>,
 }
 
-/// Bytes sent at once if a class says nothing: `tc` adds them to what the rate gives in a tick of the clock, which is next to
-/// nothing with clocks of nanoseconds.
-const BURST: u32 = 1600;
 /// The quantum is the rate's bytes a second over this if a class says nothing (`r2q`), within these bounds.
 const R2Q: f64 = 10.0;
 const QUANTA: (f64, f64) = (1000.0, 200_000.0);
@@ -118,7 +116,7 @@ pub fn read_classes(link: &mut TableReader, index: usize, context: &LinkContext)
     let mut read = Vec::new();
     for (i, table) in tables.iter().enumerate() {
         let path = link.path(&format!("classes.{}", if names[i].is_empty() { i.to_string() } else { clip(names[i]) }));
-        let mut class = TableReader::new(table, path, link.found());
+        let mut class = TableReader::new(table, path, &CLASSES, link.found());
         if known.classes[names[i]] != i {
             class.refuse("name", format!("\"{}\" is the name of two classes", clip(names[i])));
         }
@@ -142,7 +140,7 @@ pub fn read_classes(link: &mut TableReader, index: usize, context: &LinkContext)
 
 fn read_class(class: &mut TableReader, is_leaf: bool, known: &Known, basis: SizingBasis) -> Option<ClassSpec> {
     if class.raw("name").is_none() {
-        class.miss("name", "\"gold\"");
+        class.miss("name");
     }
     let name = class.name("class");
     let parent = class.text("parent").and_then(|parent| {
@@ -152,27 +150,20 @@ fn read_class(class: &mut TableReader, is_leaf: bool, known: &Known, basis: Sizi
         }
         found
     });
-    let rate: Option<Rate> = class.required("rate", "\"10 Mbit/s\"");
-    let rate = class.within("rate", rate, "1 bit/s", "10 Tbit/s");
-    let ceil = if class.raw("ceil").is_some() { class.optional("ceil") } else { rate };
-    let ceil = class.within("ceil", ceil, "1 bit/s", "10 Tbit/s");
+    let rate: Option<Rate> = class.required("rate");
+    let ceil: Option<Rate> = if class.raw("ceil").is_some() { class.optional("ceil") } else { rate };
     if let (Some(rate), Some(ceil)) = (rate, ceil)
         && ceil.0 < rate.0
     {
         class.refuse("ceil", format!("\"{}\" is below the rate, \"{}\"", ceil.text(), rate.text()));
     }
-    let mut bytes = |key, default: u32| {
-        let given: Option<Bytes> = class.optional(key);
-        class.within(key, given, "1 B", "100 MB").map_or(default, |given| given.0.round() as u32)
-    };
-    let (burst, cburst) = (bytes("burst", BURST), bytes("cburst", BURST));
+    let [burst, cburst] = ["burst", "cburst"].map(|key| class.or_default::<Bytes>(key).0.round() as u32);
     let usual = rate.map_or(QUANTA.0, |rate| (rate.0 / 8.0 / R2Q).clamp(QUANTA.0, QUANTA.1));
-    let quantum = bytes("quantum", usual.round() as u32);
+    let quantum = class.optional("quantum").unwrap_or(Bytes(usual)).0.round() as u32;
     if !is_leaf {
         class.refuse_all(&["prio", "aqm", "buffer", "flows"], "is a leaf's, and this class has classes below it");
     }
-    let prio: Option<u32> = class.optional("prio");
-    let prio = class.within("prio", prio, "0", "7").unwrap_or(0) as u8;
+    let prio = class.or_default::<u32>("prio") as u8;
     let aqm = class.text("aqm").and_then(|text| AqmChoice::parse(text).map_err(|why| class.refuse("aqm", why)).ok());
     let own = class.raw("buffer").and_then(|value| {
         let text = scalar(value).unwrap_or_default();

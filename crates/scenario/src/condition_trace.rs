@@ -1,6 +1,8 @@
 //! Traces of a line: its rate, delay and loss over time, as a table in CSV.
 
-use crate::changes::{Change, exact, within};
+use crate::changes::{Change, exact};
+use crate::keys::{DELAYS, RATES};
+use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Quantity, Rate, Ratio, Span};
 use toml::Value;
@@ -46,15 +48,15 @@ impl ConditionTrace {
 
     /// Adds a row and returns its time.
     fn add(&mut self, row: &Row, before: Option<Span>) -> Result<Span, String> {
-        let time: Span = row.get("time", "0 s", "10000000 s")?.unwrap_or_default();
+        let time: Span = row.get("time", ("0 s", "10000000 s"))?.unwrap_or_default();
         match before {
             None if time > Span::ZERO => return Err(row.refuse("time", "the first time must be 0")),
             Some(before) if time <= before => return Err(row.refuse("time", "times must be in order")),
             _ => {}
         }
-        push_change(&mut self.rates, time, row.get("rate", "1 bit/s", "10 Tbit/s")?);
-        push_change(&mut self.delays, time, row.get("delay", "0 s", "1000 s")?);
-        push_change(&mut self.losses, time, row.get("loss", "0", "1")?);
+        push_change(&mut self.rates, time, row.get("rate", RATES)?);
+        push_change(&mut self.delays, time, row.get("delay", DELAYS)?);
+        push_change(&mut self.losses, time, row.get("loss", ("0", "1"))?);
         Ok(time)
     }
 
@@ -108,10 +110,10 @@ struct Row<'a> {
 
 impl Row<'_> {
     /// The value in a column, if there is that column.
-    fn get<Q: Quantity>(&self, name: &str, least: &str, greatest: &str) -> Result<Option<Q>, String> {
+    fn get<Q: Quantity>(&self, name: &str, range: (&str, &str)) -> Result<Option<Q>, String> {
         let Some(place) = self.columns.iter().position(|column| column.name == name) else { return Ok(None) };
         let text = format!("{} {}", self.values[place], self.columns[place].unit);
-        within(text.trim(), least, greatest).map(Some).map_err(|why| self.refuse(name, &why))
+        read_in_range(ParamInput::Text(text.trim()), Some(range)).map(Some).map_err(|why| self.refuse(name, &why))
     }
 
     fn refuse(&self, name: &str, why: &str) -> String {

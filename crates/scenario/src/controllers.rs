@@ -1,5 +1,6 @@
 //! Controllers of shapers: who sets the rate of a link from what pings and loads tell, as a scenario gives them.
 
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::sizing::SizingBases;
 use crate::table_reader::{TableReader, default_name, kind, places};
 use crate::{Change, FlowSpec, LinkSpec, RateChanges, Scenario};
@@ -49,6 +50,33 @@ impl ShaperSpec {
 
 const EXAMPLE: &str = "[{ link = \"down\", min = \"5 Mbit/s\", base = \"20 Mbit/s\", max = \"80 Mbit/s\" }]";
 
+/// Keys of `[[controllers]]`.
+pub const CONTROLLERS: Section = Section::new(&[&[
+    KeySpec::new("name", ValueForm::Name, "Name of the controller.").or("controller"),
+    KeySpec::new("law", ValueForm::Text, "Its law, with parameters in the form NAME:KEY=VALUE,...")
+        .required("\"cake-autorate\""),
+    KeySpec::new("pings", ValueForm::Text, "The group of datagrams whose delay it sees.")
+        .required("\"ping\", a group of kind udp-cbr that goes there and back"),
+    KeySpec::new("shapers", ValueForm::Tables(&SHAPERS), "The rates that it sets.").required(EXAMPLE),
+]]);
+
+/// Keys of `shapers`.
+const SHAPERS: Section = Section::new(&[&[
+    KeySpec::new("link", ValueForm::Text, "The link whose rate is set.").required("\"down\""),
+    KeySpec::new(
+        "parameter",
+        ValueForm::Text,
+        "The parameter of the link's scheme that is the rate; default: the link's rate.",
+    ),
+    shaper_rate("min", "The least rate."),
+    shaper_rate("base", "The rate at first, and where nothing else is known."),
+    shaper_rate("max", "The greatest rate."),
+]]);
+
+const fn shaper_rate(name: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::of::<Rate>(name, doc).within("1 kbit/s", RATES.1).required("\"20 Mbit/s\"")
+}
+
 /// `[[controllers]]`.
 pub fn read_controllers(tables: &[&Table], scenario: &Scenario, found: &mut Vec<Problem>) -> Vec<ControllerSpec> {
     let mut read: Vec<ControllerSpec> = Vec::new();
@@ -64,7 +92,7 @@ pub fn read_controllers(tables: &[&Table], scenario: &Scenario, found: &mut Vec<
         if !names.insert(name.clone()) {
             found.push(Problem::new(&at, "this name is used twice"));
         }
-        let mut reader = TableReader::new(table, &at, found);
+        let mut reader = TableReader::new(table, &at, &CONTROLLERS, found);
         let controller = read_controller(&mut reader, scenario, &places);
         reader.finish();
         read.extend(controller);
@@ -83,7 +111,7 @@ fn read_controller(table: &mut TableReader, scenario: &Scenario, places: &Contro
     let name = table.name(default_name("controllers"));
     let law = table.text("law");
     if law.is_none() {
-        table.miss("law", "\"cake-autorate\"");
+        table.miss("law");
     }
     let pings = read_pings(table, &scenario.flows, places);
     let shapers = match table.raw("shapers") {
@@ -93,7 +121,7 @@ fn read_controller(table: &mut TableReader, scenario: &Scenario, places: &Contro
             return None;
         }
         None => {
-            table.miss("shapers", EXAMPLE);
+            table.miss("shapers");
             return None;
         }
     };
@@ -103,7 +131,7 @@ fn read_controller(table: &mut TableReader, scenario: &Scenario, places: &Contro
         .enumerate()
         .map(|(i, shaper)| match shaper {
             Value::Table(shaper) => {
-                let mut shaper = TableReader::new(shaper, format!("{path}.{i}"), table.found());
+                let mut shaper = TableReader::new(shaper, format!("{path}.{i}"), &SHAPERS, table.found());
                 let read = read_shaper(&mut shaper, scenario, places);
                 shaper.finish();
                 read
@@ -126,7 +154,7 @@ fn read_controller(table: &mut TableReader, scenario: &Scenario, places: &Contro
 fn read_pings(table: &mut TableReader, flows: &[FlowSpec], places: &ControllerPlaces) -> Option<usize> {
     let Some(text) = table.text("pings") else {
         if table.raw("pings").is_none() {
-            table.miss("pings", "\"ping\", a group of kind udp-cbr that goes there and back");
+            table.miss("pings");
         }
         return None;
     };
@@ -147,18 +175,14 @@ fn read_pings(table: &mut TableReader, flows: &[FlowSpec], places: &ControllerPl
 fn read_shaper(table: &mut TableReader, scenario: &Scenario, places: &ControllerPlaces) -> Option<ShaperSpec> {
     let link = table.text("link");
     if link.is_none() {
-        table.miss("link", "\"down\"");
+        table.miss("link");
     }
     let index = link.and_then(|name| places.links.get(name).copied());
     if let (Some(name), None) = (link, index) {
         table.refuse_unknown("link", "link", name, scenario.links.iter().map(|link| link.name.as_str()));
     }
     let parameter = table.text("parameter").map(str::to_string);
-    let mut rate = |key| {
-        let given: Option<Rate> = table.required(key, "\"20 Mbit/s\"");
-        table.within(key, given, "1 kbit/s", "10 Tbit/s")
-    };
-    let (min, base, max) = (rate("min"), rate("base"), rate("max"));
+    let [min, base, max] = ["min", "base", "max"].map(|key| table.required(key));
     let spec = ShaperSpec { link: index?, parameter, min: min?, base: base?, max: max? };
     if !(spec.min.0 <= spec.base.0 && spec.base.0 <= spec.max.0) {
         table.refuse("base", format!("\"{}\" is not between min and max", spec.base.text()));

@@ -6,6 +6,13 @@ use aqmlab_core::{Packets, Quantity, Span, Stream};
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
 use toml::{Table, Value};
 
+/// Names of distributions.
+const NAMES: [&str; 8] = ["uniform", "exponential", "lognormal", "pareto", "lomax", "values", "cdf", "published"];
+/// The standard deviations that the logarithm of a lognormal may have.
+pub const SIGMAS: (f64, f64) = (0.0, 10.0);
+/// The shapes that a Pareto distribution may have.
+pub const SHAPES: (f64, f64) = (1.01, 100.0);
+
 /// A quantity that a distribution can be over.
 pub trait RandomQuantity: Quantity {
     /// The nouns for one and several, for messages.
@@ -258,11 +265,9 @@ impl<Q: RandomQuantity> Distribution<Q> {
     }
 
     fn read_named(table: &Table) -> Result<Self, String> {
-        const KNOWN: [&str; 8] =
-            ["uniform", "exponential", "lognormal", "pareto", "lomax", "values", "cdf", "published"];
         let (name, value) = match table.iter().collect::<Vec<_>>()[..] {
             [one] => one,
-            _ => return Err(format!("a distribution has one name; known: {}", KNOWN.join(", "))),
+            _ => return Err(format!("a distribution has one name; known: {}", NAMES.join(", "))),
         };
         match name.as_str() {
             "uniform" => match quantities::<Q>(value)?[..] {
@@ -277,18 +282,18 @@ impl<Q: RandomQuantity> Distribution<Q> {
             "cdf" => points(value).map(Distribution::Cdf),
             "published" => published(value).map(Distribution::Cdf),
             "lognormal" => {
-                let (median, sigma) = pair(value, "lognormal", "median", "sigma", 0.0, 10.0)?;
+                let (median, sigma) = pair(value, "lognormal", "median", "sigma", SIGMAS)?;
                 Ok(Distribution::Lognormal { median, sigma })
             }
             "pareto" => {
-                let (mean, shape) = pair(value, "pareto", "mean", "shape", 1.01, 100.0)?;
+                let (mean, shape) = pair(value, "pareto", "mean", "shape", SHAPES)?;
                 Ok(Distribution::Pareto { mean, shape })
             }
             "lomax" => {
-                let (mean, shape) = pair(value, "lomax", "mean", "shape", 1.01, 100.0)?;
+                let (mean, shape) = pair(value, "lomax", "mean", "shape", SHAPES)?;
                 Ok(Distribution::Lomax { mean, shape })
             }
-            other => Err(unknown("distribution", other, &KNOWN)),
+            other => Err(unknown("distribution", other, &NAMES)),
         }
     }
 }
@@ -348,8 +353,7 @@ fn pair<Q: RandomQuantity>(
     name: &str,
     of: &str,
     number: &str,
-    low: f64,
-    high: f64,
+    (low, high): (f64, f64),
 ) -> Result<(Q, f64), String> {
     let table = value.as_table().filter(|table| table.len() == 2);
     let Some((first, second)) = table.and_then(|t| Some((t.get(of)?, t.get(number).and_then(scalar)?))) else {

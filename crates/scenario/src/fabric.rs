@@ -1,8 +1,11 @@
 //! Reads a leaf-spine fabric: hosts below leaf switches, and spine switches that join all leaves, by their counts.
 
+use crate::impairments::WIRE;
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::link_context::LinkContext;
+use crate::link_keys::QUEUE;
 use crate::links::read_link;
-use crate::shared_buffer::SharedBufferSpec;
+use crate::shared_buffer::{ALPHA, SharedBufferSpec, shared_size};
 use crate::table_reader::{TableReader, note_of_link};
 use crate::{AlikeLinks, LinkSpec};
 use aqmlab_core::{Problem, Rate};
@@ -14,6 +17,31 @@ use toml::{Table, Value};
 const MAX_LINKS: u32 = 65_000;
 /// Keys of hosts and leaves that are not those of their links.
 const OWN: [&str; 2] = ["count", "each"];
+
+/// Keys of `[fabric]`.
+pub const FABRIC: Section = Section::new(&[&[
+    KeySpec::of::<u32>("spines", "Spine switches.").within("1", "1024").required("16"),
+    shared_size("buffer", "Buffer of each switch, which its ports share."),
+    ALPHA,
+    KeySpec::new("hosts", ValueForm::Table(&HOSTS), "The hosts, evenly below the leaves.").required(EXAMPLE),
+    KeySpec::new("leaves", ValueForm::Table(&LEAVES), "The leaf switches, and their links to each spine.")
+        .required(EXAMPLE),
+]]);
+
+const EXAMPLE: &str = "{ count = 32, rate = \"40 Gbit/s\" }";
+const EACH: KeySpec = KeySpec::of::<bool>("each", "Results have each of the links, too.").or("false");
+const RATE: KeySpec =
+    KeySpec::of::<Rate>("rate", "Rate of each link, both ways.").within(RATES.0, RATES.1).required("\"10 Gbit/s\"");
+const HOSTS: Section = Section::new(&[
+    &[KeySpec::of::<u32>("count", "Hosts.").within("2", "32000").required("32"), RATE, EACH],
+    QUEUE,
+    WIRE,
+]);
+const LEAVES: Section = Section::new(&[
+    &[KeySpec::of::<u32>("count", "Leaves.").within("1", "32000").required("32"), RATE, EACH],
+    QUEUE,
+    WIRE,
+]);
 
 /// A leaf-spine fabric, a folded Clos network of two tiers. Its links are the first of the scenario: up from each host, down to each
 /// host, from each leaf up to each spine, and down to each leaf from each spine.
@@ -83,26 +111,24 @@ pub struct FabricShape<'a> {
 /// `[fabric]`, if there is one.
 pub fn read_fabric<'a>(top: &mut TableReader<'a, '_>) -> Option<FabricShape<'a>> {
     top.raw("fabric")?;
-    let table = top.section("fabric", "")?;
+    let table = top.section("fabric")?;
     let others = ["links", "sites", "plans", "lines"].into_iter().filter(|key| top.raw(key).is_some());
     if let Some(key) = others.collect::<Vec<_>>().first() {
         top.refuse(key, "cannot be combined with [fabric], which defines all links; leave one of them out");
         return None;
     }
-    let mut of = TableReader::new(table, "fabric", top.found());
-    let spines: Option<u32> = of.required("spines", "16");
-    let spines = of.within("spines", spines, "1", "1024");
+    let mut of = TableReader::new(table, "fabric", &FABRIC, top.found());
+    let spines = of.required("spines");
     let buffer = SharedBufferSpec::read("leaf".into(), "buffer", &mut of);
-    let tables = ["hosts", "leaves"].map(|key| of.section(key, "{ count = 32, rate = \"40 Gbit/s\" }"));
+    let tables = ["hosts", "leaves"].map(|key| of.section(key));
     of.finish();
     let [hosts, leaves] = [tables[0]?, tables[1]?];
-    let mut counts = |key: &str, table: &'a Table| {
-        let mut of = TableReader::new(table, format!("fabric.{key}"), top.found());
-        let count: Option<u32> = of.required("count", "32");
-        let rate: Option<Rate> = of.required("rate", "\"10 Gbit/s\"");
-        Some((of.within("count", count, if key == "hosts" { "2" } else { "1" }, "32000")?, rate?))
+    let mut counts = |at: &str, table: &'a Table, section| {
+        let mut of = TableReader::new(table, at, section, top.found());
+        let (count, rate): (Option<u32>, Option<Rate>) = (of.required("count"), of.required("rate"));
+        Some((count?, rate?))
     };
-    let (of_hosts, of_leaves) = (counts("hosts", hosts), counts("leaves", leaves));
+    let (of_hosts, of_leaves) = (counts("fabric.hosts", hosts, &HOSTS), counts("fabric.leaves", leaves, &LEAVES));
     if leaves.contains_key("buffer") {
         top.found().push(Problem::new("fabric.leaves.buffer", "is that of the switches, fabric.buffer; leave it out"));
     }
@@ -175,9 +201,10 @@ impl FabricShape<'_> {
         context: &LinkContext,
         found: &mut Vec<Problem>,
     ) -> Option<LinkSpec> {
-        let at = if list.starts_with("host") { "fabric.hosts" } else { "fabric.leaves" };
+        let (at, section) =
+            if list.starts_with("host") { ("fabric.hosts", &HOSTS) } else { ("fabric.leaves", &LEAVES) };
         let mut own = Vec::new();
-        let mut reader = TableReader::new(table, at, &mut own);
+        let mut reader = TableReader::new(table, at, section, &mut own);
         reader.optional::<bool>("each");
         reader.refuse_all(&["name", "host", "classes"], "is that of a link of [[links]]; leave it out");
         let mut table = table.clone();

@@ -1,5 +1,6 @@
 //! A rate that fades: the lognormal shadowing of a radio channel, with a memory.
 
+use crate::keys::{KeySpec, Section};
 use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Rate, Ratio, Span, Stream};
 use rand_distr::{Distribution as _, StandardNormal};
@@ -16,18 +17,24 @@ pub struct Fading {
     pub every: Span,
 }
 
-const EXAMPLE: &str = "fading = { deviation = 0.6, memory = \"5 s\", every = \"20 ms\" }";
+/// Keys of `fading`.
+pub const FADING: Section = Section::new(&[&[
+    KeySpec::of::<f64>("deviation", "Standard deviation of the rate over its mean.")
+        .within("0.001", "5")
+        .required("0.6"),
+    KeySpec::of::<Span>("memory", "Time after which the correlation of the rate's logarithm is 1/e.")
+        .within("1 us", "1000 s")
+        .required("\"5 s\""),
+    KeySpec::of::<Span>("every", "Time for which a rate holds.").within("100 us", "1000 s").required("\"20 ms\""),
+]]);
 
 impl Fading {
     /// The fading of one `[[links]]`, whose `rate` is then the mean.
     pub(super) fn read(link: &mut TableReader) -> Option<Self> {
-        let mut fading = link.inner("fading", EXAMPLE)?;
-        let deviation: Option<f64> = fading.required("deviation", "0.6");
-        let deviation = fading.within("deviation", deviation, "0.001", "5").map(Ratio);
-        let memory: Option<Span> = fading.required("memory", "\"5 s\"");
-        let memory = fading.within("memory", memory, "1 us", "1000 s");
-        let every: Option<Span> = fading.required("every", "\"20 ms\"");
-        let every = fading.within("every", every, "100 us", "1000 s");
+        let mut fading = link.inner("fading")?;
+        let deviation = fading.required("deviation").map(Ratio);
+        let memory = fading.required("memory");
+        let every = fading.required("every");
         fading.finish();
         Some(Self { deviation: deviation?, memory: memory?, every: every? })
     }

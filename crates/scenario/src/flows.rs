@@ -2,6 +2,7 @@
 
 use crate::distribution::Distribution;
 use crate::fabric::{FabricShape, read_hosts};
+use crate::flow_keys::{FLOWS, GROUPS};
 use crate::media::read_media_ecn;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::tcp::{Tcp, read_tcp};
@@ -10,7 +11,7 @@ use crate::tree::TreeShape;
 use crate::wifi::CellShape;
 use crate::{Batch, Branch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
-use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Frequency, Problem, Quantity, Rate, Span};
 use aqmlab_tcp::{LawChoice, cc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,9 +22,6 @@ const MAX_HOPS: usize = 254;
 
 /// UDP and IP (RFC 768, RFC 791 without options).
 const UDP_HEADER: Bytes = Bytes(28.0);
-
-/// RTP without extensions (RFC 3550), UDP and IP.
-const RTP_HEADER: Bytes = Bytes(40.0);
 
 /// RTP payload of a full packet, bytes: what libwebrtc fills.
 const RTP_PAYLOAD: u32 = 1200;
@@ -44,7 +42,7 @@ pub struct FlowPlaces<'a> {
 /// One `[[flows]]`, whose table stands at `at`.
 pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<Problem>) -> Option<FlowSpec> {
     let FlowPlaces { tree: shape, fabric, cell, .. } = *places;
-    let mut flow = TableReader::new(table, at, found);
+    let mut flow = TableReader::new(table, at, &FLOWS, found);
     let name = flow.name("flows");
     let traffic = read_traffic(&mut flow);
     let is_tcp = traffic.as_ref().is_none_or(Traffic::is_tcp);
@@ -53,15 +51,11 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     let plan = flow.text("lines");
     let stations = flow.text("stations");
     let path = read_data_path(&mut flow, plan.is_some() || stations.is_some(), places);
-    let rtt = required_distribution(&mut flow, "rtt", "\"80 ms\"");
-    let payload: Option<Bytes> = flow.optional("packet");
-    let least = if is_quic { "1200 B" } else { "1 B" }; // RFC 9000, section 14
-    let payload = flow.within("packet", payload, least, "64000 B").map(|bytes| bytes.0.round() as u32);
+    let rtt = required_distribution(&mut flow, "rtt");
+    let payload = flow.optional("packet").map(|bytes: Bytes| bytes.0.round() as u32);
     let access_rate: Option<Rate> = if is_quic || media.is_some() { None } else { flow.optional("access_rate") };
-    let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
     let dscp = read_dscp(&mut flow);
-    let hosts: Option<u32> = flow.optional("hosts");
-    let hosts = flow.within("hosts", hosts, "1", "1000000");
+    let hosts = flow.optional("hosts");
     let ack_path = if is_tcp || is_quic || media.is_some() { flow.raw("ack_path") } else { None };
     let ack_path = match ack_path {
         None if is_tcp && fabric.is_some() => fabric.map(|shape| shape.fabric.longest(true)),
@@ -79,7 +73,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         _ => Some(Vec::new()),
     };
     let (rtt_notification, tcp) = match is_tcp {
-        true => (flow.optional("rtt_notification").unwrap_or(false), read_tcp(&mut flow)),
+        true => (flow.or_default("rtt_notification"), read_tcp(&mut flow)),
         false => (false, Some(Tcp::none())),
     };
     let ecn = match &media {
@@ -89,16 +83,15 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     let header = match is_tcp {
         true => tcp.as_ref().map(|tcp| tcp.params.header),
         false if is_quic => Some(UDP_HEADER),
-        false => read_udp_header(&mut flow, if media.is_some() { RTP_HEADER } else { UDP_HEADER }),
+        false => flow.optional_or_default("header"),
     };
     let load = read_load(&mut flow, traffic.as_ref(), fabric.is_some());
-    let phases = flow.optional("phases").unwrap_or(false);
+    let phases = flow.or_default("phases");
     if phases && !traffic.as_ref().is_none_or(Traffic::has_lasting_senders) {
         flow.refuse("phases", "\"true\" needs senders that last; expected kind = \"ftp\" or \"app-limited\"");
     }
     let batches = read_batches(&mut flow);
-    let start_spread: Option<f64> = flow.optional("start_spread");
-    let start_spread = flow.within("start_spread", start_spread, "0", "1000").unwrap_or(0.0);
+    let start_spread = flow.or_default("start_spread");
     let hops = path.as_ref().map_or(0, Vec::len) + ack_path.as_ref().map_or(0, Vec::len);
     if hops > MAX_HOPS {
         refuse_long(&mut flow, "path", hops);
@@ -156,7 +149,7 @@ fn read_data_path(flow: &mut TableReader, has_own_links: bool, places: &FlowPlac
         None if has_own_links => Some(Vec::new()),
         None if fabric.is_some() => fabric.map(|shape| shape.fabric.longest(false)),
         None if links.is_empty() => {
-            flow.miss(if cell.is_some() { "stations" } else { "lines" }, "true");
+            flow.miss(if cell.is_some() { "stations" } else { "lines" });
             None
         }
         None if links.len() > MAX_HOPS => {
@@ -187,8 +180,7 @@ fn read_load(flow: &mut TableReader, traffic: Option<&Traffic>, is_on_fabric: bo
     if flow.raw("arrivals").is_some() {
         flow.refuse("load", "cannot be combined with arrivals; leave one of them out");
     }
-    let load: Option<f64> = flow.optional("load");
-    flow.within("load", load, "0.000001", "10").map(Some)
+    flow.optional("load").map(Some)
 }
 
 /// The way of the flows on each line of a plan.
@@ -202,27 +194,17 @@ fn read_branches(flow: &mut TableReader, plan: &str, shape: &TreeShape, has_acks
 
 /// Whether data go up.
 fn read_direction(flow: &mut TableReader) -> Option<bool> {
-    match flow.text("direction").unwrap_or("down") {
-        "down" => Some(false),
-        "up" => Some(true),
-        other => {
-            flow.refuse("direction", unknown("direction", other, &["down", "up"]));
-            None
-        }
-    }
+    flow.word("direction", "direction").map(|direction| direction == "up")
 }
 
 /// `dscp`, or `class`, its upper three bits where the lower are 0.
 fn read_dscp(flow: &mut TableReader) -> Option<u8> {
-    let [class, dscp] = [("class", "7"), ("dscp", "63")].map(|(key, most)| {
-        let given: Option<u32> = flow.optional(key).or(Some(0));
-        flow.within(key, given, "0", most)
-    });
+    let [class, dscp]: [u32; 2] = ["class", "dscp"].map(|key| flow.or_default(key));
     if flow.raw("class").is_some() && flow.raw("dscp").is_some() {
         flow.refuse("class", "is the upper part of dscp, which is set too; leave one of them out");
         return None;
     }
-    Some((class? << 3 | dscp?) as u8)
+    Some((class << 3 | dscp) as u8)
 }
 
 /// The codepoint of the endpoints' packets, if they speak ECN; `law` is that of a TCP.
@@ -255,11 +237,6 @@ fn read_ecn(flow: &mut TableReader, law: Option<&LawChoice>) -> Option<Ecn> {
             None
         }
     }
-}
-
-fn read_udp_header(flow: &mut TableReader, default: Bytes) -> Option<Bytes> {
-    let header = if flow.raw("header").is_some() { flow.optional("header") } else { Some(default) };
-    flow.within("header", header, "0 B", "1000 B")
 }
 
 fn refuse_long(flow: &mut TableReader, key: &str, hops: usize) {
@@ -297,7 +274,7 @@ fn read_batches(flow: &mut TableReader) -> Option<Vec<Batch>> {
     let mut batches = Vec::new();
     for (i, table) in groups.into_iter().enumerate() {
         let path = flow.path(&format!("groups.{i}"));
-        let mut group = TableReader::new(table, path, flow.found());
+        let mut group = TableReader::new(table, path, &GROUPS, flow.found());
         batches.push(read_batch(&mut group));
         group.finish();
     }
@@ -305,8 +282,7 @@ fn read_batches(flow: &mut TableReader) -> Option<Vec<Batch>> {
 }
 
 fn read_batch(flow: &mut TableReader) -> Option<Batch> {
-    let count: Option<u32> = if flow.raw("count").is_some() { flow.optional("count") } else { Some(1) };
-    let count = flow.within("count", count, "0", "1000000");
+    let count = flow.optional_or_default("count");
     let start = if flow.raw("start").is_some() {
         read_distribution(flow, "start")
     } else {

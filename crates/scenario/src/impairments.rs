@@ -1,14 +1,15 @@
 //! Impairments of the wire of a link, as a scenario gives them.
 
-use crate::aggregation::Aggregation;
+use crate::aggregation::{AGGREGATION, Aggregation};
 use crate::distribution::Distribution;
-use crate::interruptions::Interruptions;
-use crate::policer::PolicerSpec;
-use crate::request_grant::RequestGrant;
+use crate::interruptions::{INTERRUPTIONS, Interruptions};
+use crate::keys::{Engine, KeySpec, Section, ValueForm};
+use crate::policer::{POLICER, PolicerSpec};
+use crate::request_grant::{REQUEST_GRANT, RequestGrant};
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::traffic::read_distribution;
 use aqmlab_aqm::Ecn;
-use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::problem::unknown;
 use aqmlab_core::{Quantity, Ratio, Span};
 use toml::{Table, Value};
 
@@ -59,8 +60,57 @@ pub enum Mangling {
     ContinuousCe,
 }
 
-/// The longest jitter; of a distribution with a tail, the largest mean or median.
-const LONGEST_JITTER: &str = "10 s";
+const LOSS: Section = Section::new(&[&[
+    KeySpec::of::<Ratio>("p", "Probability of a change from the good to the bad state.").required("\"1%\""),
+    KeySpec::of::<Ratio>("r", "Probability of a change from the bad to the good state.").required("\"30%\""),
+    KeySpec::of::<Ratio>("bad", "Probability that a packet is lost in the bad state.").or("1"),
+    KeySpec::of::<Ratio>("good", "Probability that a packet is lost in the good state.").or("0"),
+]]);
+
+const NO_FLUID: &str = "the fluid model does not support impairments; leave it out";
+
+const fn impairment(name: &'static str, form: ValueForm, doc: &'static str) -> KeySpec {
+    KeySpec::new(name, form, doc).refused_by(Engine::Fluid, NO_FLUID)
+}
+
+/// Keys of a link's wire.
+pub const WIRE: &[KeySpec] = &[
+    impairment("policer", ValueForm::Table(&POLICER), "Drop or mark packets above a contracted rate.")
+        .example("{ rate = \"10 Mbit/s\", burst = \"100 kB\" }")
+        .refused_by(Engine::Linux, "is after the queue, where --engine linux has no policer; leave it out"),
+    impairment(
+        "loss",
+        ValueForm::Any(&[ValueForm::of::<Ratio>(), ValueForm::Table(&LOSS)]),
+        "Lose packets at random, or in bursts by the Gilbert-Elliott model.",
+    )
+    .example("{ p = \"1%\", r = \"30%\" }")
+    .changeable(),
+    impairment(
+        "jitter",
+        ValueForm::distribution::<Span>().within("0 s", "10 s"), // of a distribution with a tail, its mean or median
+        "Extra delay of each packet. A packet that would pass the one before waits for it.",
+    )
+    .example("{ exponential = \"2 ms\" }"),
+    impairment("jitter_every", ValueForm::of::<Span>(), "Time for which a jitter holds, for all packets.")
+        .within("100 us", "1000 s")
+        .refused_by(Engine::Linux, "is not supported on Linux, where each packet has its own jitter; leave it out"),
+    impairment("reorder", ValueForm::of::<Ratio>(), "Share of the packets that may pass others. Needs `jitter`.")
+        .refused_by(
+            Engine::Linux,
+            "is not supported by netem for a share of the packets; leave it out to keep the order",
+        ),
+    impairment("ecn_mangling", ValueForm::Words(&Mangling::NAMES), "Change the ECN field of packets.")
+        .refused_by(Engine::Linux, "is not supported by netem; leave it out"),
+    impairment("aggregation", ValueForm::Table(&AGGREGATION), "Release several packets together.")
+        .example("{ every = \"10 ms\" } or { packets = 32, hold = \"10 ms\" }")
+        .refused_by(Engine::Linux, "is not supported on Linux; leave it out"),
+    impairment("interruptions", ValueForm::Table(&INTERRUPTIONS), "Times at which nothing is sent.")
+        .example("{ every = \"15 s\", hold = \"50 ms\" }")
+        .refused_by(Engine::Linux, "are not supported on Linux; leave them out"),
+    impairment("request_grant", ValueForm::Table(&REQUEST_GRANT), "The upstream of a cable modem.")
+        .example("{ interval = \"2 ms\", guaranteed = \"1 Mbit/s\" }")
+        .refused_by(Engine::Linux, "is not supported on Linux; leave it out"),
+];
 
 impl Impairments {
     /// The keys that a scenario has set.
@@ -86,7 +136,6 @@ impl Impairments {
         let loss = loss.and_then(|read| read.map_err(|reason| link.refuse("loss", reason)).ok());
         let jitter = read_jitter(link);
         let jitter_every: Option<Span> = link.optional("jitter_every");
-        let jitter_every = link.within("jitter_every", jitter_every, "100 us", "1000 s");
         if jitter_every.is_some() && link.raw("jitter").is_none() {
             link.refuse("jitter_every", "needs jitter, which holds for so long");
         }
@@ -109,24 +158,12 @@ impl Impairments {
 
 fn read_jitter(link: &mut TableReader) -> Option<Distribution<Span>> {
     let jitter: Distribution<Span> = read_distribution(link, "jitter")?;
-    let (largest, bound) = (jitter.typical_largest(), Span::parse(LONGEST_JITTER).expect("a bound parses"));
-    if largest > bound {
-        link.refuse(
-            "jitter",
-            format!("\"{}\" is out of range: must lie in 0 s ..= {LONGEST_JITTER}", clip(&largest.text())),
-        );
-        return None;
-    }
-    Some(jitter)
+    link.is_in_range("jitter", jitter.typical_largest()).then_some(jitter)
 }
 
 fn read_mangling(link: &mut TableReader) -> Option<Mangling> {
-    let text = link.text("ecn_mangling")?;
-    let found = Mangling::ALL.into_iter().find(|mangling| mangling.name() == text);
-    if found.is_none() {
-        link.refuse("ecn_mangling", unknown("choice", text, &Mangling::ALL.map(Mangling::name)));
-    }
-    found
+    let name = link.word("ecn_mangling", "choice")?;
+    Mangling::ALL.into_iter().find(|mangling| mangling.name() == name)
 }
 
 impl Loss {
@@ -144,9 +181,8 @@ impl Loss {
     }
 
     fn model(table: &Table) -> Result<Self, String> {
-        const KEYS: [&str; 4] = ["p", "r", "bad", "good"];
-        if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(unknown("key", key, &KEYS));
+        if let Some(key) = table.keys().find(|key| LOSS.key(key).is_none()) {
+            return Err(unknown("key", key, &LOSS.all().map(|key| key.name).collect::<Vec<_>>()));
         }
         let read = |key: &str, default: Option<f64>| match table.get(key) {
             Some(value) => probability(value).map_err(|reason| format!("{key}: {reason}")),
@@ -178,14 +214,11 @@ fn probability(value: &Value) -> Result<f64, String> {
 
 impl Mangling {
     const ALL: [Self; 3] = [Self::Bleach, Self::CeOnly, Self::ContinuousCe];
+    const NAMES: [&str; 3] = ["bleach", "ce-only", "continuous-ce"];
 
     /// Its name in a scenario.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Bleach => "bleach",
-            Self::CeOnly => "ce-only",
-            Self::ContinuousCe => "continuous-ce",
-        }
+        Self::NAMES[self as usize]
     }
 
     /// The codepoint that a packet with `ecn` has afterwards.

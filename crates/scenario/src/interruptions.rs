@@ -1,8 +1,9 @@
 //! Interruptions of a link, as a scenario gives them.
 
 use crate::distribution::Distribution;
+use crate::keys::{KeySpec, Section};
 use crate::table_reader::TableReader;
-use crate::traffic::{read_distribution, required_distribution};
+use crate::traffic::required_distribution;
 use aqmlab_core::{Quantity, Span};
 
 /// Times at which the transmitter begins nothing: a handover, or satellites that are assigned anew.
@@ -16,19 +17,22 @@ pub struct Interruptions {
     pub first: Option<Span>,
 }
 
-const EXAMPLE: &str = "interruptions = { every = \"15 s\", hold = \"50 ms\" }";
+/// Keys of `interruptions`.
+pub const INTERRUPTIONS: Section = Section::new(&[&[
+    KeySpec::distribution::<Span>("every", "Time from the beginning of one interruption to that of the next.")
+        .required("\"15 s\""),
+    KeySpec::distribution::<Span>("hold", "Length of each interruption.").required("\"50 ms\""),
+    KeySpec::of::<Span>("first", "Beginning of the first interruption; default: the first `every`.")
+        .within("0 s", "1000000 s"),
+]]);
 
 impl Interruptions {
     /// Those of one `[[links]]`.
     pub(super) fn read(link: &mut TableReader) -> Option<Self> {
-        let mut inner = link.inner("interruptions", EXAMPLE)?;
-        let every: Option<Distribution<Span>> = required_distribution(&mut inner, "every", "\"15 s\"");
-        let hold: Option<Distribution<Span>> = read_distribution(&mut inner, "hold");
-        if inner.raw("hold").is_none() {
-            inner.miss("hold", "\"50 ms\"");
-        }
-        let first: Option<Span> = inner.optional("first");
-        let first = inner.within("first", first, "0 s", "1000000 s");
+        let mut inner = link.inner("interruptions")?;
+        let every: Option<Distribution<Span>> = required_distribution(&mut inner, "every");
+        let hold: Option<Distribution<Span>> = required_distribution(&mut inner, "hold");
+        let first = inner.optional("first");
         let (every, hold) = (every?, hold?);
         if every.typical_largest() < Span::from_millis(1) {
             inner.refuse("every", format!("\"{}\" is too short; at least 1 ms", every.text()));

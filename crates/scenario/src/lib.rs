@@ -9,20 +9,25 @@ mod controllers;
 mod distribution;
 mod fabric;
 mod fading;
+mod flow_keys;
 mod flows;
 mod impairments;
 mod interruptions;
+mod keys;
 mod link_context;
+mod link_keys;
 mod link_trace;
 mod links;
 mod location;
 mod media;
+mod number_pattern;
 mod opportunity_trace;
 mod parse;
 mod policer;
 mod presets;
 mod repeat;
 mod request_grant;
+mod schema;
 mod set;
 mod shared_buffer;
 mod show;
@@ -43,6 +48,7 @@ pub use fabric::{Fabric, HostRange};
 pub use fading::Fading;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use interruptions::Interruptions;
+pub use keys::Engine;
 pub use location::locate;
 pub use media::{FrameSizes, Media, MediaLaw};
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
@@ -50,6 +56,7 @@ pub use parse::{of_table, parse, parse_file, read_toml};
 pub use policer::{PolicerAction, PolicerSpec};
 pub use presets::PRESETS;
 pub use request_grant::RequestGrant;
+pub use schema::schema;
 pub use shared_buffer::SharedBufferSpec;
 pub use sizing::buffer_packets;
 pub use traffic::{OfferedData, Pages, Quic, QuicControl, Traffic, Video};
@@ -65,6 +72,16 @@ use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+
+/// Names of the keys of a link's wire.
+pub fn wire_keys() -> Vec<&'static str> {
+    impairments::WIRE.iter().map(|key| key.name).collect()
+}
+
+/// Names of the keys that can change during a run: of a link, and of a group of flows.
+pub fn changeable_keys() -> [Vec<&'static str>; 2] {
+    [link_keys::LINKS.changeable(), flow_keys::FLOWS.changeable()]
+}
 
 /// A simulation's description: links, flows and the times between which they are measured.
 #[derive(Clone, Debug)]
@@ -179,6 +196,13 @@ impl LinkSpec {
         [rates[0], rates[rates.len() / 2], rates[rates.len() - 1]]
     }
 
+    /// The keys that it uses and an engine lacks, each with the reason.
+    pub fn refusals(&self, engine: Engine) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let own = [("host", self.host), ("classes", !self.classes.classes.is_empty())];
+        let own = own.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key);
+        link_keys::LINKS.refusals(self.impairments.keys().into_iter().chain(own), engine)
+    }
+
     /// The link's queue before the first packet.
     pub fn empty_queue(&self) -> QueueView {
         QueueView { packet: self.packet, ..QueueView::empty(self.rate, self.target, self.buffer_packets) }
@@ -259,6 +283,16 @@ pub struct Batch {
 }
 
 impl FlowSpec {
+    /// The keys that it uses and an engine lacks, each with the reason.
+    pub fn refusals(&self, engine: Engine) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let own = [
+            ("phases", self.phases),
+            ("rtt_notification", self.rtt_notification),
+            ("start_spread", self.start_spread > 0.0),
+        ];
+        flow_keys::FLOWS.refusals(own.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key), engine)
+    }
+
     /// Flows in the group.
     pub fn count(&self) -> u32 {
         self.count_of_line().saturating_mul(self.branches.len().max(1) as u32)

@@ -5,13 +5,16 @@ use crate::condition_trace::ConditionTrace;
 use crate::distribution::Distribution;
 use crate::fading::Fading;
 use crate::impairments::{Impairments, Loss};
+use crate::keys::RATES;
 use crate::link_context::LinkContext;
+use crate::link_keys::LINKS;
 use crate::link_trace::{LinkTrace, LinkTraces};
 use crate::sizing::{SizingBasis, limit, target};
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::{AqmChoice, Change, LinkSpec, RateChanges};
 use aqmlab_aqm::Limit;
-use aqmlab_aqm::link_layer::{Framing, LinkLayer};
+use aqmlab_aqm::link_layer::LinkLayer;
+use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
 use toml::{Table, Value};
@@ -33,14 +36,13 @@ pub fn read_link(
     found: &mut Vec<Problem>,
 ) -> Option<(LinkSpec, Vec<Change>)> {
     let (basis, traces) = (context.bases.of(index), context.traces);
-    let mut link = TableReader::new(table, at, found);
+    let mut link = TableReader::new(table, at, &LINKS, found);
     let name = link.name("bottleneck");
     let rate_and_changes = read_fading_rate(&mut link, traces);
     let layer = read_layer(&mut link);
     let rate = rate_and_changes.as_ref().map(|(rate, _)| usable(*rate, layer, basis.packet));
     let line = condition_trace(&mut link, traces);
     let delay: Option<Span> = link.optional("delay");
-    let delay = link.within("delay", delay, "0 s", "1000 s");
     let delay = delay.or_else(|| Some(line?.delays.first()?.1)).unwrap_or(Span::ZERO);
     let buffer = read_buffer(&mut link, rate, basis);
     let buffer_packets = buffer.map(|buffer| basis.packets(buffer));
@@ -52,9 +54,7 @@ pub fn read_link(
             None
         }
     };
-    let fixed = link.optional("fixed").unwrap_or(false);
-    let ecn = link.optional("ecn").unwrap_or(true);
-    let host = link.optional("host").unwrap_or(false);
+    let [fixed, ecn, host] = ["fixed", "ecn", "host"].map(|key| link.or_default(key));
     let mut impairments = Impairments::read(&mut link, basis.largest);
     if let Some((_, loss)) = line.and_then(|line| line.losses.first()) {
         impairments.loss = Some(Loss::random(loss.0));
@@ -98,19 +98,17 @@ fn condition_trace<'a>(link: &mut TableReader, traces: &'a LinkTraces) -> Option
 
 /// `overhead`, `mpu` and `framing`.
 fn read_layer(link: &mut TableReader) -> LinkLayer {
-    let mut bytes = |key, least| {
-        let given: Option<Bytes> = link.optional(key);
-        let given = link.within(key, given, least, "256 B").unwrap_or(Bytes(0.0));
+    let mut bytes = |key| {
+        let given: Bytes = link.or_default(key);
         if given.0.fract() != 0.0 {
             link.refuse(key, format!("\"{}\" must be whole bytes", given.text()));
         }
         given.0 as i64
     };
-    let (added, least) = (bytes("overhead", "-64 B"), bytes("mpu", "0 B"));
-    LinkLayer { added, least, framing: link.optional("framing").unwrap_or(Framing::Plain) }
+    let (added, least) = (bytes("overhead"), bytes("mpu"));
+    LinkLayer { added, least, framing: link.or_default("framing") }
 }
 
-const RATE_EXAMPLE: &str = "\"45 Mbit/s\"";
 const RATE_FORMS: &str = "a rate, a schedule [[\"0 s\", \"45 Mbit/s\"], [\"50 s\", \"15 Mbit/s\"]], \
                           { values = [\"3 Mbit/s\", \"1 Mbit/s\"], hold = \"2 s\" } or { trace = \"FILE\" }";
 
@@ -134,9 +132,7 @@ fn read_rate(link: &mut TableReader, traces: &LinkTraces) -> Option<(Rate, RateC
         Some(Value::Table(table)) if table.contains_key("trace") => read_trace(table, traces),
         Some(Value::Table(table)) => read_wander(table),
         _ => {
-            let rate: Option<Rate> = link.required("rate", RATE_EXAMPLE);
-            let rate = link.within("rate", rate, "1 bit/s", "10 Tbit/s")?;
-            return Some((rate, RateChanges::None));
+            return Some((link.required("rate")?, RateChanges::None));
         }
     };
     read.map_err(|reason| link.refuse("rate", reason)).ok()
@@ -144,10 +140,7 @@ fn read_rate(link: &mut TableReader, traces: &LinkTraces) -> Option<(Rate, RateC
 
 fn legal_rate(value: &Value) -> Result<Rate, String> {
     let text = scalar(value).ok_or_else(|| format!("expected {RATE_FORMS}, found {}", kind(value)))?;
-    match Rate::parse(&text)? {
-        rate if (1.0..=1e13).contains(&rate.0) => Ok(rate),
-        _ => Err(format!("\"{}\" is out of range: must lie in 1 bit/s ..= 10 Tbit/s", clip(&text))),
-    }
+    read_in_range(ParamInput::Text(&text), Some(RATES))
 }
 
 /// Times and the rates from then on, in order, the first at 0 s.
@@ -208,7 +201,7 @@ fn read_wander(table: &Table) -> Result<(Rate, RateChanges), String> {
 
 fn read_buffer(link: &mut TableReader, rate: Option<Rate>, basis: SizingBasis) -> Option<Limit> {
     let Some(value) = link.raw("buffer") else {
-        link.miss("buffer", "\"900 packets\", \"1 MB\", \"100 ms\" or \"2 bdp\"");
+        link.miss("buffer");
         return None;
     };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());

@@ -61,27 +61,17 @@ const FRAMES: [&str; 2] = ["constant", "statistical"];
 
 /// The picture of one `[[flows]]`.
 pub fn read_media(flow: &mut TableReader) -> Option<Media> {
-    let name = flow.text("law").unwrap_or("constant");
-    let Ok(law) = MediaLaw::parse(name) else {
-        flow.refuse("law", unknown("rate control", name, MediaLaw::CHOICES));
-        return None;
-    };
+    let law = MediaLaw::parse(flow.word("law", "rate control")?).ok()?;
     let rate: Option<Rate> = match law {
-        MediaLaw::Constant => flow.required("rate", "\"1.5 Mbit/s\""),
-        _ => flow.optional("rate").or(Some(Rate(300e3))),
+        MediaLaw::Constant => flow.required("rate"),
+        _ => flow.optional_or_default("rate"),
     };
-    let rate = flow.within("rate", rate, "1 kbit/s", "10 Gbit/s");
-    let rate_min = flow.optional("rate_min").or(Some(Rate(150e3)));
-    let rate_min = flow.within("rate_min", rate_min, "1 kbit/s", "10 Gbit/s");
-    let rate_max = flow.optional("rate_max").or(Some(Rate(2.5e6)));
-    let rate_max = flow.within("rate_max", rate_max, "1 kbit/s", "10 Gbit/s");
-    let frame_rate = flow.optional("frame_rate").or(Some(Frequency(30.0)));
-    let frame_rate = flow.within("frame_rate", frame_rate, "1 Hz", "1000 Hz");
+    let [rate_min, rate_max]: [Option<Rate>; 2] = ["rate_min", "rate_max"].map(|key| flow.optional_or_default(key));
+    let frame_rate = flow.optional_or_default("frame_rate");
     let frames = read_frames(flow);
-    let jitter_buffer = flow.optional("jitter_buffer").or(Some(Span::from_millis(100)));
-    let jitter_buffer = flow.within("jitter_buffer", jitter_buffer, "0 s", "10 s");
+    let jitter_buffer = flow.optional_or_default("jitter_buffer");
     let pause = read_pause(flow);
-    let rates = flow.optional("rates").unwrap_or(false);
+    let rates = flow.or_default("rates");
     let (rate, rate_min, rate_max) = (rate?, rate_min?, rate_max?);
     if rate_min > rate_max {
         flow.refuse("rate_min", format!("\"{}\" is above rate_max, \"{}\"", rate_min.text(), rate_max.text()));
@@ -100,10 +90,9 @@ fn read_frames(flow: &mut TableReader) -> Option<FrameSizes> {
     const KEY: &str = "frames";
     let is_statistical = matches!(flow.raw(KEY), Some(Value::String(name)) if name == "statistical");
     let key_interval: Option<Span> = match is_statistical {
-        true => flow.optional("key_interval").or(Some(Span::from_secs(10))),
+        true => flow.optional_or_default("key_interval"),
         false => None,
     };
-    let key_interval = flow.within("key_interval", key_interval, "100 ms", "1000000 s");
     match flow.raw(KEY) {
         None => Some(FrameSizes::Constant),
         Some(Value::String(name)) => match name.as_str() {

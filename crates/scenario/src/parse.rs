@@ -1,21 +1,24 @@
 //! Text -> scenario. All problems of a file are reported together, each with the path of its field.
 
-use crate::changes::read_changes;
-use crate::controllers::read_controllers;
-use crate::fabric::read_fabric;
+use crate::changes::{CHANGES, read_changes};
+use crate::controllers::{CONTROLLERS, read_controllers};
+use crate::fabric::{FABRIC, read_fabric};
+use crate::flow_keys::FLOWS;
 use crate::flows::{FlowPlaces, check_flows, read_flows};
+use crate::keys::{KeySpec, Section, ValueForm};
 use crate::link_context::LinkContext;
+use crate::link_keys::LINKS;
 use crate::link_trace::read_traces;
 use crate::links::read_link;
 use crate::location::{locate, location};
 use crate::presets;
 use crate::repeat::{LinkLists, Repeated, Room, repeat_flows, repeat_links};
 use crate::set::set;
-use crate::shared_buffer::{read_buffers, share};
+use crate::shared_buffer::{BUFFERS, read_buffers, share};
 use crate::sizing::SizingBases;
 use crate::table_reader::{TableReader, default_name, kind, places, scalar};
-use crate::tree::{by_plan, read_shape};
-use crate::wifi::{by_station, read_cell};
+use crate::tree::{LINES, PLANS, SITES, by_plan, read_shape};
+use crate::wifi::{STATIONS, WIFI, by_station, read_cell};
 use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario, SharedBufferSpec};
 use aqmlab_core::problem::{ProblemKind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
@@ -35,6 +38,31 @@ const MAX_SAMPLES: u64 = 50_000_000;
 const MAX_FLOWS: u32 = 1_000_000;
 /// Most groups of flows, those that others stand for counted one by one.
 const MAX_GROUPS: usize = 65_000;
+
+/// Keys of a scenario.
+pub const SCENARIO: Section = Section::new(&[&[
+    KeySpec::new("schema", ValueForm::Exactly(1), "Version of the format.").required("1"),
+    KeySpec::new("title", ValueForm::Text, "One line for people."),
+    KeySpec::of::<Span>("duration", "Length of a run.").within("1 us", "1000000 s").required("\"100 s\""),
+    KeySpec::of::<Span>("warmup", "Metrics count from here.").or("0 s"),
+    KeySpec::of::<Span>("sample", "Step of recorded time series.").within("1 us", "1000000 s").or("10 ms"),
+    KeySpec::new("links", ValueForm::Tables(&LINKS), "Queueing links."),
+    KeySpec::new("flows", ValueForm::Tables(&FLOWS), "Groups of flows.").required("[[flows]]"),
+    KeySpec::new("buffers", ValueForm::Tables(&BUFFERS), "Buffers that several links share."),
+    KeySpec::new("changes", ValueForm::Tables(&CHANGES), "Changes during the run."),
+    KeySpec::new("controllers", ValueForm::Tables(&CONTROLLERS), "Controllers of the rates of links."),
+    KeySpec::new("schemes", ValueForm::Schemes, "Parameters given to a scheme whenever it is chosen."),
+    KeySpec::new("traces", ValueForm::Named(&ValueForm::Text), "Texts of traces that links follow, by name."),
+    KeySpec::new("sites", ValueForm::Tables(&SITES), "Levels of a tree: sites below sites."),
+    KeySpec::new("plans", ValueForm::Tables(&PLANS), "Plans of the subscribers of a tree.")
+        .example("a list of tables, [[plans]]"),
+    KeySpec::new("lines", ValueForm::Table(&LINES), "Access links of a tree.").example("a table, [lines] with a count"),
+    KeySpec::new("fabric", ValueForm::Table(&FABRIC), "A leaf-spine fabric."),
+    KeySpec::new("wifi", ValueForm::Table(&WIFI), "The access point of a Wi-Fi cell.")
+        .example("a table, [wifi], which may be empty"),
+    KeySpec::new("stations", ValueForm::Tables(&STATIONS), "Stations of a Wi-Fi cell.")
+        .example("a list of tables, [[stations]]"),
+]]);
 
 /// Reads a scenario; `overrides` are `path = value` pairs as of `--set`, such as `links.bottleneck.rate = 15 Mbit/s`.
 pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
@@ -107,8 +135,8 @@ fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {
 }
 
 fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<Scenario> {
-    let mut top = TableReader::new(table, "", found);
-    let schema: Option<u32> = top.required("schema", "1");
+    let mut top = TableReader::new(table, "", &SCENARIO, found);
+    let schema: Option<u32> = top.required("schema");
     if schema.is_some_and(|schema| schema != 1) {
         top.refuse("schema", format!("{} is not known; this version reads schema 1", schema.unwrap_or(0)));
     }
@@ -290,11 +318,8 @@ fn refuse_unused(buffers: &[SharedBufferSpec], links: &[LinkSpec], found: &mut V
 
 /// Duration, warm-up and sampling step.
 fn read_times(top: &mut TableReader) -> (Option<Span>, Span, Span) {
-    let duration: Option<Span> = top.required("duration", "\"100 s\"");
-    let duration = top.within("duration", duration, "1 us", "1000000 s");
-    let warmup = top.optional::<Span>("warmup").unwrap_or(Span::ZERO);
-    let sample: Option<Span> = top.optional("sample");
-    let sample = top.within("sample", sample, "1 us", "1000000 s").unwrap_or(Span::from_seconds(0.01));
+    let duration: Option<Span> = top.required("duration");
+    let [warmup, sample]: [Span; 2] = ["warmup", "sample"].map(|key| top.or_default(key));
     if duration.is_some_and(|duration| warmup >= duration) {
         top.refuse("warmup", format!("\"{}\" must be shorter than the duration", warmup.text()));
     }

@@ -1,5 +1,6 @@
 //! The policer of a link, as a scenario gives it.
 
+use crate::keys::{KeySpec, MOST_BYTES, RATES, Section};
 use crate::table_reader::TableReader;
 use aqmlab_core::{Bytes, Quantity, Rate};
 
@@ -24,22 +25,28 @@ aqmlab_core::choice! {
     }
 }
 
-const EXAMPLE: &str = "policer = { rate = \"10 Mbit/s\", burst = \"100 kB\" }";
+/// Keys of `policer`.
+pub const POLICER: Section = Section::new(&[&[
+    KeySpec::of::<Rate>("rate", "Rate at which tokens come.").within(RATES.0, RATES.1).required("\"10 Mbit/s\""),
+    KeySpec::of::<Bytes>("burst", "Tokens that the bucket holds; it is full at first.")
+        .within("1 B", MOST_BYTES)
+        .required("\"100 kB\""),
+    KeySpec::of::<PolicerAction>("action", "Drop packets that do not conform, or mark those that are ECN-capable.")
+        .or("drop"),
+]]);
 
 impl PolicerSpec {
     /// The policer of one `[[links]]`, which packets of up to `largest` bytes cross.
     pub(super) fn read(link: &mut TableReader, largest: f64) -> Option<Self> {
-        let mut policer = link.inner("policer", EXAMPLE)?;
-        let rate: Option<Rate> = policer.required("rate", "\"10 Mbit/s\"");
-        let rate = policer.within("rate", rate, "1 bit/s", "10 Tbit/s");
-        let burst: Option<Bytes> = policer.required("burst", "\"100 kB\"");
-        let burst = policer.within("burst", burst, "1 B", "1000000 MB");
+        let mut policer = link.inner("policer")?;
+        let rate = policer.required("rate");
+        let burst: Option<Bytes> = policer.required("burst");
         if let Some(burst) = burst.filter(|burst| burst.0 < largest) {
             let least = Bytes(largest).text();
             policer
                 .refuse("burst", format!("\"{}\" holds no packet of {least}; expected {least} or more", burst.text()));
         }
-        let action = policer.optional("action").unwrap_or(PolicerAction::Drop);
+        let action = policer.or_default("action");
         policer.finish();
         Some(Self { rate: rate?, burst: burst?, action })
     }

@@ -15,14 +15,24 @@ pub const PRESETS: [(&str, &str); 7] = [
     ("docsis-up", include_str!("presets/docsis-up.toml")),
 ];
 
+/// Their names.
+pub const NAMES: [&str; PRESETS.len()] = {
+    let mut names = [""; PRESETS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = PRESETS[i].0;
+        i += 1;
+    }
+    names
+};
+
 /// Puts the keys of the preset that a link at `at` names in its table, but those that it has.
 pub fn expand(link: &mut Table, at: &str, found: &mut Vec<Problem>) {
     let Some(value) = link.remove("preset") else { return };
-    let names = PRESETS.map(|(name, _)| name);
     let known = PRESETS.iter().find(|(known, _)| value.as_str() == Some(known));
     let (_, text) = known.unwrap_or_else(|| {
-        let expected = || format!("expected one of {}", names.join(", "));
-        let why = value.as_str().map_or_else(expected, |name| unknown("preset", name, &names));
+        let expected = || format!("expected one of {}", NAMES.join(", "));
+        let why = value.as_str().map_or_else(expected, |name| unknown("preset", name, &NAMES));
         found.push(Problem::new(format!("{at}.preset"), why));
         &PRESETS[0] // so that nothing else is said to be missing
     });

@@ -1,13 +1,16 @@
 //! Lists of links that are alike but for their names, and groups of flows for each of them.
 
+use crate::keys::KeySpec;
 use crate::table_reader::kind;
 use aqmlab_core::Problem;
+use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::clip;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// Most links of a list.
-const MOST: i64 = 10_000;
+/// Links of a list.
+pub const COUNT: KeySpec =
+    KeySpec::of::<u32>("count", "A list of so many links, NAME-0 and on, that are alike.").within("1", "10000");
 /// Most links of a scenario.
 const MOST_LINKS: usize = 65_000;
 /// Most lists that a message names.
@@ -70,8 +73,10 @@ pub fn repeat_links(tables: &[&Table], room: &mut Room, found: &mut Vec<Problem>
             links.push(Repeated { at, table: (*table).clone(), is_first: true });
             continue;
         };
-        let Some(count) = count.as_integer().filter(|count| (1..=MOST).contains(count)) else {
-            found.push(Problem::new(format!("{at}.count"), format!("expected a whole number in 1 ..= {MOST}")));
+        let text = count.as_integer().map(|count| count.to_string()).unwrap_or_default();
+        let Ok(count) = read_in_range::<u32>(ParamInput::Text(&text), COUNT.range()) else {
+            let (least, most) = COUNT.range().unwrap_or_default();
+            found.push(Problem::new(format!("{at}.count"), format!("expected a whole number in {least} ..= {most}")));
             continue;
         };
         if let Err(problem) = room.take(table, count as usize, &at) {

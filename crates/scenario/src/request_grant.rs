@@ -1,5 +1,6 @@
 //! A transmitter that asks before it sends, as a scenario gives it.
 
+use crate::keys::{KeySpec, RATES, Section};
 use crate::table_reader::TableReader;
 use aqmlab_core::{Quantity, Rate, Span};
 
@@ -14,26 +15,24 @@ pub struct RequestGrant {
     pub guaranteed: Rate,
 }
 
-impl Default for RequestGrant {
-    /// Those of docsis-ns3: 2 ms; `MinReqGntDelay`, 12 OFDMA frames of 135 us; none.
-    fn default() -> Self {
-        Self { interval: Span::from_millis(2), delay: Span::from_micros(1620), guaranteed: Rate(0.0) }
-    }
-}
-
-const EXAMPLE: &str = "request_grant = { interval = \"2 ms\", guaranteed = \"1 Mbit/s\" }";
+/// Keys of `request_grant`, with the defaults of docsis-ns3; `delay` is `MinReqGntDelay`, 12 OFDMA frames of 135 us.
+pub const REQUEST_GRANT: Section = Section::new(&[&[
+    KeySpec::of::<Span>("interval", "MAP interval.").within("100 us", "1 s").or("2 ms"),
+    KeySpec::of::<Span>("delay", "Time from a request to the beginning of the first interval that may answer it.")
+        .within("0 s", "1 s")
+        .or("1620 us"),
+    KeySpec::of::<Rate>("guaranteed", "Rate that is granted without a request.")
+        .within("0 bit/s", RATES.1)
+        .or("0 bit/s"),
+]]);
 
 impl RequestGrant {
     /// That of one `[[links]]`.
     pub(super) fn read(link: &mut TableReader) -> Option<Self> {
-        let mut inner = link.inner("request_grant", EXAMPLE)?;
-        let usual = Self::default();
-        let interval: Option<Span> = inner.optional("interval").or(Some(usual.interval));
-        let interval = inner.within("interval", interval, "100 us", "1 s");
-        let delay: Option<Span> = inner.optional("delay").or(Some(usual.delay));
-        let delay = inner.within("delay", delay, "0 s", "1 s");
-        let guaranteed: Option<Rate> = inner.optional("guaranteed").or(Some(usual.guaranteed));
-        let guaranteed = inner.within("guaranteed", guaranteed, "0 bit/s", "10 Tbit/s");
+        let mut inner = link.inner("request_grant")?;
+        let interval = inner.optional_or_default("interval");
+        let delay = inner.optional_or_default("delay");
+        let guaranteed = inner.optional_or_default("guaranteed");
         inner.finish();
         Some(Self { interval: interval?, delay: delay?, guaranteed: guaranteed? })
     }

@@ -1,5 +1,6 @@
 //! Buffers that several links share, as those of a switch do.
 
+use crate::keys::{KeySpec, MOST_BYTES, Section, ValueForm};
 use crate::table_reader::{TableReader, kind, unknown_name};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Problem, Problems};
@@ -17,6 +18,22 @@ pub struct SharedBufferSpec {
     pub alpha: f64,
 }
 
+/// The size of a buffer that links share, under the name that a table has for it.
+pub const fn shared_size(name: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::of::<Bytes>(name, doc).within("1 kB", MOST_BYTES).required("\"4 MB\"")
+}
+
+/// The key for the threshold of a buffer that links share.
+pub const ALPHA: KeySpec =
+    KeySpec::of::<f64>("alpha", "A queue may hold so many times what is free.").within("0.001", "1000").or("1");
+
+/// Keys of `[[buffers]]`.
+pub const BUFFERS: Section = Section::new(&[&[
+    KeySpec::new("name", ValueForm::Name, "Name of the buffer, by which links refer to it.").required("\"switch\""),
+    shared_size("size", "The most that may wait at all of its links together."),
+    ALPHA,
+]]);
+
 impl SharedBufferSpec {
     /// The most that a queue can hold, bytes: while all others are empty, alpha * size / (1 + alpha).
     pub fn most(&self) -> u64 {
@@ -25,10 +42,8 @@ impl SharedBufferSpec {
 
     /// `size` and `alpha` of a table.
     pub(super) fn read(name: String, key: &'static str, table: &mut TableReader) -> Option<Self> {
-        let size: Option<Bytes> = table.required(key, "\"4 MB\"");
-        let size = table.within(key, size, "1 kB", "1000000 MB");
-        let alpha: Option<f64> = if table.raw("alpha").is_some() { table.optional("alpha") } else { Some(1.0) };
-        let alpha = table.within("alpha", alpha, "0.001", "1000");
+        let size: Option<Bytes> = table.required(key);
+        let alpha = table.optional_or_default("alpha");
         Some(Self { name, size: size?.0 as u64, alpha: alpha? })
     }
 }
@@ -38,9 +53,9 @@ pub fn read_buffers(top: &mut TableReader) -> Vec<SharedBufferSpec> {
     let (mut buffers, mut names) = (Vec::new(), BTreeSet::new());
     for table in top.tables("buffers") {
         let shown = table.get("name").and_then(Value::as_str).unwrap_or("0");
-        let mut buffer = TableReader::new(table, format!("buffers.{}", clip(shown)), top.found());
+        let mut buffer = TableReader::new(table, format!("buffers.{}", clip(shown)), &BUFFERS, top.found());
         if buffer.raw("name").is_none() {
-            buffer.miss("name", "\"switch\"");
+            buffer.miss("name");
         }
         let name = buffer.name("0");
         if !names.insert(name.clone()) {

@@ -1,6 +1,7 @@
 //! The sizes of a link: its buffer and its target, by the flows that cross it.
 
 use crate::FlowSpec;
+use crate::keys::{MOST_BYTES, ValueForm};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::clip;
 use aqmlab_core::quantity::nearest_unit;
@@ -114,6 +115,26 @@ impl SizingBases {
     }
 }
 
+/// The numbers of packets that a buffer may hold, and the sizes.
+const LIMITS: [(&str, &str); 2] = [("1 packet", "10000000 packets"), ("1 B", MOST_BYTES)];
+
+/// The forms of a buffer: packets, bytes, what the link sends in a time, or multiples of the bandwidth-delay product.
+pub const BUFFER: ValueForm = ValueForm::Any(&[
+    ValueForm::of::<Packets>().within(LIMITS[0].0, LIMITS[0].1).whole(),
+    ValueForm::of::<Bytes>().within(LIMITS[1].0, LIMITS[1].1),
+    ValueForm::of::<Span>(),
+    ValueForm::Bdp,
+]);
+
+/// The forms of a target.
+pub const TARGET: ValueForm = ValueForm::Any(&[ValueForm::of::<Packets>(), ValueForm::of::<Span>()]);
+
+/// A value in a declared range.
+fn is_within<Q: Quantity>(value: Q, (least, greatest): (&str, &str)) -> bool {
+    let bound = |text| Q::parse(text).expect("declared bounds parse");
+    bound(least) <= value && value <= bound(greatest)
+}
+
 /// The units that a buffer may have.
 const UNITS: [&str; 10] = ["packets", "bdp", "B", "kB", "MB", "KiB", "MiB", "s", "ms", "us"];
 
@@ -139,9 +160,10 @@ pub fn limit(text: &str, rate: Option<Rate>, basis: SizingBasis) -> Result<Limit
         Err(_) => None,
     };
     if let Some(bytes) = bytes {
-        return match bytes {
-            1.0..=1e12 => Ok(Limit::Bytes(bytes as u64)),
-            _ => Err(format!("\"{}\" is out of range: must lie in 1 B ..= 1000000 MB", clip(text))),
+        let (least, greatest) = LIMITS[1];
+        return match is_within(Bytes(bytes), LIMITS[1]) {
+            true => Ok(Limit::Bytes(bytes as u64)),
+            false => Err(format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", clip(text))),
         };
     }
     let packets = match text.trim().strip_suffix("bdp") {
@@ -151,11 +173,9 @@ pub fn limit(text: &str, rate: Option<Rate>, basis: SizingBasis) -> Result<Limit
         }
         None => Packets::parse(text).map_err(|why| expected(text, why))?.0,
     };
-    if !(1.0..=1e7).contains(&packets) || packets.fract() != 0.0 {
-        return Err(format!(
-            "\"{}\" is out of range: must be a whole number in 1 packet ..= 10000000 packets",
-            clip(text)
-        ));
+    if !is_within(Packets(packets), LIMITS[0]) || packets.fract() != 0.0 {
+        let (least, greatest) = LIMITS[0];
+        return Err(format!("\"{}\" is out of range: must be a whole number in {least} ..= {greatest}", clip(text)));
     }
     Ok(Limit::Packets(packets as u32))
 }

@@ -1,5 +1,7 @@
 //! Reads the keys of a TOML table one by one and remembers what is wrong with them.
 
+use crate::keys::{KeySpec, Section, ValueForm};
+use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::{ProblemKind, clip, unknown};
 use aqmlab_core::{Problem, Problems, Quantity};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,10 +10,13 @@ use toml::{Table, Value};
 /// Unknown keys of a table that are named one by one.
 const MOST_UNKNOWN: usize = 20;
 
-/// A table being read. Keys nobody asked for are refused by [`TableReader::finish`].
+/// A table being read by the declarations of its keys. Keys nobody asked for are refused by [`TableReader::finish`].
 pub struct TableReader<'a, 'f> {
     table: &'a Table,
     path: String,
+    section: &'static Section,
+    /// The keys that come with the table's `kind`.
+    of_kind: &'static [&'static [KeySpec]],
     asked: BTreeSet<&'static str>,
     found: &'f mut Vec<Problem>,
 }
@@ -96,9 +101,32 @@ pub fn names<'v>(value: &'v Value, known: &[&'v str]) -> Option<Vec<&'v str>> {
 }
 
 impl<'a, 'f> TableReader<'a, 'f> {
-    /// Begins to read `table`, which stands at `path`.
-    pub fn new(table: &'a Table, path: impl Into<String>, found: &'f mut Vec<Problem>) -> Self {
-        Self { table, path: path.into(), asked: BTreeSet::new(), found }
+    /// Begins to read `table`, which stands at `path` and has the keys of `section`.
+    pub fn new(
+        table: &'a Table,
+        path: impl Into<String>,
+        section: &'static Section,
+        found: &'f mut Vec<Problem>,
+    ) -> Self {
+        Self { table, path: path.into(), section, of_kind: &[], asked: BTreeSet::new(), found }
+    }
+
+    /// Its kind, by `kind`; the first of its section if there is none. From here on its keys are those of the kind, too.
+    pub fn kind(&mut self) -> Option<&'static str> {
+        let kinds = self.section.kinds;
+        let given = self.text("kind");
+        let kind = given.map_or(kinds.first(), |given| kinds.iter().find(|kind| kind.name == given));
+        if let (Some(given), None) = (given, kind) {
+            self.refuse("kind", unknown("kind", given, &kinds.iter().map(|kind| kind.name).collect::<Vec<_>>()));
+        }
+        self.of_kind = kind.map_or(&[], |kind| kind.keys);
+        kind.map(|kind| kind.name)
+    }
+
+    /// The declaration of `key`.
+    fn key(&self, key: &str) -> &'static KeySpec {
+        let own = self.of_kind.iter().flat_map(|keys| keys.iter()).find(|known| known.name == key);
+        own.or_else(|| self.section.key(key)).unwrap_or_else(|| panic!("key {key} is not declared"))
     }
 
     /// Path of `key` in this table.
@@ -117,8 +145,14 @@ impl<'a, 'f> TableReader<'a, 'f> {
         self.refuse(key, reason);
     }
 
+    /// Notes that `key` has to be there.
+    pub fn miss(&mut self, key: &str) {
+        let example = self.key(key).example.unwrap_or_default();
+        self.miss_such(key, example);
+    }
+
     /// Notes that `key` has to be there; `example` is what to write.
-    pub fn miss(&mut self, key: &str, example: &str) {
+    pub fn miss_such(&mut self, key: &str, example: &str) {
         self.push(key, format!("missing; write e.g. {key} = {example}"), ProblemKind::Missing);
     }
 
@@ -138,49 +172,65 @@ impl<'a, 'f> TableReader<'a, 'f> {
 
     /// The raw value of `key`, if it is there.
     pub fn raw(&mut self, key: &'static str) -> Option<&'a Value> {
+        debug_assert_eq!(self.key(key).name, key);
         self.asked.insert(key);
         self.table.get(key)
     }
 
-    /// The quantity at `key`, if it is there and right.
+    /// The raw value of what is not a declared key: a parameter, or a key of another table.
+    pub fn parameter(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.asked.insert(name);
+        self.table.get(name)
+    }
+
+    /// The quantity at `key`, if it is there, and right and in its range.
     pub fn optional<Q: Quantity>(&mut self, key: &'static str) -> Option<Q> {
         let value = self.raw(key)?;
-        match scalar(value)
-            .ok_or_else(|| format!("expected {}, found {}", expected(Q::UNIT), kind(value)))
-            .and_then(|t| Q::parse(&t))
-        {
-            Ok(quantity) => Some(quantity),
-            Err(reason) => {
-                self.refuse(key, reason);
-                None
-            }
-        }
+        let text = scalar(value).ok_or_else(|| format!("expected {}, found {}", expected(Q::UNIT), kind(value)));
+        let read = text.and_then(|text| read_in_range(ParamInput::Text(&text), self.key(key).range()));
+        read.map_err(|reason| self.refuse(key, reason)).ok()
     }
 
     /// The quantity at `key`; its absence is a problem.
-    pub fn required<Q: Quantity>(&mut self, key: &'static str, example: &str) -> Option<Q> {
+    pub fn required<Q: Quantity>(&mut self, key: &'static str) -> Option<Q> {
         if self.raw(key).is_none() {
-            self.miss(key, example);
+            self.miss(key);
         }
         self.optional(key)
     }
 
-    /// A quantity that must lie in `least ..= greatest`, both as text with unit.
-    pub fn within<Q: Quantity>(
-        &mut self,
-        key: &'static str,
-        quantity: Option<Q>,
-        least: &str,
-        greatest: &str,
-    ) -> Option<Q> {
-        let quantity = quantity?;
-        let bound = |text| Q::parse(text).expect("bounds in this module parse");
-        if quantity < bound(least) || quantity > bound(greatest) {
-            let given = self.table.get(key).and_then(scalar).unwrap_or_else(|| quantity.text());
-            self.refuse(key, format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", clip(&given)));
-            return None;
+    /// The quantity at `key`, or else its default; `None` if it is wrong.
+    pub fn optional_or_default<Q: Quantity>(&mut self, key: &'static str) -> Option<Q> {
+        if self.raw(key).is_some() { self.optional(key) } else { Some(self.default(key)) }
+    }
+
+    /// The quantity at `key`; its default if it is not there, and if it is wrong.
+    pub fn or_default<Q: Quantity>(&mut self, key: &'static str) -> Q {
+        self.optional(key).unwrap_or_else(|| self.default(key))
+    }
+
+    /// `value`, which was made of what stands at `key`, lies in the range of the key; else a problem is noted.
+    pub fn is_in_range<Q: Quantity>(&mut self, key: &str, value: Q) -> bool {
+        let within = read_in_range::<Q>(ParamInput::Text(&value.text()), self.key(key).range());
+        within.map_err(|reason| self.refuse(key, reason)).is_ok()
+    }
+
+    fn default<Q: Quantity>(&self, key: &str) -> Q {
+        let default = self.key(key).default.unwrap_or_else(|| panic!("key {key} has no default"));
+        Q::parse(default).expect("declared defaults parse")
+    }
+
+    /// The word at `key`, or else its default; `None` if it is wrong. Messages call it `what`.
+    pub fn word(&mut self, key: &'static str, what: &str) -> Option<&'static str> {
+        let KeySpec { form: ValueForm::Words(words), default, .. } = *self.key(key) else {
+            panic!("key {key} is declared as words")
+        };
+        let Some(given) = self.text(key) else { return default };
+        let known = words.iter().copied().find(|word| *word == given);
+        if known.is_none() {
+            self.refuse(key, unknown(what, given, words));
         }
-        Some(quantity)
+        known
     }
 
     /// Text at `key`.
@@ -205,25 +255,29 @@ impl<'a, 'f> TableReader<'a, 'f> {
         name.to_string()
     }
 
-    /// The table at `key`, if it is there and one; `example` is what to write.
-    pub fn inner<'s>(&'s mut self, key: &'static str, example: &str) -> Option<TableReader<'a, 's>> {
+    /// The table at `key`, if it is there and one.
+    pub fn inner<'s>(&'s mut self, key: &'static str) -> Option<TableReader<'a, 's>> {
+        let KeySpec { form: ValueForm::Table(section), example, .. } = *self.key(key) else {
+            panic!("key {key} is declared as a table")
+        };
         match self.raw(key)? {
-            Value::Table(table) => Some(TableReader::new(table, self.path(key), self.found)),
+            Value::Table(table) => Some(TableReader::new(table, self.path(key), section, self.found)),
             other => {
-                self.refuse(key, format!("expected a table, found {}; write e.g. {example}", kind(other)));
+                let example = example.unwrap_or_default();
+                self.refuse(key, format!("expected a table, found {}; write e.g. {key} = {example}", kind(other)));
                 None
             }
         }
     }
 
-    /// The table `[key]`; its absence is a problem, for which `example` says what to write.
-    pub fn section(&mut self, key: &'static str, example: &str) -> Option<&'a Table> {
+    /// The table `[key]`; its absence is a problem.
+    pub fn section(&mut self, key: &'static str) -> Option<&'a Table> {
         match self.raw(key) {
             Some(Value::Table(table)) => return Some(table),
             Some(other) => {
                 self.refuse(key, format!("expected a table, [{}], found {}", self.path(key), kind(other)));
             }
-            None => self.miss(key, example),
+            None => self.miss(key),
         }
         None
     }
@@ -231,7 +285,7 @@ impl<'a, 'f> TableReader<'a, 'f> {
     /// Refuses those of these keys that are there.
     pub fn refuse_all(&mut self, keys: &[&'static str], reason: &str) {
         for key in keys {
-            if self.raw(key).is_some() {
+            if self.parameter(key).is_some() {
                 self.refuse(key, reason);
             }
         }

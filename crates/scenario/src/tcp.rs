@@ -1,5 +1,6 @@
 //! Reads how a group of flows speaks TCP.
 
+use crate::keys::{KeySpec, Section, ValueForm};
 use crate::table_reader::{TableReader, kind, scalar};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{ParamSet, Problems, Quantity};
@@ -8,6 +9,16 @@ use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant, cc};
 use toml::{Table, Value};
 
 const CONTROL: &str = "congestion_control";
+
+/// Keys of `tcp`, beside TCP's constants.
+pub const TCP: Section = Section::new(&[&[
+    KeySpec::of::<TcpVariant>("variant", "Loss recovery; its default follows from profile and congestion control."),
+    KeySpec::of::<Profile>(
+        "profile",
+        "What the constants and details are like; its default follows from the loss recovery.",
+    ),
+    KeySpec::new(CONTROL, ValueForm::Law, "Congestion control, with parameters in the form NAME:KEY=VALUE,..."),
+]]);
 
 /// The TCP of a group of flows.
 pub struct Tcp {
@@ -79,7 +90,7 @@ fn key_of(text: &str) -> Result<&'static str, String> {
 
 fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
     let path = flow.path("tcp");
-    let mut tcp = TableReader::new(table, path.clone(), flow.found());
+    let mut tcp = TableReader::new(table, path.clone(), &TCP, flow.found());
     let named_variant: Option<TcpVariant> = tcp.optional("variant");
     // Linux has no loss recovery but `rack`: who names another one means the RFCs.
     let default_profile =
@@ -112,7 +123,7 @@ fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
     refuse_parameters_of_laws(&mut tcp, table);
     let own: Vec<(&str, String)> = TcpParams::specs()
         .iter()
-        .filter_map(|spec| tcp.raw(spec.name).map(|value| (spec.name, value)))
+        .filter_map(|spec| tcp.parameter(spec.name).map(|value| (spec.name, value)))
         .map(|(name, value)| (name, scalar(value).unwrap_or_else(|| kind(value).to_string())))
         .collect();
     tcp.finish();
@@ -122,19 +133,19 @@ fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
     params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
     if params.bursts == BurstLimit::Gso && variant != TcpVariant::Rack {
         let reason = "\"gso\" requires variant \"rack\"; expected variant = \"rack\"";
-        TableReader::new(table, path.clone(), flow.found()).refuse("bursts", reason);
+        TableReader::new(table, path.clone(), &TCP, flow.found()).refuse("bursts", reason);
     }
     for (name, is_on) in [("detect_by_time", params.detect_by_time), ("prr", params.prr), ("undo", params.undo)] {
         if !is_on && variant != TcpVariant::Rack {
             let reason = "\"false\" applies to variant \"rack\" only; leave it out, or use variant = \"rack\"";
-            TableReader::new(table, path.clone(), flow.found()).refuse(name, reason);
+            TableReader::new(table, path.clone(), &TCP, flow.found()).refuse(name, reason);
         }
     }
     if params.ect_on_syn && !control.needs().is_scalable() {
         let name = control.name();
         let reason =
             format!("\"true\" requires a controller that receives every mark, and \"{name}\" does not; expected false");
-        TableReader::new(table, path, flow.found()).refuse("ect_on_syn", reason);
+        TableReader::new(table, path, &TCP, flow.found()).refuse("ect_on_syn", reason);
     }
     Some(Tcp { profile, lacks_profile, variant, params, control })
 }
@@ -166,14 +177,14 @@ fn refuse_what_rack_ignores(tcp: &mut TableReader) {
         ("open_on_exit", "ends recovery with the window at ssthresh"),
         ("ecn_response", "responds to marks as RFC 3168 specifies"),
     ] {
-        if tcp.raw(name).is_some() {
+        if tcp.parameter(name).is_some() {
             tcp.refuse(
                 name,
                 format!("is not for variant \"rack\", which {reason}; leave it out, or name another variant"),
             );
         }
     }
-    if tcp.text("estimator") == Some("integer") {
+    if tcp.parameter("estimator").and_then(Value::as_str) == Some("integer") {
         tcp.refuse("estimator", "\"integer\" is not for variant \"rack\"; expected \"real\" or \"linux\"");
     }
 }
@@ -182,7 +193,7 @@ fn refuse_what_rack_ignores(tcp: &mut TableReader) {
 fn refuse_parameters_of_laws(tcp: &mut TableReader, table: &Table) {
     for law in cc::entries() {
         for spec in (law.params)() {
-            let Some(value) = table.get(spec.name).filter(|_| tcp.raw(spec.name).is_some()) else { continue };
+            let Some(value) = table.get(spec.name).filter(|_| tcp.parameter(spec.name).is_some()) else { continue };
             let (law, name) = (law.info.name, spec.name);
             let value = scalar(value).map_or("...".into(), |value| clip(&value));
             tcp.refuse(name, format!("is a parameter of {law}; write {CONTROL} = \"{law}:{name}={value}\""));

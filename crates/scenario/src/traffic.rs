@@ -3,9 +3,13 @@
 use crate::distribution::{Distribution, RandomQuantity};
 use crate::media::{Media, read_media};
 use crate::table_reader::{TableReader, kind, scalar};
-use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::params::{ParamInput, read_in_range};
+use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Frequency, Packets, Quantity, Rate, Span};
 use toml::Value;
+
+/// The bitrates that a video may have.
+pub const BITRATES: (&str, &str) = ("1 kbit/s", "1 Gbit/s");
 
 /// The traffic of a group of flows.
 #[derive(Clone, Debug)]
@@ -80,12 +84,13 @@ pub enum QuicControl {
 }
 
 impl QuicControl {
-    /// Each with its name in a scenario.
-    pub const ALL: [(&str, Self); 3] = [("cubic", Self::Cubic), ("newreno", Self::NewReno), ("bbr", Self::Bbr)];
+    const ALL: [Self; 3] = [Self::Cubic, Self::NewReno, Self::Bbr];
+    /// Their names in a scenario.
+    pub const NAMES: [&str; 3] = ["cubic", "newreno", "bbr"];
 
     /// Its name in a scenario.
     pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].0
+        Self::NAMES[self as usize]
     }
 }
 
@@ -183,25 +188,18 @@ impl Traffic {
     }
 }
 
-/// Kinds of traffic, as a scenario calls them.
-const KINDS: [&str; 9] = ["ftp", "app-limited", "udp-cbr", "udp-onoff", "media", "http", "video", "short", "quic"];
-
 /// The traffic of one `[[flows]]`, by its `kind`; `ftp` if there is none.
 pub fn read_traffic(flow: &mut TableReader) -> Option<Traffic> {
-    match flow.text("kind") {
-        None | Some("ftp") => Some(Traffic::Ftp),
-        Some("app-limited") => read_offered(flow).map(Traffic::AppLimited),
-        Some("udp-cbr") => read_rate(flow, "rate").map(|rate| Traffic::UdpCbr { rate }),
-        Some("udp-onoff") => read_on_off(flow),
-        Some("media") => read_media(flow).map(Traffic::Media),
-        Some("http") => read_pages(flow).map(Traffic::Http),
-        Some("video") => read_video(flow).map(Traffic::Video),
-        Some("short") => read_short(flow),
-        Some("quic") => read_quic(flow).map(Traffic::Quic),
-        Some(other) => {
-            flow.refuse("kind", unknown("kind", other, &KINDS));
-            None
-        }
+    match flow.kind()? {
+        "app-limited" => read_offered(flow).map(Traffic::AppLimited),
+        "udp-cbr" => flow.required("rate").map(|rate| Traffic::UdpCbr { rate }),
+        "udp-onoff" => read_on_off(flow),
+        "media" => read_media(flow).map(Traffic::Media),
+        "http" => read_pages(flow).map(Traffic::Http),
+        "video" => read_video(flow).map(Traffic::Video),
+        "short" => read_short(flow),
+        "quic" => read_quic(flow).map(Traffic::Quic),
+        _ => Some(Traffic::Ftp),
     }
 }
 
@@ -212,13 +210,9 @@ pub fn read_distribution<Q: RandomQuantity>(flow: &mut TableReader, key: &'stati
 }
 
 /// The distribution at `key`; its absence is a problem.
-pub fn required_distribution<Q: RandomQuantity>(
-    flow: &mut TableReader,
-    key: &'static str,
-    example: &str,
-) -> Option<Distribution<Q>> {
+pub fn required_distribution<Q: RandomQuantity>(flow: &mut TableReader, key: &'static str) -> Option<Distribution<Q>> {
     if flow.raw(key).is_none() {
-        flow.miss(key, example);
+        flow.miss(key);
     }
     read_distribution(flow, key)
 }
@@ -232,31 +226,23 @@ fn law_or<Q: RandomQuantity>(
     if flow.raw(key).is_some() { read_distribution(flow, key) } else { Some(otherwise) }
 }
 
-fn read_rate(flow: &mut TableReader, key: &'static str) -> Option<Rate> {
-    let rate: Option<Rate> = flow.required(key, "\"64 kbit/s\"");
-    flow.within(key, rate, "1 bit/s", "10 Tbit/s")
-}
-
 fn read_on_off(flow: &mut TableReader) -> Option<Traffic> {
-    let rate = read_rate(flow, "rate_on");
-    let example = "{ exponential = \"500 ms\" }";
-    let (on, off) = (required_distribution(flow, "on", example), required_distribution::<Span>(flow, "off", example));
+    let rate = flow.required("rate_on");
+    let (on, off) = (required_distribution(flow, "on"), required_distribution::<Span>(flow, "off"));
     Some(Traffic::UdpOnOff { rate: rate?, on: on?, off: off? })
 }
 
 fn read_offered(flow: &mut TableReader) -> Option<OfferedData> {
-    let rate = read_rate(flow, "rate");
-    let chunk: Option<Packets> = flow.optional("chunk").or(Some(Packets(1.0)));
-    let chunk = flow.within("chunk", chunk, "1 packet", "1000000 packets");
+    let rate = flow.required("rate");
+    let chunk: Option<Packets> = flow.optional_or_default("chunk");
     if chunk.is_some_and(|chunk| chunk.0.fract() != 0.0) {
         flow.refuse("chunk", "must be whole packets");
     }
     let on_off = match (flow.raw("on").is_some(), flow.raw("off").is_some()) {
         (false, false) => None,
         _ => {
-            let example = "{ exponential = \"500 ms\" }";
-            let on = required_distribution(flow, "on", example);
-            let off = required_distribution::<Span>(flow, "off", example);
+            let on = required_distribution(flow, "on");
+            let off = required_distribution::<Span>(flow, "off");
             Some((on?, off?))
         }
     };
@@ -269,20 +255,12 @@ fn read_pages(flow: &mut TableReader) -> Option<Pages> {
         None => None,
         Some(_) => Some(counted(flow, "pages")?),
     };
-    let think_time = required_distribution(flow, "think_time", "{ exponential = \"1 s\" }");
+    let think_time = required_distribution(flow, "think_time");
     let objects = if flow.raw("objects").is_some() { counted(flow, "objects") } else { Some(Distribution::Fixed(1.0)) };
     let object_gap = law_or(flow, "object_gap", Distribution::Fixed(Span::ZERO));
     let size = read_size(flow);
-    let think_after_page = match flow.text("think_after") {
-        None | Some("page") => true,
-        Some("request") => false,
-        Some(other) => {
-            flow.refuse("think_after", unknown("choice", other, &["page", "request"]));
-            return None;
-        }
-    };
-    let round_trips = flow.optional("request_round_trips");
-    let request_round_trips = flow.within("request_round_trips", round_trips, "0", "1000").unwrap_or(0.0);
+    let think_after_page = flow.word("think_after", "choice")? == "page";
+    let request_round_trips = flow.or_default("request_round_trips");
     let (think_time, objects, object_gap, size) = (think_time?, objects?, object_gap?, size?);
     if !think_after_page && think_time.typical_largest() < Span::from_seconds(1e-6) {
         flow.refuse("think_time", format!("\"{}\" is too short; at least 1 us after a request", think_time.text()));
@@ -293,10 +271,8 @@ fn read_pages(flow: &mut TableReader) -> Option<Pages> {
 
 fn read_video(flow: &mut TableReader) -> Option<Video> {
     let bitrates = read_bitrates(flow);
-    let segment = flow.optional("segment").or(Some(Span::from_seconds(4.0)));
-    let segment = flow.within("segment", segment, "100 ms", "60 s");
-    let buffer = flow.optional("playback_buffer").or(Some(Span::from_seconds(30.0)));
-    let playback_buffer = flow.within("playback_buffer", buffer, "100 ms", "3600 s");
+    let segment: Option<Span> = flow.optional_or_default("segment");
+    let playback_buffer: Option<Span> = flow.optional_or_default("playback_buffer");
     let (bitrates, segment, playback_buffer) = (bitrates?, segment?, playback_buffer?);
     if playback_buffer < segment {
         let (buffer, segment) = (playback_buffer.text(), segment.text());
@@ -312,10 +288,7 @@ fn read_bitrates(flow: &mut TableReader) -> Option<Vec<Rate>> {
     let read = |value: &Value| {
         let text =
             scalar(value).ok_or_else(|| format!("expected a rate such as \"3 Mbit/s\", found {}", kind(value)))?;
-        let legal = Rate(1e3)..=Rate(1e9);
-        let rate = Rate::parse(&text)?;
-        let refused = || format!("\"{}\" is out of range: must lie in 1 kbit/s ..= 1 Gbit/s", clip(&text));
-        if legal.contains(&rate) { Ok(rate) } else { Err(refused()) }
+        read_in_range(ParamInput::Text(&text), Some(BITRATES))
     };
     let ladder: Result<Vec<Rate>, String> = match flow.raw(KEY) {
         None => Err("missing; write e.g. bitrates = [\"1 Mbit/s\", \"3 Mbit/s\", \"6 Mbit/s\"]".into()),
@@ -337,30 +310,22 @@ fn read_bitrates(flow: &mut TableReader) -> Option<Vec<Rate>> {
 fn read_short(flow: &mut TableReader) -> Option<Traffic> {
     let arrivals: Option<Frequency> = match flow.raw("load") {
         Some(_) => Some(Frequency(1.0)), // follows from the load and the size of packets, which is not known yet
-        None => flow.required("arrivals", "\"50 Hz\""),
+        None => flow.required("arrivals"),
     };
-    let arrivals = flow.within("arrivals", arrivals, "0.000001 Hz", "1000000 Hz");
     let size = read_size(flow);
     Some(Traffic::Short { arrivals: arrivals?, size: size? })
 }
 
 fn read_quic(flow: &mut TableReader) -> Option<Quic> {
-    let size: Option<Bytes> = flow.optional("size");
-    let size = if flow.raw("size").is_some() { Some(flow.within("size", size, "1 B", "1000000 MB")?) } else { None };
-    let Some(name) = flow.text("congestion_control") else {
-        return Some(Quic { size, control: QuicControl::default() });
-    };
-    let Some((_, control)) = QuicControl::ALL.into_iter().find(|(known, _)| *known == name) else {
-        flow.refuse("congestion_control", unknown("controller", name, &QuicControl::ALL.map(|(known, _)| known)));
-        return None;
-    };
+    let size = if flow.raw("size").is_some() { Some(flow.optional("size")?) } else { None };
+    let name = flow.word("congestion_control", "controller")?;
+    let control = QuicControl::ALL.into_iter().find(|control| control.name() == name)?;
     Some(Quic { size, control })
 }
 
 /// A transfer has at least one packet; draws below are rounded up.
 fn read_size(flow: &mut TableReader) -> Option<Distribution<Packets>> {
-    let size: Distribution<Packets> =
-        required_distribution(flow, "size", "{ pareto = { mean = \"12 packets\", shape = 1.2 } }")?;
+    let size: Distribution<Packets> = required_distribution(flow, "size")?;
     at_least_one(flow, "size", size)
 }
 

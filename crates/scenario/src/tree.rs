@@ -1,12 +1,15 @@
 //! Reads trees: sites below sites, and below these the lines of subscribers, all by their counts.
 
 use crate::LinkSpec;
+use crate::impairments::WIRE;
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::link_context::LinkContext;
+use crate::link_keys::QUEUE;
 use crate::links::read_link;
 use crate::repeat::Room;
 use crate::table_reader::{TableReader, kind, names, note_of_link, scalar};
 use aqmlab_core::problem::{clip, unknown};
-use aqmlab_core::{Problem, Quantity, Rate};
+use aqmlab_core::{Problem, Quantity, Rate, Span};
 use toml::{Table, Value};
 
 /// Most links of a tree.
@@ -19,6 +22,51 @@ const MAX_PLANS: usize = 1000;
 const MAX_REGIONS: usize = 63;
 /// The directions, in the order of a place's links.
 const DIRECTIONS: [&str; 2] = ["down", "up"];
+
+const EACH: KeySpec = KeySpec::of::<bool>("each", "Results have each of the links, too.").or("false");
+
+const fn direction(name: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::of::<Rate>(name, doc).within(RATES.0, RATES.1).example("\"100 Mbit/s\"")
+}
+
+/// Keys of `[[sites]]`.
+pub const SITES: Section = Section::new(&[
+    &[
+        KeySpec::new("name", ValueForm::Name, "Name of the sites of a level.").required("\"ap\""),
+        KeySpec::of::<u32>("count", "Number of the sites.").within("1", "32000").or("1"),
+        KeySpec::new("parent", ValueForm::Text, "The sites above, over which these are spread evenly."),
+        direction("down", "Rate of the link down.").required("\"100 Mbit/s\""),
+        direction("up", "Rate of the link up; without one, packets up do not queue at the site."),
+        EACH,
+    ],
+    QUEUE,
+    WIRE,
+]);
+
+/// Keys of `[[plans]]`.
+pub const PLANS: Section = Section::new(&[
+    &[
+        KeySpec::new("name", ValueForm::Name, "Name of the plan.").required("\"fast\""),
+        KeySpec::of::<f64>("share", "Weight of the plan among the access links.").within("0.000001", "1000000").or("1"),
+        direction("down", "Rate of each access link down.").required("\"100 Mbit/s\""),
+        direction("up", "Rate of each access link up.").required("\"100 Mbit/s\""),
+        KeySpec::distribution::<Span>("rtt", "Round-trip propagation of its flows that have none of their own."),
+        EACH,
+    ],
+    QUEUE,
+    WIRE,
+]);
+
+/// Keys of `[lines]`.
+pub const LINES: Section = Section::new(&[&[
+    KeySpec::of::<u32>("count", "Number of access links.").within("1", "32000").required("10000"),
+    KeySpec::new("parent", ValueForm::Text, "The sites above, over which the access links are spread evenly."),
+    KeySpec::new(
+        "only",
+        ValueForm::Some(&ValueForm::of::<u32>()),
+        "Numbers of the access links that are built; default: all.",
+    ),
+]]);
 
 /// A tree of links, two for each line and each site: one from the root down and one up, which sites may lack.
 #[derive(Clone, Debug, Default)]
@@ -126,7 +174,7 @@ pub fn read_shape<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Tre
         return None;
     }
     if plan_tables.is_empty() {
-        top.miss("plans", "a list of tables, [[plans]]");
+        top.miss("plans");
     }
     let before = top.found().len();
     for (key, tables, most) in [("sites", &site_tables, MAX_LEVELS), ("plans", &plan_tables, MAX_PLANS)] {
@@ -137,13 +185,12 @@ pub fn read_shape<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Tre
     }
     let sites: Vec<Sites> = site_tables.into_iter().map(|table| read_sites(table, top.found())).collect();
     let plans: Vec<Plan> = plan_tables.into_iter().map(|table| read_plan(table, top.found())).collect();
-    let table = top.section("lines", "a table, [lines] with a count")?;
-    let mut lines = TableReader::new(table, "lines", top.found());
-    let count: Option<u32> = lines.required("count", "10000");
-    let count = lines.within("count", count, "1", "32000");
+    let table = top.section("lines")?;
+    let mut lines = TableReader::new(table, "lines", &LINES, top.found());
+    let count: Option<u32> = lines.required("count");
     let parent = lines.text("parent");
     if parent.is_none() && !sites.is_empty() && lines.raw("parent").is_none() {
-        lines.miss("parent", &format!("\"{}\"", sites[sites.len() - 1].list.name));
+        lines.miss_such("parent", &format!("\"{}\"", sites[sites.len() - 1].list.name));
     }
     let only = count.and_then(|count| read_only(&mut lines, count as usize));
     lines.finish();
@@ -161,18 +208,16 @@ pub fn read_shape<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Tre
 }
 
 fn read_sites<'a>(table: &'a Table, found: &mut Vec<Problem>) -> Sites<'a> {
-    let mut sites = List::reader("sites", table, found);
+    let mut sites = List::reader("sites", table, &SITES, found);
     let list = List::read("sites", table, &mut sites);
-    let count: Option<u32> = if sites.raw("count").is_some() { sites.optional("count") } else { Some(1) };
-    let count = sites.within("count", count, "1", "32000").unwrap_or(1) as usize;
+    let count = sites.or_default::<u32>("count") as usize;
     Sites { list, count, parent: sites.text("parent") }
 }
 
 fn read_plan<'a>(table: &'a Table, found: &mut Vec<Problem>) -> Plan<'a> {
-    let mut plan = List::reader("plans", table, found);
+    let mut plan = List::reader("plans", table, &PLANS, found);
     let list = List::read("plans", table, &mut plan);
-    let share: Option<f64> = if plan.raw("share").is_some() { plan.optional("share") } else { Some(1.0) };
-    let share = plan.within("share", share, "0.000001", "1000000").unwrap_or(1.0);
+    let share = plan.or_default("share");
     Plan { list, share }
 }
 
@@ -292,28 +337,33 @@ fn plans_of(plans: &[Plan], count: usize) -> Vec<(usize, u32)> {
 }
 
 impl<'a> List<'a> {
-    fn reader<'f>(of: &str, table: &'a Table, found: &'f mut Vec<Problem>) -> TableReader<'a, 'f> {
+    fn reader<'f>(
+        of: &str,
+        table: &'a Table,
+        section: &'static Section,
+        found: &'f mut Vec<Problem>,
+    ) -> TableReader<'a, 'f> {
         let name = table.get("name").and_then(Value::as_str).unwrap_or("0");
-        TableReader::new(table, format!("{of}.{}", clip(name)), found)
+        TableReader::new(table, format!("{of}.{}", clip(name)), section, found)
     }
 
     fn read(of: &str, table: &'a Table, reader: &mut TableReader<'a, '_>) -> Self {
         if reader.raw("name").is_none() {
-            reader.miss("name", if of == "sites" { "\"ap\"" } else { "\"fast\"" });
+            reader.miss("name");
         }
         let name = reader.name(of);
         reader.refuse_all(&["rate", "classes"], "is a link's; write down and up here");
         for key in DIRECTIONS {
             match reader.raw(key) {
                 None if of == "sites" && key == DIRECTIONS[1] => {}
-                None => reader.miss(key, "\"100 Mbit/s\""),
+                None => reader.miss(key),
                 Some(value) if scalar(value).is_none() => {
                     reader.refuse(key, format!("expected a rate, found {}", kind(value)));
                 }
                 Some(_) => {}
             }
         }
-        let each = reader.optional("each").unwrap_or(false);
+        let each = reader.or_default("each");
         Self { at: format!("{of}.{name}"), name, table, each }
     }
 

@@ -1,6 +1,9 @@
 //! Reads a Wi-Fi cell: an access point, and the stations that share its channel.
 
+use crate::impairments::WIRE;
+use crate::keys::{KeySpec, Section, ValueForm};
 use crate::link_context::LinkContext;
+use crate::link_keys::QUEUE;
 use crate::links::read_link;
 use crate::repeat::Room;
 use crate::table_reader::{TableReader, kind, names, note_of_link};
@@ -39,6 +42,78 @@ const MAC80211_SLOW: &str = "fq-codel:flows=4096,quantum=300B,drop_batch=32,targ
 const SLOW: f64 = 6e6;
 /// Names of the directions.
 const DIRECTIONS: [&str; 2] = ["down", "up"];
+
+const fn time(name: &'static str, doc: &'static str, default: &'static str) -> KeySpec {
+    KeySpec::of::<Span>(name, doc).within("0 s", "1 ms").or(default)
+}
+
+/// Keys of `[wifi]`.
+pub const WIFI: Section = Section::new(&[
+    &[
+        KeySpec::new("name", ValueForm::Name, "Name of the cell.").or("wifi"),
+        KeySpec::new(
+            "queues",
+            ValueForm::Words(&["stations", "shared"]),
+            "A queue for each station, as in mac80211, or one queue for all of them and then a driver's.",
+        )
+        .or("stations"),
+        KeySpec::of::<bool>("airtime_fairness", "Stations have the same airtime; otherwise they take turns.")
+            .or("true"),
+        KeySpec::new(
+            "aql",
+            ValueForm::Any(&[ValueForm::of::<bool>(), ValueForm::Tuple(&[ValueForm::of::<Span>(); 3])]),
+            "Airtime queue limits: of a station, of a station while all together are below the last, and the last.",
+        )
+        .or("false"),
+        KeySpec::of::<u32>("driver_queue", "Packets that the driver of a shared queue holds.")
+            .within("1", "100000")
+            .or("123"),
+        KeySpec::of::<u32>("hardware_queue", "Aggregates that a transmitter has ready.").within("1", "64").or("2"),
+        KeySpec::new(
+            "codel",
+            ValueForm::Words(&["linux-6.15", "linux-6.14"]),
+            "The state of mac80211's CoDel parameters.",
+        )
+        .or("linux-6.15"),
+        time("slot", "Slot time.", "9 us"),
+        time("sifs", "Short interframe space.", "16 us"),
+        KeySpec::of::<u32>("aifsn", "Slots of the arbitration interframe space.").within("1", "15").or("3"),
+        KeySpec::of::<u32>("cw_min", "Least contention window, slots.").within("0", "32767").or("15"),
+        KeySpec::of::<u32>("cw_max", "Greatest contention window, slots.").within("0", "32767").or("1023"),
+        time("preamble", "Preamble and header of the physical layer.", "36 us"),
+        time("block_ack", "Length of a block ACK.", "32 us"),
+        KeySpec::new("ampdu", ValueForm::Table(&AMPDU), "Limits of an aggregate."),
+        KeySpec::of::<u32>("retries", "Further transmissions of an MPDU at most.").within("0", "1000000").or("7"),
+    ],
+    QUEUE,
+    WIRE,
+]);
+
+/// Keys of `ampdu`.
+const AMPDU: Section = Section::new(&[&[
+    KeySpec::of::<u32>("packets", "MPDUs.").within("1", "1024").or("32"),
+    KeySpec::of::<u32>("window", "MPDUs that may be under way; default: 64, or `packets` if that is more.")
+        .within("1", "1024"),
+    KeySpec::of::<Bytes>("bytes", "Bytes, with the headers of MPDUs.").within("1 B", "16 MB").or("65535 B"),
+    KeySpec::of::<Span>("time", "Time on the air.").within("0 s", "1 s").or("4 ms"),
+]]);
+
+/// Keys of `[[stations]]`.
+pub const STATIONS: Section = Section::new(&[
+    &[
+        KeySpec::new("name", ValueForm::Name, "Name of the station.").required("\"laptop\""),
+        KeySpec::of::<Rate>("rate", "Rate of the physical layer, both ways.")
+            .within("100 kbit/s", "100 Gbit/s")
+            .required("\"144.4 Mbit/s\""),
+        KeySpec::of::<u32>("count", "So many stations, NAME-0 and on, that are alike.").within("1", "2007"),
+        KeySpec::of::<f64>("error", "Share of the MPDUs that are lost.").within("0", "0.99").or("0"),
+        KeySpec::of::<f64>("airtime", "Share of the airtime that it has; default: the same as others without one.")
+            .within("0.0001", "1"),
+        KeySpec::of::<bool>("each", "Results have each of the links, too.").or("false"),
+    ],
+    QUEUE,
+    WIRE,
+]);
 
 /// A Wi-Fi cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,9 +244,9 @@ pub fn read_cell<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Cell
     if top.raw("wifi").is_none() && tables.is_empty() {
         return None;
     }
-    let table = top.section("wifi", "a table, [wifi], which may be empty")?;
+    let table = top.section("wifi")?;
     if tables.is_empty() {
-        top.miss("stations", "a list of tables, [[stations]]");
+        top.miss("stations");
         return None;
     }
     let others = ["sites", "plans", "lines", "fabric"].into_iter().filter(|key| top.raw(key).is_some());
@@ -180,17 +255,10 @@ pub fn read_cell<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Cell
         return None;
     }
     let before = top.found().len();
-    let mut of = TableReader::new(table, "wifi", top.found());
+    let mut of = TableReader::new(table, "wifi", &WIFI, top.found());
     let name = of.name("wifi");
     let wifi = read_wifi(&mut of);
-    let is_before_2025 = match of.text("codel").unwrap_or("linux-6.15") {
-        "linux-6.15" => false,
-        "linux-6.14" => true,
-        other => {
-            of.refuse("codel", unknown("state of mac80211", other, &["linux-6.15", "linux-6.14"]));
-            false
-        }
-    };
+    let is_before_2025 = of.word("codel", "state of mac80211") == Some("linux-6.14");
     let lists: Vec<_> = tables.into_iter().filter_map(|table| read_stations(table, top.found())).collect();
     let mut seen = BTreeSet::new();
     for list in lists.iter().filter(|list| !seen.insert(&list.name)) {
@@ -214,23 +282,13 @@ pub fn read_cell<'a>(top: &mut TableReader<'a, '_>, first: usize) -> Option<Cell
 }
 
 fn read_wifi(of: &mut TableReader) -> Option<Wifi> {
-    let mut time = |key, default: &str, greatest| {
-        let given: Option<Span> = of.optional(key);
-        of.within(key, given, "0 s", greatest).unwrap_or(Span::parse(default).expect("defaults parse"))
-    };
-    let slot = time("slot", "9 us", "1 ms").max(Span::from_nanos(1));
-    let sifs = time("sifs", "16 us", "1 ms");
-    let preamble = time("preamble", "36 us", "1 ms");
-    let block_ack = time("block_ack", "32 us", "1 ms");
-    let mut count = |key, default: u32, least, greatest| {
-        let given: Option<u32> = of.optional(key);
-        of.within(key, given, least, greatest).unwrap_or(default)
-    };
-    let aifsn = count("aifsn", 3, "1", "15");
-    let windows = [count("cw_min", 15, "0", "32767"), count("cw_max", 1023, "0", "32767")];
-    let retries = count("retries", 7, "0", "1000000");
-    let hardware_queue = count("hardware_queue", 2, "1", "64");
-    let driver_queue = count("driver_queue", 123, "1", "100000");
+    let [slot, sifs, preamble, block_ack] =
+        ["slot", "sifs", "preamble", "block_ack"].map(|key| of.or_default::<Span>(key));
+    let slot = slot.max(Span::from_nanos(1));
+    let aifsn: u32 = of.or_default("aifsn");
+    let windows: [u32; 2] = ["cw_min", "cw_max"].map(|key| of.or_default(key));
+    let [retries, hardware_queue, driver_queue] =
+        ["retries", "hardware_queue", "driver_queue"].map(|key| of.or_default(key));
     if windows[0] > windows[1] {
         of.refuse("cw_min", format!("\"{}\" is above cw_max, {}", windows[0], windows[1]));
     }
@@ -252,24 +310,20 @@ fn read_ampdu(of: &mut TableReader) -> Option<Ampdu> {
             return None;
         }
     };
-    let mut ampdu = TableReader::new(table, "wifi.ampdu", of.found());
-    let packets: Option<u32> = ampdu.optional("packets");
-    let packets = ampdu.within("packets", packets, "1", "1024").unwrap_or(32);
-    let window: Option<u32> = ampdu.optional("window");
-    let window = ampdu.within("window", window, "1", "1024").unwrap_or(packets.max(64));
+    let mut ampdu = TableReader::new(table, "wifi.ampdu", &AMPDU, of.found());
+    let packets: u32 = ampdu.or_default("packets");
+    let window = ampdu.optional("window").unwrap_or(packets.max(64));
     if window < packets {
         ampdu.refuse("window", format!("\"{window}\" is below packets, {packets}"));
     }
-    let bytes: Option<Bytes> = ampdu.optional("bytes");
-    let bytes = ampdu.within("bytes", bytes, "1 B", "16 MB").unwrap_or(Bytes(65_535.0)).0 as u32;
-    let time: Option<Span> = ampdu.optional("time");
-    let time = ampdu.within("time", time, "0 s", "1 s").unwrap_or(Span::from_millis(4));
+    let bytes = ampdu.or_default::<Bytes>("bytes").0 as u32;
+    let time = ampdu.or_default("time");
     ampdu.finish();
     Some(Ampdu { packets, window, bytes, time })
 }
 
 fn read_queues(of: &mut TableReader) -> Option<CellQueues> {
-    let queues = of.text("queues").unwrap_or("stations");
+    let queues = of.word("queues", "kind of queues")?;
     let mut is_given = |key: &&'static str| of.raw(key).is_some_and(|value| *value != Value::Boolean(false));
     let given: Vec<_> = ["airtime_fairness", "aql", "codel"].into_iter().filter(&mut is_given).collect();
     let aql = match of.raw("aql") {
@@ -295,39 +349,31 @@ fn read_queues(of: &mut TableReader) -> Option<CellQueues> {
             return None;
         }
     };
-    let airtime_fairness = of.optional("airtime_fairness").unwrap_or(true);
+    let airtime_fairness = of.or_default("airtime_fairness");
     match (queues, given.first()) {
         ("shared", None) => Some(CellQueues::Shared),
         ("shared", Some(key)) => {
             of.refuse(key, "is for queues = \"stations\"; leave it out, or that");
             None
         }
-        ("stations", _) => Some(CellQueues::Stations { airtime_fairness, aql }),
-        (other, _) => {
-            of.refuse("queues", unknown("kind of queues", other, &["stations", "shared"]));
-            None
-        }
+        _ => Some(CellQueues::Stations { airtime_fairness, aql }),
     }
 }
 
 fn read_stations<'a>(table: &'a Table, found: &mut Vec<Problem>) -> Option<Stations<'a>> {
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("0");
     let at = format!("stations.{}", clip(shown));
-    let mut of = TableReader::new(table, &at, found);
+    let mut of = TableReader::new(table, &at, &STATIONS, found);
     if of.raw("name").is_none() {
-        of.miss("name", "\"laptop\"");
+        of.miss("name");
     }
     let name = of.name("0");
-    let rate: Option<Rate> = of.required("rate", "\"144.4 Mbit/s\"");
-    let rate = of.within("rate", rate, "100 kbit/s", "100 Gbit/s");
+    let rate: Option<Rate> = of.required("rate");
     let has_count = of.raw("count").is_some();
     let count: Option<u32> = of.optional("count");
-    let count = of.within("count", count, "1", "2007");
-    let error: Option<f64> = of.optional("error");
-    let error = of.within("error", error, "0", "0.99").unwrap_or(0.0);
+    let error = of.or_default("error");
     let airtime: Option<f64> = of.optional("airtime");
-    let airtime = of.within("airtime", airtime, "0.0001", "1");
-    let each = of.optional("each").unwrap_or(false);
+    let each = of.or_default("each");
     (has_count == count.is_some()).then_some(())?;
     Some(Stations { at, name, table, count, rate: rate?, error, airtime, each, first: 0 })
 }
@@ -446,7 +492,7 @@ fn link(
     found: &mut Vec<Problem>,
 ) -> Option<LinkSpec> {
     let mut problems = Vec::new();
-    let mut reader = TableReader::new(table, at, &mut problems);
+    let mut reader = TableReader::new(table, at, if at == "wifi" { &WIFI } else { &STATIONS }, &mut problems);
     reader.refuse_all(&["host", "classes"], "is that of a link of [[links]]; leave it out");
     let mut table = table.clone();
     own.iter().chain(&["host", "classes"]).for_each(|key| drop(table.remove(*key)));

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     "list_",
     "show",
+    "schema",
     "run",
     "compare",
     "card",

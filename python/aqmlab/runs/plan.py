@@ -21,15 +21,13 @@ from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem, located
 from aqmlab.runs import MOST_SEEDS, grid
 from aqmlab.runs.checks import check_engine, check_schemes, check_set
+from aqmlab.runs.schemas import KEYS, LARGEST_SEED, MSER, REQUIRED
 from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import ENGINES, LINUX, SIM, Task
 
-KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds", "warmup", "engine", "law")
-MSER = "mser"
 MOST_CONDITIONS = 50_000
 """Of an experiment: each takes some 90 microseconds to read."""
 MOST_RUNS = 1_000_000
-LARGEST_SEED = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -280,7 +278,7 @@ def _check(data: Mapping[str, Any], path: Path) -> None:
         if key not in KEYS:
             reason = f"unknown key; {_core.hint(key, sorted(KEYS))}"
             raise InputError(Problem(f"experiment.{key}", reason, "key"))
-    for key in ("schema", "scenarios", "aqms"):
+    for key in REQUIRED:
         if key not in data:
             raise InputError(
                 f"experiment.{key}", "missing; an experiment has schema = 1, scenarios and aqms", "missing"

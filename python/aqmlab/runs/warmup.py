@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from aqmlab.problems import InputError
-from aqmlab.runs import plan
+from aqmlab.runs import plan, schemas
 from aqmlab.runs.executor import Outcome, Progress, do_all
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.statistics import mser
@@ -21,7 +21,7 @@ def settle(asked: Plan, store: Store, workers: Workers, progress: Progress | Non
 
     Raises InputError where a queue does not settle within the first half of the run, RunError if a pilot run fails.
     """
-    if asked.warmup != plan.MSER:
+    if asked.warmup != schemas.MSER:
         return asked
     known: dict[str, float | None] = store.read(WARMUP) or {}
     runs = {run.key: run for run in _pilots(asked)}
@@ -43,7 +43,7 @@ def settle(asked: Plan, store: Store, workers: Workers, progress: Progress | Non
 def settled(asked: Plan, store: Store) -> Plan:
     """Return the plan with its warm-ups if their pilot runs have been done, else unchanged."""
     known: dict[str, float | None] = store.read(WARMUP) or {}
-    if asked.warmup != plan.MSER or any(run.key not in known for run in _pilots(asked)):
+    if asked.warmup != schemas.MSER or any(run.key not in known for run in _pilots(asked)):
         return asked
     return plan.with_warmup(asked, _longest(asked, known))
 

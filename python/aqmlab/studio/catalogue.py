@@ -56,6 +56,7 @@ def document(own: Sequence[str], more: Sequence[tuple[str, str]] = ()) -> dict[s
                 for name in scenario.scenarios()
             ),
         ],
+        "changeable": _core.changeable_keys(),
         "kinds": [{"name": name, "doc": doc} for name, doc in KINDS.items()],
         "tcps": [
             {

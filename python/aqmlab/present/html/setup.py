@@ -15,12 +15,6 @@ from aqmlab.present.labels import label
 from aqmlab.present.text import some
 from aqmlab.problems import InputError
 
-IMPAIRMENTS = (
-    *("policer", "loss", "jitter", "jitter_every", "reorder", "ecn_mangling", "aggregation", "interruptions"),
-    "request_grant",
-)
-"""Effects of a wire on packets, by their keys in scenarios."""
-
 
 @dataclass(frozen=True)
 class Setup:
@@ -61,7 +55,7 @@ def _link(scenario: Scenario, link: Mapping[str, Any]) -> dict[str, str]:
     """Return the facts about a link, by their names."""
     there = scenario.link(link["name"])
     room = f"{1e3 * 8 * there.buffer_bytes / there.rate:.4g} ms" if there.buffer_bytes else f"{there.buffer:g} packets"
-    wire = [f"{name} {link[name]}" for name in IMPAIRMENTS if link.get(name) is not None]
+    wire = [f"{name} {link[name]}" for name in _core.wire_keys() if link.get(name) is not None]
     return {
         "rate": _rate(scenario, link),
         "delay": link["delay"],

@@ -203,3 +203,13 @@ def test_the_example_with_asyncio_repeats() -> None:
     first, second = (subprocess.run(run, capture_output=True, text=True, check=True).stdout for _ in range(2))
     assert first == second
     assert first.count("of 3000 answered") == 3
+
+
+def test_a_class_defined_after_a_look_at_the_catalogue_is_found() -> None:
+    names = {law.name for law in aqmlab.catalogue.laws()}
+
+    class DefinedLate(aqmlab.CongestionControl):
+        """A controller that a notebook defines after its first comparison."""
+
+    assert DefinedLate.name not in names
+    assert DefinedLate.name in {law.name for law in aqmlab.catalogue.laws()}

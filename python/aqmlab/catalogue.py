@@ -207,9 +207,8 @@ def with_law() -> tuple[str, ...]:
     return tuple(sorted(scheme.name for scheme in schemes() if scheme.has_law))
 
 
-@cache
 def laws() -> tuple[Law, ...]:
-    """Return every congestion controller that a scenario can name, under `tcp` of its flows."""
+    """Return every congestion controller that a scenario can name, under `tcp` of its flows; own ones included."""
     return tuple(
         Law(
             **entry

@@ -9,8 +9,9 @@ use aqmlab_scenario::{FlowSpec, LinkSpec, Scenario, SchemeAssignment, Traffic};
 const BASE: f64 = 20e3;
 /// Bytes of a link whose queue is empty: with one queue, and with several.
 const LINK: [f64; 2] = [3_100.0, 4_700.0];
-/// Bytes that a packet takes in the longest queue, which fills; the others seldom do.
+/// Bytes that a packet takes in the longest queue, which fills up to so many packets; the others seldom do.
 const QUEUED: f64 = 16.0;
+const ROOM: f64 = 65_536.0;
 /// Bytes of a flow on a line or at a station, which has a way of its own.
 const WAY: f64 = 7e3;
 /// Columns of a link's time series beside those of its scheme.
@@ -26,7 +27,7 @@ pub fn footprint(scenario: &Scenario, aqm: Option<&SchemeAssignment>, series: bo
     let links: f64 = scenario.links.iter().map(|link| of_link(scenario, link, aqm)).sum();
     let longest = scenario.links.iter().map(|link| link.buffer_packets).fold(0.0, f64::max);
     let flows: f64 = scenario.flows.iter().map(|flows| f64::from(flows.count()) * footprint_of_flow(flows)).sum();
-    BASE + links + QUEUED * longest + flows + 8.0 * samples * columns.sum::<usize>() as f64
+    BASE + links + QUEUED * longest.min(ROOM) + flows + 8.0 * samples * columns.sum::<usize>() as f64
 }
 
 fn of_link(scenario: &Scenario, link: &LinkSpec, aqm: Option<&SchemeAssignment>) -> f64 {

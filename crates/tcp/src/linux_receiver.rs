@@ -145,7 +145,7 @@ pub(crate) struct LinuxReceiver {
     pub has_seen_ect: bool,
     /// The time at which the timer of the last delayed ACK is over, sent or not.
     pub delayed: Time,
-    /// When its host looks next whether an ACK is due.
+    /// Time of the next look for a delayed ACK.
     pub looked_at: Time,
     /// Of a receiver that drives its sender: few have it, and it has no room in the others.
     pub rledbat: Option<DrivenWindow>,

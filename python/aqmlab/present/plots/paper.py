@@ -32,6 +32,9 @@ DASHED: Any = {"color": TARGET, "linestyle": (0, (4, 2))}
 GUIDE: Any = DASHED | {"color": DARK}
 """The same where vermilion is the colour of a scheme."""
 
+LONGEST_NAME = 40
+"""Letters of a name below an axis; a longer one would leave no room for the figure."""
+
 FEW_TICKS = 6
 """Maximum number of varied values with separate ticks on a logarithmic axis."""
 
@@ -259,7 +262,8 @@ def _intervals(axes: Any, xs: Any, summaries: Any, look: Look, **more: Any) -> N
 
 
 def _name(axes: Any, names: Sequence[str], columns: int = 1) -> None:
-    """Write the names of schemes under their marks, turned where they need more than the width."""
+    """Write the names of schemes under their marks, turned where they need more room; long names are cut."""
+    names = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in names]
     inches = axes.figure.get_figwidth() / wanted().scale / columns
     turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(", ".join(names)) > 11 * inches else {}
     axes.set_xticks(range(len(names)), names, **turned)

@@ -53,7 +53,7 @@ const EXAMPLE: &str = "[{ link = \"down\", min = \"5 Mbit/s\", base = \"20 Mbit/
 /// Keys of `[[controllers]]`.
 pub const CONTROLLERS: Section = Section::new(&[&[
     KeySpec::new("name", ValueForm::Name, "Name of the controller.").or("controller"),
-    KeySpec::new("law", ValueForm::Text, "Its law, with parameters in the form NAME:KEY=VALUE,...")
+    KeySpec::new("law", ValueForm::Text, "Its algorithm, with parameters in the form NAME:KEY=VALUE,...")
         .required("\"cake-autorate\""),
     KeySpec::new("pings", ValueForm::Text, "The group of datagrams whose delay it sees.")
         .required("\"ping\", a group of kind udp-cbr that goes there and back"),

@@ -185,7 +185,7 @@ const fn media_rate(name: &'static str, doc: &'static str, default: &'static str
 /// The default of `packet` is what libwebrtc fills; headers are those of RTP without extensions (RFC 3550), UDP and IP.
 const MEDIA: &[KeySpec] = &[
     KeySpec::new("law", ValueForm::Words(MediaLaw::CHOICES), "Adapts the encoder's rate to the path.").or("constant"),
-    media_rate("rate", "Rate of the encoder at first; must be given if no law adapts it.", "300 kbit/s")
+    media_rate("rate", "Rate of the encoder at first; must be given if no controller adapts it.", "300 kbit/s")
         .example("\"1.5 Mbit/s\""),
     media_rate("rate_min", "Least rate of the encoder.", "150 kbit/s"),
     media_rate("rate_max", "Greatest rate of the encoder.", "2.5 Mbit/s"),

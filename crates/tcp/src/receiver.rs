@@ -652,6 +652,29 @@ mod tests {
     }
 
     #[test]
+    fn a_host_looks_for_delayed_acks_once_before_the_next_is_due() {
+        let ms = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut receiver = Receiver::new(TcpVariant::Rack, Needs::NONE);
+        let mut look_for = |due| {
+            receiver.ack_due = due;
+            receiver.next_look()
+        };
+        assert_eq!(
+            [ms(40), ms(70), Time::NEVER].map(&mut look_for),
+            [Some(ms(40)), None, None],
+            "the look at 40 serves all"
+        );
+        assert_eq!(look_for(ms(30)), Some(ms(30)), "that would be too late");
+        receiver.ack_due = ms(70);
+        assert_eq!(receiver.look_again(ms(30)), Some(ms(70)));
+        assert_eq!(receiver.look_again(ms(40)), None, "the look at 70 is arranged");
+        receiver.ack_due = Time::NEVER;
+        assert_eq!(receiver.look_again(ms(70)), None, "none is due");
+        receiver.ack_due = ms(90);
+        assert_eq!(receiver.next_look(), Some(ms(90)));
+    }
+
+    #[test]
     fn a_restart_forgets_everything() {
         let mut bench = bench(true, &[("delayed_ack", "true"), ("syn", "false")]);
         bench.ack(0, true, false);

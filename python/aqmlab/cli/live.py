@@ -3,8 +3,9 @@
 import json
 import sys
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -67,6 +68,22 @@ def live(
         bool, typer.Option("--view", help="Show queue, rate, p and drops in the last row of the terminal.")
     ] = False,
     beside: Annotated[bool, typer.Option("--beside", help="Simulate the same link, and show both results.")] = False,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="Run in virtual time on a kernel of aqmlab kernel build.")
+    ] = False,
+    also: Annotated[
+        list[str] | None, typer.Option(metavar="COMMAND", help="With --virtual: run beside the command; repeatable.")
+    ] = None,
+    write: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="With --virtual: a folder that programs may change; default: this one."),
+    ] = None,
+    syscall: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --virtual: time that a system call takes; default: 1us.")
+    ] = None,
+    kernel: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="With --virtual: the kernel; default: the newest.")
+    ] = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -80,7 +97,11 @@ def live(
 
     if replay:
         return _replay(replay, aqm, as_json)
+    inside = {"also": also, "write": write, "syscall": syscall, "kernel": kernel}
+    _check_clock(virtual, inside, outside)
     name, command = _split(words or [])
+    if virtual and not command:
+        raise InputError("command", "missing; write it after --: nobody can type in virtual time")
     line = _line(
         name,
         runs.EmulatedLine(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn),
@@ -96,8 +117,9 @@ def live(
     sysctls = [("net.ipv4.tcp_congestion_control", tcp)] if tcp else []
     sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
     dial = _dial(scenario, scheme) if view and sys.stderr.isatty() else None
+    run = partial(_virtual, also=also, write=write, syscall=syscall, kernel=kernel) if virtual else runs.live
     try:
-        done = runs.live(
+        done = run(
             scenario,
             command or runs.shell(),
             aqm,
@@ -134,6 +156,37 @@ def live(
 
         tables.live(done.document, simulated)
     raise typer.Exit(done.code)
+
+
+def _virtual(
+    *about: Any,
+    also: list[str] | None,
+    write: list[Path] | None,
+    syscall: str | None,
+    kernel: Path | None,
+    outside: bool,  # noqa: ARG001 - refused before
+    **given: Any,
+) -> "LiveRun":
+    """Run in virtual time what `runs.live` runs in real time."""
+    from aqmlab.kernel.machine import StuckError
+    from aqmlab.runs.virtual import SYSCALL, run_virtual
+
+    takes = option_value("syscall", syscall, "s")
+    try:
+        seconds = SYSCALL if takes is None else takes
+        return run_virtual(*about, also=also or [], writable=write, syscall=seconds, kernel=kernel, **given)
+    except StuckError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+def _check_clock(virtual: bool, inside: dict[str, object], outside: bool) -> None:
+    """Refuse options of the other clock."""
+    for option, value in inside.items():
+        if value and not virtual:
+            raise InputError(option, "works in virtual time only; add --virtual")
+    if outside and virtual:
+        raise InputError("outside", "your network does not follow virtual time; leave out --outside or --virtual")
 
 
 def _dial(scenario: Scenario, aqm: str | None) -> "Dial":

@@ -61,6 +61,8 @@ pub struct LiveOrder {
     pub also: Vec<String>,
     /// The command is ended after this time, seconds.
     pub duration: Option<f64>,
+    /// Time between two reports, seconds.
+    pub look: f64,
     /// Largest packet, bytes.
     pub mtu: u32,
     /// Settings of the kernel for both ends.

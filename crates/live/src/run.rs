@@ -58,10 +58,6 @@ struct DirectionThread {
 
 /// A command that does not end when it is told to has so long.
 const GRACE: Span = Span::from_secs(2);
-/// Time between two looks at the directions.
-const LOOK: Span = Span::from_millis(100);
-/// The same in virtual time, where each look costs as much and a second may pass in no time.
-const VIRTUAL_LOOK: Span = Span::from_secs(1);
 
 /// Runs the command and returns what was measured.
 ///
@@ -144,13 +140,12 @@ fn accompany(
         options.scenario.links.iter().filter_map(|link| unannounced(options, link)).collect();
     let mut told_at: Option<Time> = None; // when the command was told to end
     let mut is_over = false; // because its time was
-    let longest = if options.is_virtual { VIRTUAL_LOOK } else { LOOK };
     control.send(&InitRequest::Start).map_err(ended)?;
     loop {
         let mut ready =
             [PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         let deadline = told_at.map(|told| told + GRACE).or(options.duration.map(|duration| Time::ZERO + duration));
-        let left = deadline.map_or(longest, |deadline| longest.min(deadline.since(clock.now())));
+        let left = deadline.map_or(options.look, |deadline| options.look.min(deadline.since(clock.now())));
         poll(&mut ready, PollTimeout::from(left.0.div_ceil(1_000_000_000) as u16)).map_err(io::Error::from)?;
         let [has_said, is_signalled] = ready.map(|file| file.any().unwrap_or(true));
         let now = clock.now();

@@ -23,6 +23,8 @@ pub struct LiveOptions {
     pub log: Option<PathBuf>,
     /// The kernel's clock is virtual: it stands still while anything runs.
     pub is_virtual: bool,
+    /// Time between two calls of the callback.
+    pub look: Span,
 }
 
 /// Addresses of the client, in the networks set aside for benchmarks (RFC 2544, RFC 5180).

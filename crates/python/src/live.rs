@@ -81,6 +81,7 @@ pub fn live(
         aqm: parse_choice(aqm)?,
         seed,
         is_virtual: false,
+        look: Span::from_millis(100),
         setup: Setup {
             command,
             serve,

@@ -1,6 +1,6 @@
 //! A command of the user in virtual time: the emulator of `aqmlab live`, which runs here as the user.
 
-use crate::view;
+use crate::{say, view};
 use aqmlab_core::{Problems, Span};
 use aqmlab_kernel::LiveOrder;
 use aqmlab_live::{LiveError, LiveOptions, Setup};
@@ -12,7 +12,7 @@ use nix::unistd::{ForkResult, Gid, Uid, dup2_stderr, dup2_stdout, fork, setgroup
 use serde_json::{Value, json};
 use std::env::set_current_dir;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub fn run(order: &LiveOrder, result: &File) -> io::Result<()> {
     match unsafe { fork() }? {
         ForkResult::Child => {
             let done = become_user(order).and_then(|()| emulate(order, result));
-            done.or_else(|why| writeln!(&*result, "{}", json!({ "error": why.to_string() })))?;
+            done.or_else(|why| say(result, &json!({ "error": why.to_string() })))?;
             std::process::exit(0)
         }
         ForkResult::Parent { child } => while waitpid(None, None).is_ok_and(|ended| ended.pid() != Some(child)) {},
@@ -72,12 +72,12 @@ fn become_user(order: &LiveOrder) -> io::Result<()> {
     Ok(())
 }
 
-fn emulate(order: &LiveOrder, mut result: &File) -> io::Result<()> {
+fn emulate(order: &LiveOrder, result: &File) -> io::Result<()> {
     let options = options(order).map_err(|problems| io::Error::other(problems.to_string()))?;
     let done = aqmlab_live::run(&options, &mut |now, up, down| {
-        drop(writeln!(result, "{}", json!({ "now": now, "up": up.row(), "down": down.row() })));
+        say(result, &json!({ "now": now, "up": up.row(), "down": down.row() })).ok();
     });
-    writeln!(result, "{}", done.map_or_else(failure, |report| json!({ "result": report.to_json() })))
+    say(result, &done.map_or_else(failure, |report| json!({ "result": report.to_json() })))
 }
 
 fn options(order: &LiveOrder) -> Result<LiveOptions, Problems> {
@@ -100,6 +100,7 @@ fn options(order: &LiveOrder) -> Result<LiveOptions, Problems> {
         duration: order.duration.map(Span::from_seconds),
         log: order.folder.clone(),
         is_virtual: true,
+        look: Span::from_seconds(order.look),
     })
 }
 

@@ -19,6 +19,7 @@ use nix::sys::reboot::{RebootMode, reboot};
 use nix::unistd::sync;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -27,25 +28,30 @@ const ORDER: &str = "/order.json";
 const LIVE: &str = "/live.json";
 
 fn main() {
-    let done = OpenOptions::new().append(true).open("/result.jsonl").and_then(|mut result| {
-        let ended = if Path::new(LIVE).exists() { run_live(&result) } else { run(&mut result) };
-        ended.or_else(|why| writeln!(result, "{}", json!({ "error": why.to_string() })))
+    let done = OpenOptions::new().append(true).open("/result.jsonl").and_then(|result| {
+        let ended = if Path::new(LIVE).exists() { run_live(&result) } else { run(&result) };
+        ended.or_else(|why| say(&result, &json!({ "error": why.to_string() })))
     });
     drop(done); // nobody is left to hear of it
     sync();
     reboot(RebootMode::RB_POWER_OFF).ok();
 }
 
-fn run(result: &mut File) -> io::Result<()> {
+fn run(result: &File) -> io::Result<()> {
     let order: GuestOrder = read(ORDER)?;
     mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>)?;
-    let output = play::play(&order, |now| writeln!(result, "{}", json!({ "now": now })))?;
-    writeln!(result, "{}", output.json())
+    let output = play::play(&order, |now| say(result, &json!({ "now": now })))?;
+    say(result, &output.json())
 }
 
 fn run_live(result: &File) -> io::Result<()> {
     let order: LiveOrder = read(LIVE)?;
     live::run(&order, result)
+}
+
+/// Writes a line of the result, in one system call.
+fn say(mut result: &File, line: &impl Display) -> io::Result<()> {
+    result.write_all(format!("{line}\n").as_bytes())
 }
 
 fn read<T: DeserializeOwned>(path: &str) -> io::Result<T> {

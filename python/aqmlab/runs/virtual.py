@@ -36,7 +36,7 @@ STILL = 1_000_000
 """Nanoseconds that virtual time must move between them."""
 ROOT = ("rootflags=/proc/self/cwd",)
 """The kernel's own folder as its root, by a name that is the same in every run: the command line seeds the kernel."""
-NEEDS = ("USER_NS", "IPC_NS", "SYSVIPC", "POSIX_MQUEUE", "INOTIFY_USER", "SECCOMP_FILTER", "TUN")
+PROGRAMS = ("USER_NS", "IPC_NS", "SYSVIPC", "POSIX_MQUEUE", "INOTIFY_USER", "SECCOMP_FILTER", "TUN")
 """Options of the kernel without which programs do not run."""
 RUNS = re.compile(rb"aqmlab: (\d+) ns, (\d+) (.*)")
 """The kernel's answer: its time, and the process that runs."""
@@ -108,7 +108,7 @@ def run_virtual(
 def check(kernel: Path | None = None) -> Image:
     """Return the kernel of a run. InputError if it cannot run programs, or there is none."""
     image = images.newest() if kernel is None else images.at(kernel)
-    lacks = images.lacking(image.config, NEEDS)
+    lacks = images.lacking(image.config, PROGRAMS)
     if lacks:
         reason = f"Linux {image.version} ({image.path}) was built without {', '.join(lacks)}, which programs need"
         raise InputError("kernel", f"{reason}; run: aqmlab kernel build")

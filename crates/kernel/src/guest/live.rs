@@ -8,7 +8,9 @@ use aqmlab_scenario::SchemeAssignment;
 use nix::sys::prctl;
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, Gid, Uid, dup2_stderr, dup2_stdout, fork, setgroups, sethostname, setresgid, setresuid};
+use nix::unistd::{
+    ForkResult, Gid, Uid, dup2_stderr, dup2_stdin, dup2_stdout, fork, setgroups, sethostname, setresgid, setresuid,
+};
 use serde_json::{Value, json};
 use std::env::set_current_dir;
 use std::fs::{File, OpenOptions};
@@ -28,6 +30,7 @@ pub fn run(order: &LiveOrder, result: &File) -> io::Result<()> {
     let append = |path| OpenOptions::new().append(true).open(path);
     let (stdout, stderr) = (append("/stdout")?, append("/stderr")?);
     view::enter(&order.writable)?;
+    dup2_stdin(File::open("/dev/null")?)?; // nobody types in virtual time
     dup2_stdout(&stdout)?;
     dup2_stderr(&stderr)?;
     sethostname("client")?;

@@ -1,10 +1,10 @@
-"""Real programs in virtual time, run again and again: is the result the same to the last digit, and what does it cost?
+"""Run real programs in virtual time again and again, and compare the results to the last digit.
 
     python validation/virtual_programs.py [--runs N] [--busy] [PROGRAM...]
 
-It needs a kernel (`aqmlab kernel build`) and the programs: iperf3, curl, chromium, ffmpeg, git, node, and aioquic in the
-interpreter named by QUIC_PYTHON. A program that is missing is skipped by name. --busy runs four busy processes beside.
-Rows are added to validation/virtual.json; docs/virtual-evidence.md is written from them with --write.
+It needs a kernel (`aqmlab kernel build`) and the programs: iperf3, curl, chromium, ffmpeg, git, node, and aioquic in
+the interpreter named by QUIC_PYTHON. A program that is missing is skipped by name. --busy runs four busy processes
+at the same time. Rows are added to validation/virtual.json.
 """
 
 import argparse
@@ -50,7 +50,12 @@ CHROMIUM = (
     *("chromium", "--headless", "--no-sandbox", "--single-process", "--no-zygote", "--disable-gpu"),
     *("--disable-crash-reporter", "--user-data-dir=/tmp/profile", "--dump-dom", "http://server:8000/"),
 )
-NODE = "http.get('http://server:8000/big', r => { let n = 0; r.on('data', d => n += d.length).on('end', () => console.log(n)) })"
+NODE = """
+require("http").get("http://server:8000/big", answer => {
+  let size = 0
+  answer.on("data", data => size += data.length).on("end", () => console.log(size))
+})
+"""
 QUIC = os.environ.get("QUIC_PYTHON", "no-aioquic")
 
 PROGRAMS = [
@@ -61,11 +66,16 @@ PROGRAMS = [
     Program(
         "ffmpeg, RTP",
         "ffmpeg",
-        ("ffmpeg", *"-re -f lavfi -i testsrc=size=320x180:rate=25 -t 5 -c:v mpeg4 -b:v 400k -f rtp".split(), "rtp://server:5004"),
+        (
+            "ffmpeg",
+            *("-re", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=25", "-t", "5"),
+            *("-c:v", "mpeg4", "-b:v", "400k", "-f", "rtp"),
+            "rtp://server:5004",
+        ),
         "exec python3 sink.py",
     ),
     Program("git clone", "git", ("git", "clone", "-q", "http://server:8000/repository.git", "/tmp/clone"), WEB),
-    Program("Node's http client", "node", ("node", "-e", f"const http = require('http'); {NODE}"), WEB),
+    Program("Node's http client", "node", ("node", "-e", NODE), WEB),
 ]
 
 SINK = """
@@ -91,7 +101,11 @@ def lay_out(folder: Path) -> None:
     (www / "big").write_bytes(random.randbytes(1_000_000))
     (folder / "sink.py").write_text(SINK)
     shutil.copy(ROOT / "examples" / "quic.py", folder)
-    who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in (("NAME", "a"), ("EMAIL", "a@b.invalid"), ("DATE", "1000000000 +0000"))}
+    who = {
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in (("NAME", "a"), ("EMAIL", "a@b.invalid"), ("DATE", "1000000000 +0000"))
+    }
     work = folder / "work"
     (work / "source").mkdir(parents=True)
     for i in range(20):

@@ -5,13 +5,15 @@ import sys
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aqmlab import files
 from aqmlab._core import CommandError, Scenario, SchemeError
-from aqmlab.cli.common import Json, Out, Settings, TracesOption, leave, print_json
+from aqmlab.cli.common import Jobs, Json, Out, Settings, TracesOption, leave, print_json
+from aqmlab.cli.virtual import VirtualOptions, compare
+from aqmlab.cli.virtual import run as run_virtual
 from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, load
@@ -84,6 +86,20 @@ def live(
     kernel: Annotated[
         Path | None, typer.Option(metavar="PATH", help="With --virtual: the kernel; default: the newest.")
     ] = None,
+    aqms: Annotated[
+        str | None, typer.Option(metavar="LIST", help="With --virtual: several schemes, run side by side.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="With --virtual: run with seeds 1 to N, for intervals.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=REGEX",
+            help="With --virtual: a number that the command prints; or NAME=json:$.a.b, exit, time.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -97,11 +113,9 @@ def live(
 
     if replay:
         return _replay(replay, aqm, as_json)
-    inside = {"also": also, "write": write, "syscall": syscall, "kernel": kernel}
-    _check_clock(virtual, inside, outside)
     name, command = _split(words or [])
-    if virtual and not command:
-        raise InputError("command", "missing; write it after --: nobody can type in virtual time")
+    inside = VirtualOptions(also, write, syscall, kernel, measure, aqms, seeds, jobs)
+    inside.check(virtual=virtual, outside=outside, has_command=bool(command))
     line = _line(
         name,
         runs.EmulatedLine(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn),
@@ -117,7 +131,12 @@ def live(
     sysctls = [("net.ipv4.tcp_congestion_control", tcp)] if tcp else []
     sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
     dial = _dial(scenario, scheme) if view and sys.stderr.isatty() else None
-    run = partial(_virtual, also=also, write=write, syscall=syscall, kernel=kernel) if virtual else runs.live
+    if inside.is_comparison:
+        _refuse_beside_seeds(out, beside, view)
+        return compare(
+            inside, aqm, as_json, scenario, command, serve=serve or [], duration=wanted, mtu=mtu, sysctls=sysctls
+        )
+    run = partial(run_virtual, options=inside) if virtual else runs.live
     try:
         done = run(
             scenario,
@@ -158,35 +177,11 @@ def live(
     raise typer.Exit(done.code)
 
 
-def _virtual(
-    *about: Any,
-    also: list[str] | None,
-    write: list[Path] | None,
-    syscall: str | None,
-    kernel: Path | None,
-    outside: bool,  # noqa: ARG001 - refused before
-    **given: Any,
-) -> "LiveRun":
-    """Run in virtual time what `runs.live` runs in real time."""
-    from aqmlab.kernel.machine import StuckError
-    from aqmlab.runs.virtual import SYSCALL, run_virtual
-
-    takes = option_value("syscall", syscall, "s")
-    try:
-        seconds = SYSCALL if takes is None else takes
-        return run_virtual(*about, also=also or [], writable=write, syscall=seconds, kernel=kernel, **given)
-    except StuckError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
-
-
-def _check_clock(virtual: bool, inside: dict[str, object], outside: bool) -> None:
-    """Refuse options of the other clock."""
-    for option, value in inside.items():
-        if value and not virtual:
-            raise InputError(option, "works in virtual time only; add --virtual")
-    if outside and virtual:
-        raise InputError("outside", "your network does not follow virtual time; leave out --outside or --virtual")
+def _refuse_beside_seeds(out: Path | None, beside: bool, view: bool) -> None:
+    """Refuse options of one run where there are several."""
+    for option, value in {"out": out, "beside": beside, "view": view}.items():
+        if value:
+            raise InputError(option, "is for one run; leave it out, or --aqms, --seeds and --measure")
 
 
 def _dial(scenario: Scenario, aqm: str | None) -> "Dial":

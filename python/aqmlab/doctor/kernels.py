@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from aqmlab.doctor.finding import Finding
 from aqmlab.kernel import boot, images
 from aqmlab.kernel.images import Image
-from aqmlab.runs.virtual import PROGRAMS
 from aqmlab.problems import InputError
+from aqmlab.runs.virtual import PROGRAMS
 
 BUILD = "aqmlab kernel build"
 

@@ -111,10 +111,11 @@ def at(path: Path) -> Image:
 
 def _said(executable: Path, option: str) -> str:
     """Return what a kernel prints; nothing if it is no program."""
-    with suppress(OSError, subprocess.TimeoutExpired):
-        command = [executable.resolve(), option]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=10).stdout
-    return ""
+    try:
+        done = subprocess.run([str(executable.resolve()), option], capture_output=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace")
 
 
 @cache

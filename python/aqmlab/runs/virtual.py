@@ -201,7 +201,7 @@ class _Watchdog:
         self.seen: list[tuple[bytes, bytes, bytes]] = []
 
     def look(self, silent: float) -> None:
-        """Ask the kernel for its time and program after a silence; StuckError if its time hardly moves between two answers."""
+        """Ask the kernel for its time and program after a silence; StuckError if time hardly moves meanwhile."""
         if silent < SILENT:
             self.seen = []
             return

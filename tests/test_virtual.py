@@ -16,22 +16,13 @@ from aqmlab.kernel.images import images
 from aqmlab.problems import InputError
 from aqmlab.runs import virtual
 from aqmlab.runs.live import EmulatedLine
-from conftest import COMMAND, Aqmlab
+from conftest import COMMAND, Aqmlab, virtual_fault
 from live_runs import HOLE, LINE, SEND, SINK, document, python
 
 VIRTUAL = ("live", "--virtual", *LINE)
 
 
-def _missing() -> str | None:
-    """The reason why nothing can run here."""
-    try:
-        virtual.check()
-    except InputError as error:
-        return str(error)
-    return None
-
-
-kernel = pytest.mark.skipif(_missing() is not None, reason=f"no kernel that runs programs: {_missing()}")
+kernel = pytest.mark.skipif(virtual_fault() is not None, reason=str(virtual_fault()))
 
 
 class Mine(own.Aqm):

@@ -93,6 +93,7 @@ document.body.innerHTML = "LOAD=" + entry.loadEventStart / 1000 }}, 0))</script>
 
 def lay_out(folder: Path) -> None:
     """Write what servers offer: a page of 30 images, a file of 1 MB, a repository; the same bytes every time."""
+    folder = folder.resolve()
     www, random = folder / "www", Random(1)
     www.mkdir()
     for i in range(30):

@@ -74,29 +74,30 @@ def live(
         bool, typer.Option("--virtual", help="Run in virtual time on a kernel of aqmlab kernel build.")
     ] = False,
     also: Annotated[
-        list[str] | None, typer.Option(metavar="COMMAND", help="With --virtual: run beside the command; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COMMAND", help="Run at the near end next to the command, with --virtual; repeatable."),
     ] = None,
     write: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="With --virtual: a folder that programs may change; default: this one."),
+        typer.Option(metavar="DIR", help="A folder that programs may change, with --virtual; default: this one."),
     ] = None,
     syscall: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With --virtual: time that a system call takes; default: 1us.")
+        str | None, typer.Option(metavar="TIME", help="Time that a system call takes, with --virtual; default: 1us.")
     ] = None,
     kernel: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="With --virtual: the kernel; default: the newest.")
+        Path | None, typer.Option(metavar="PATH", help="The kernel, with --virtual; default: the newest.")
     ] = None,
     aqms: Annotated[
-        str | None, typer.Option(metavar="LIST", help="With --virtual: several schemes, run side by side.")
+        str | None, typer.Option(metavar="LIST", help="Several schemes side by side, with --virtual.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="With --virtual: run with seeds 1 to N, for intervals.")
+        int | None, typer.Option(metavar="N", min=1, help="Run with seeds 1 to N, with --virtual.")
     ] = None,
     measure: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=REGEX",
-            help="With --virtual: a number that the command prints; or NAME=json:$.a.b, exit, time.",
+            help="A number in the command's output, with --virtual; or NAME=json:$.a.b, exit, time.",
         ),
     ] = None,
     jobs: Jobs = None,

@@ -1,4 +1,4 @@
-"""A kernel that runs: it starts in a folder of its own, its guest writes lines there, and it leaves nothing.
+"""A kernel that runs: it starts in a new folder, its guest writes lines there, and it leaves nothing.
 
 The guest (crates/kernel) finds its order in the folder, which is its root, and writes its result there.
 """
@@ -33,7 +33,7 @@ LOOK = 0.02
 EPOCH = 10**18
 """The kernel's wall clock as it starts, ns since 1970: initial sequence numbers depend on it."""
 RESULT, CONSOLE = "result.jsonl", "console"
-"""Files in the folder: what the guest writes, and what the kernel says."""
+"""Files in the folder: the guest's lines, and the kernel's console."""
 
 
 class StuckError(RuntimeError):

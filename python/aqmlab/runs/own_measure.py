@@ -18,8 +18,8 @@ STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 class OwnMeasure:
     """A named number of a program.
 
-    `source` is "exit", its exit code; "time", the seconds it ran; "json:$.a.b[0]", a number of the JSON it prints; or a
-    regular expression whose first group is the number in what it prints.
+    `source` is "exit", the exit code; "time", the seconds it ran; "json:$.a.b[0]", a number of the JSON it prints; or a
+    regular expression whose first group is the number in its output.
     """
 
     name: str

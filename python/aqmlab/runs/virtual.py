@@ -64,13 +64,13 @@ def run_virtual(
 ) -> LiveRun:
     """Run a command on the scenario's link inside a kernel in virtual time, and return the measurements.
 
-    The options are those of `live`; `also` are lines for a shell at the command's end of the link. The same seed gives
-    the same result, whatever else this machine does. Each system call of a program takes `syscall` seconds; nothing
-    else takes time. Programs see this machine's files, and may change those in `writable`, by default the working
-    folder. `kernel` is a kernel's file or folder, by default the newest. `output` takes what programs print, by default
-    this process's stdout and stderr; `watch` is called once per virtual second. InputError for wrong input or a kernel
-    that lacks what programs need, CommandError if the command cannot be started, SchemeError if a scheme fails,
-    StuckError if the kernel ends or a program holds time still.
+    The other options are as in `live`; `also` are lines for a shell at the command's end of the link. The same seed
+    gives the same result, whatever else this machine does. Each system call of a program takes `syscall` seconds;
+    nothing else takes time. Programs see this machine's files, and may change those in `writable`, by default the
+    working folder. `kernel` is a kernel's file or folder, by default the newest. `output` are streams for the programs' stdout and stderr, by
+    default those of this process; `watch` is called once per virtual second. InputError for wrong input or a
+    kernel without the options that programs need, CommandError if the command cannot be started, SchemeError if a
+    scheme fails, StuckError if the kernel ends or a program holds time still.
     """
     check_seed(seed)
     whole("mtu", mtu, 68, 65535)
@@ -171,7 +171,7 @@ def _ended(machine: Machine, line: dict[str, Any]) -> LiveRun:
 
 
 class _Output:
-    """What programs print, passed on while they run."""
+    """The output of programs, passed on while they run."""
 
     def __init__(self, machine: Machine, to: tuple[IO[bytes], IO[bytes]]) -> None:
         self.streams = [((machine.folder / name).open("rb"), stream) for name, stream in zip(FILES, to, strict=True)]

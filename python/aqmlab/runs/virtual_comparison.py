@@ -29,7 +29,7 @@ class VirtualComparison(Result):
     schemes: tuple[str, ...]
     seeds: int
     measures: tuple[str, ...]
-    """Names: the user's own first, then those of the links."""
+    """Names: the user's own first, then the measures of the links."""
     values: Mapping[tuple[str, str], Sequence[float | None]]
     """By scheme and measure, one value a seed; None where the program gave no number or the run failed."""
     failures: Sequence[str]
@@ -108,8 +108,8 @@ def compare_virtual(
 ) -> VirtualComparison:
     """Run a command under each scheme with seeds 1 to `seeds`, in virtual time, and return every measure.
 
-    `options` are those of `run_virtual`. What programs print goes to the measures only. A run that fails is among the
-    failures, and has no values. InputError for wrong input.
+    `options` are options of `run_virtual`. The output of programs is read by the measures only. A run that fails is
+    among the failures, and its values are None. InputError for wrong input.
     """
     schemes = own.select(aqms)
     cells = [(scheme, seed) for scheme in schemes for seed in range(1, seeds + 1)]
@@ -143,7 +143,7 @@ def _measured(
     scheme: str,
     seed: int,
 ) -> dict[str, float | None]:
-    """Return the measures of one run: the user's own, or the time it took, and those of the links."""
+    """Return the measures of one run: the user's own, or the time it took, and the measures of the links."""
     out, err = BytesIO(), BytesIO()
     run = run_virtual(scenario, command, scheme, seed, output=(out, err), **options)
     printed = out.getvalue().decode(errors="replace")

@@ -37,29 +37,42 @@ void aqmlab_report(void);"""
 
 HZ = re.compile(r"(^config HZ\n\s+int\n\s+default )\d+$", re.M)
 RANDOM = re.compile(r"(^ssize_t os_getrandom\(.*\)\n{\n)(?:\t.*\n)+(?=})", re.M)
-IDLE = re.compile(r"^void um_idle_sleep\(void\);$", re.M)
-CALLED = re.compile(r"^\t\tPT_REGS_SET_SYSCALL_RETURN\(regs, ret\);$", re.M)
-FAULT = re.compile(r"^\tif \(UPT_IS_USER\(regs\) && !SEGV_IS_FIXABLE\(fi\)\) {$", re.M)
+IDLE = re.compile(r"^void um_idle_sleep\(void\);$(?:\n\w+ aqmlab_\w+\(.*\);)*", re.M)
+CALLED = re.compile(r"^(\t\tPT_REGS_SET_SYSCALL_RETURN\(regs, ret\);\n)(?:\t\taqmlab_charge\(\);\n)?", re.M)
+STAMP = "\tif (aqmlab_time_stamp(regs))\n\t\treturn;\n"
+FAULT = re.compile(rf"^(?:{re.escape(STAMP)})?(\tif \(UPT_IS_USER\(regs\) && !SEGV_IS_FIXABLE\(fi\)\) {{)$", re.M)
 PROCESS = "arch/um/os-Linux/skas/process.c"
-ALARM = re.compile(r"^(\t\t\tcase SIGALRM:\n)(\t\t\t\tbreak;)$", re.M)
-TRAMP = re.compile(r"^(\tint ret;\n\n)(\tif \(using_seccomp\) {\n\t\tinit_data\.signal_handler)", re.M)
+ALARM = re.compile(r"^(\t\t\tcase SIGALRM:\n)(?:\t\t\t\taqmlab_report\(\);\n)?(\t\t\t\tbreak;)$", re.M)
+SOCKET = re.compile(r"^(#include <sys/socket.h>\n)(?:#include <sys/prctl.h>\n)?", re.M)
+TRAMP = re.compile(
+    r"^(\tint ret;\n\n)(?:\tprctl\(PR_SET_TSC.*\n)?(\tif \(using_seccomp\) {\n\t\tinit_data\.signal_handler)", re.M
+)
+FREE = re.compile(
+    r"^(\tsf->f_bfree = ).*\n(\tsf->f_bavail = ).*\n(\tsf->f_files = f_files;\n)(\tsf->f_ffree = ).*\n", re.M
+)
 
 EDITS = (
     ("arch/um/Kconfig", "HZ", HZ, r"\g<1>1000"),
     ("arch/um/os-Linux/util.c", "os_getrandom", RANDOM, r"\g<1>\tmemset(buf, 0, len);\n\treturn len;\n"),
     ("arch/um/include/shared/kern_util.h", "um_idle_sleep", IDLE, DECLARED),
-    ("arch/um/kernel/skas/syscall.c", "the end of a system call", CALLED, r"\g<0>\n\t\taqmlab_charge();"),
-    ("arch/um/kernel/trap.c", "a fault", FAULT, r"\tif (aqmlab_time_stamp(regs))\n\t\treturn;\n\g<0>"),
+    ("arch/um/kernel/skas/syscall.c", "the end of a system call", CALLED, r"\g<1>\t\taqmlab_charge();\n"),
+    ("arch/um/kernel/trap.c", "a fault", FAULT, rf"{STAMP}\g<1>"),
     (PROCESS, "SIGALRM", ALARM, r"\g<1>\t\t\t\taqmlab_report();\n\g<2>"),
-    (PROCESS, "sys/socket.h", re.compile(r"^#include <sys/socket.h>$", re.M), r"\g<0>\n#include <sys/prctl.h>"),
+    (PROCESS, "sys/socket.h", SOCKET, r"\g<1>#include <sys/prctl.h>\n"),
     (PROCESS, "userspace_tramp", TRAMP, r"\g<1>\tprctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);\n\g<2>"),
+    (
+        "fs/hostfs/hostfs_kern.c",
+        "hostfs_statfs",
+        FREE,
+        r"\g<1>f_blocks / 2;\n\g<2>f_blocks / 2;\n\g<3>\g<4>f_files / 2;\n",
+    ),
 )
 """Values that no configuration can set: a file, what it is about, how it is found there, what it becomes.
 
 The clock runs at 1000 Hz as in distributions; user-mode Linux sets 100 Hz. The host gives no random numbers: all that
 is random in the kernel follows from its command line, which has our seed (`random_init_early`). The rest calls
 `virtual.c`: a system call takes time, the time-stamp counter reads the virtual clock, and SIGALRM asks which program
-runs.
+runs. The free space of the host, which changes, is half of the disk.
 """
 
 NEEDED = ("UML_TIME_TRAVEL_SUPPORT", "HIGH_RES_TIMERS", "HOSTFS", "NET_NS", "VETH", "NET_SCHED")
@@ -132,8 +145,9 @@ def _edit(tree: Path) -> None:
         path.write_text(text, encoding="utf-8")
     name, place = PROGRAMS
     (tree / place / name).write_bytes(files("aqmlab.kernel").joinpath(name).read_bytes())
-    with (tree / place / "Makefile").open("a", encoding="utf-8") as makefile:
-        makefile.write(f"\nobj-y += {Path(name).stem}.o\n")
+    makefile, built_in = tree / place / "Makefile", f"\nobj-y += {Path(name).stem}.o\n"
+    text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
+    makefile.write_text(text.replace(built_in, "") + built_in, encoding="utf-8")
 
 
 def _configure(tree: Path, steps: Steps) -> None:

@@ -67,9 +67,9 @@ def run_virtual(
     The other options are as in `live`; `also` are lines for a shell at the command's end of the link. The same seed
     gives the same result, whatever else this machine does. Each system call of a program takes `syscall` seconds;
     nothing else takes time. Programs see this machine's files, and may change those in `writable`, by default the
-    working folder. `kernel` is a kernel's file or folder, by default the newest. `output` are streams for the programs' stdout and stderr, by
-    default those of this process; `watch` is called once per virtual second. InputError for wrong input or a
-    kernel without the options that programs need, CommandError if the command cannot be started, SchemeError if a
+    working folder. `kernel` is a kernel's file or folder, by default the newest. `output` are streams for the programs'
+    stdout and stderr, by default this process's; `watch` is called once per virtual second. InputError for wrong input
+    or a kernel without the options that programs need, CommandError if the command cannot be started, SchemeError if a
     scheme fails, StuckError if the kernel ends or a program holds time still.
     """
     check_seed(seed)

@@ -132,7 +132,7 @@ def test_each_system_call_takes_its_time(aqmlab: Aqmlab) -> None:
 
 @kernel
 def test_a_program_that_holds_time_still_is_named(aqmlab: Aqmlab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtual, "SILENT", 1.0)
+    monkeypatch.setattr(virtual, "STILL", 1.0)
     stuck = aqmlab(*VIRTUAL, "--", *python("while True: pass"))
     assert stuck.returncode == 1
     assert "python" in stuck.stderr

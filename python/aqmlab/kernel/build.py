@@ -42,7 +42,8 @@ CALLED = re.compile(r"^(\t\tPT_REGS_SET_SYSCALL_RETURN\(regs, ret\);\n)(?:\t\taq
 STAMP = "\tif (aqmlab_time_stamp(regs))\n\t\treturn;\n"
 FAULT = re.compile(rf"^(?:{re.escape(STAMP)})?(\tif \(UPT_IS_USER\(regs\) && !SEGV_IS_FIXABLE\(fi\)\) {{)$", re.M)
 PROCESS = "arch/um/os-Linux/skas/process.c"
-ALARM = re.compile(r"^(\t\t\tcase SIGALRM:\n)(?:\t\t\t\taqmlab_report\(\);\n)?(\t\t\t\tbreak;)$", re.M)
+ALARM = re.compile(r"^(\t\t\tcase SIGALRM:\n)(?:\t\t\t\t(?:aqmlab|unsch).*\n)*(\t\t\t\tbreak;)$", re.M)
+REPORT = "\t\t\t\taqmlab_report();\n\t\t\t\tunscheduled_userspace_iterations--;\n"
 SOCKET = re.compile(r"^(#include <sys/socket.h>\n)(?:#include <sys/prctl.h>\n)?", re.M)
 TRAMP = re.compile(
     r"^(\tint ret;\n\n)(?:\tprctl\(PR_SET_TSC.*\n)?(\tif \(using_seccomp\) {\n\t\tinit_data\.signal_handler)", re.M
@@ -57,7 +58,7 @@ EDITS = (
     ("arch/um/include/shared/kern_util.h", "um_idle_sleep", IDLE, DECLARED),
     ("arch/um/kernel/skas/syscall.c", "the end of a system call", CALLED, r"\g<1>\t\taqmlab_charge();\n"),
     ("arch/um/kernel/trap.c", "a fault", FAULT, rf"{STAMP}\g<1>"),
-    (PROCESS, "SIGALRM", ALARM, r"\g<1>\t\t\t\taqmlab_report();\n\g<2>"),
+    (PROCESS, "SIGALRM", ALARM, rf"\g<1>{REPORT}\g<2>"),
     (PROCESS, "sys/socket.h", SOCKET, r"\g<1>#include <sys/prctl.h>\n"),
     (PROCESS, "userspace_tramp", TRAMP, r"\g<1>\tprctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);\n\g<2>"),
     (

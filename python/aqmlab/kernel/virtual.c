@@ -60,9 +60,9 @@ int aqmlab_time_stamp(struct uml_pt_regs *regs)
 	return 1;
 }
 
-/* Called when the host asks (SIGALRM to the process that runs). */
+/* Called when the host asks (SIGALRM to the process that runs). The coarse clock does not move when it is read. */
 void aqmlab_report(void)
 {
-	pr_emerg("aqmlab: %llu ns, %d %s\n", ktime_get_mono_fast_ns(),
+	pr_emerg("aqmlab: %llu ns, %d %s\n", ktime_get_coarse_ns(),
 		 task_tgid_vnr(current), current->comm);
 }

@@ -48,6 +48,19 @@ def live_fault() -> str | None:
     return None
 
 
+@cache
+def virtual_fault() -> str | None:
+    """Return why programs cannot run in virtual time here, None if they can."""
+    from aqmlab.problems import InputError
+    from aqmlab.runs import virtual
+
+    try:
+        virtual.check()
+    except InputError as error:
+        return f"no kernel that runs programs: {error}"
+    return None
+
+
 @pytest.fixture(scope="session")
 def live_machine() -> None:
     """Skip where the machine has no user namespaces or no TUN devices."""

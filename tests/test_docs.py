@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import aqmlab
-from conftest import forked, live_fault
+from conftest import forked, live_fault, virtual_fault
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docs"))
 import outputs
@@ -137,6 +137,8 @@ def test_commands_do_what_the_page_says(
     monkeypatch.setenv("COLUMNS", str(outputs.WIDTH))
     if command.startswith(("aqmlab live ", "aqmlab doctor")):
         missing = [program for program in ("iperf3", "ping") if program in command and not shutil.which(program)]
+        if "--virtual" in command and (fault := virtual_fault()):
+            pytest.skip(fault)
         if fault := live_fault() or " and ".join(f"{program} is not installed" for program in missing):
             pytest.skip(fault)
     line, _, comment = command.partition("   # ")

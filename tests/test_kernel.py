@@ -24,7 +24,8 @@ case "$*" in
 *)
   echo "  CC      net/sched/sch_pie.o"
   {compiling}
-  cat Makefile arch/um/Kconfig arch/um/os-Linux/util.c net/*/Makefile > linux
+  cat Makefile arch/um/Kconfig arch/um/os-Linux/util.c arch/um/kernel/*.c arch/um/kernel/skas/*.c \\
+    arch/um/os-Linux/skas/*.c fs/hostfs/*.c net/*/Makefile arch/um/kernel/Makefile > linux
   chmod +x linux
   ;;
 esac
@@ -32,6 +33,19 @@ esac
 """A make that takes the configuration as it is, and whose kernel is the text of what was changed in the source."""
 
 GETRANDOM = "ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)\n{\n"
+PROCESS = """#include <sys/socket.h>
+\tint ret;
+
+\tif (using_seccomp) {
+\t\tinit_data.signal_handler = 0;
+\t\t\tcase SIGALRM:
+\t\t\t\tbreak;
+"""
+STATFS = """\tsf->f_bfree = f_bfree;
+\tsf->f_bavail = f_bavail;
+\tsf->f_files = f_files;
+\tsf->f_ffree = f_ffree;
+"""
 QDISC = b"static int init(void) { return register_qdisc(&ops); }\n"
 LAW = b"static int init(void) { return tcp_register_congestion_control (&law); }\n"
 
@@ -72,6 +86,12 @@ def tree(tmp_path: Path) -> Path:
         "Makefile": "VERSION = 7\n",
         "arch/um/Kconfig": "config MMU\n\tbool\n\tdefault y\n\nconfig HZ\n\tint\n\tdefault 100\n\nconfig NR\n\tint\n",
         "arch/um/os-Linux/util.c": f"{GETRANDOM}\treturn getrandom(buf, len, flags);\n}}\n",
+        "arch/um/kernel/Makefile": "obj-y = time.o\n",
+        "arch/um/include/shared/kern_util.h": "void um_idle_sleep(void);\n",
+        "arch/um/kernel/skas/syscall.c": "\t\tPT_REGS_SET_SYSCALL_RETURN(regs, ret);\n",
+        "arch/um/kernel/trap.c": "\tif (UPT_IS_USER(regs) && !SEGV_IS_FIXABLE(fi)) {\n",
+        "arch/um/os-Linux/skas/process.c": PROCESS,
+        "fs/hostfs/hostfs_kern.c": STATFS,
         "net/sched/Makefile": "obj-y += sch_pie.o\n",
         "net/sched/sch_pie.c": "",
         "net/ipv4/Makefile": "obj-y += tcp.o\n",
@@ -315,7 +335,7 @@ def test_a_full_disk_is_told_before_work_starts(machine: Path, tree: Path, monke
 
 
 def test_the_room_that_a_build_takes_follows_from_its_source(tree: Path) -> None:
-    for folder in (tree / "net", tree / "include", tree / "arch"):
+    for folder in (tree / "net", tree / "include", tree / "arch", tree / "fs"):
         shutil.rmtree(folder)
     (tree / "Makefile").write_bytes(bytes(1000))
     assert source.room(tree) == pytest.approx(1300)  # neither the history nor what was built there
@@ -459,6 +479,7 @@ def test_a_cache_that_is_not_an_absolute_path_is_ignored(monkeypatch: pytest.Mon
     assert images.folder() == Path("/home/someone/.cache/aqmlab/kernel")
 
 
+PROGRAMS = "Programs in virtual time: ok"
 BOOTS = """#!/bin/sh
 echo "Checking that seccomp filters can be installed...{seccomp}"
 echo "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000000"
@@ -469,8 +490,11 @@ exit 134
 @pytest.mark.parametrize(
     ("executable", "found"),
     [
-        (BOOTS.format(seccomp="OK"), ["Kernel: ok", "Kernel boots: ok", "Kernel with seccomp: ok"]),
-        (BOOTS.format(seccomp="missing"), ["Kernel: ok", "Kernel boots: ok", "Kernel with seccomp: not available"]),
+        (BOOTS.format(seccomp="OK"), ["Kernel: ok", "Kernel boots: ok", "Kernel with seccomp: ok", PROGRAMS]),
+        (
+            BOOTS.format(seccomp="missing"),
+            ["Kernel: ok", "Kernel boots: ok", "Kernel with seccomp: not available", PROGRAMS],
+        ),
         ("#!/bin/sh\necho Cannot map memory\nexit 1\n", ["Kernel: ok", "Kernel boots: Cannot map memory"]),
         ("#!/bin/sh\nexit 1\n", ["Kernel: ok", "Kernel boots: ended with 1"]),
     ],

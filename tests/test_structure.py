@@ -11,7 +11,7 @@ DOCS = ROOT / "docs"
 TABS = ("Start", "Tutorials", "How-to", "Reference", "Explanation", "Studies", "Evidence")
 FREE = ("Reference", "Studies", "Evidence")
 """Tabs that readers look things up in: without limits."""
-PAGES, WORDS = 45, 40_000
+PAGES, WORDS = 46, 40_700
 """Of the other tabs together, at most."""
 WORDS_OF_A_PAGE = 1500
 LONGER = {"architecture.md": 1800}

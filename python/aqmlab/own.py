@@ -205,6 +205,12 @@ def spec(aqm: Scheme) -> str:
     return found.name if isinstance(aqm, type) else str(aqm)
 
 
+def is_own(aqm: str) -> bool:
+    """Return whether a scheme as text, or one of its links, is a class of the user's."""
+    at = catalogue.by_link(aqm) or {"": aqm}
+    return any(each.partition(":")[0] in _CLASSES for each in at.values())
+
+
 def select(aqms: Scheme | Sequence[Scheme]) -> tuple[str, ...]:
     """Return the schemes meant by `aqms` as texts; see `catalogue.select` for the format."""
     if isinstance(aqms, Aqm | type):

@@ -5,6 +5,7 @@
 //!   order       what the program inside is told
 //!   guest/      that program: the first and only process of the kernel
 //!     network     namespaces, devices, delays, shapers and queueing disciplines
+//!     live        a command of the user on an emulated line
 //!     play        the traffic: one loop over times and sockets
 //!     sockets     sockets as the scenario's flows need them
 //!     tap         what passes the devices, packet by packet
@@ -16,4 +17,4 @@ mod check;
 mod order;
 
 pub use check::{UDP_HEADER, law_of_linux, problems};
-pub use order::{ETHERNET_HEADER, GuestOrder, Queue, largest_frame};
+pub use order::{ETHERNET_HEADER, GuestOrder, LiveOrder, Queue, largest_frame};

@@ -34,7 +34,15 @@ pub struct FlowCounts {
     given: Option<u32>,
 }
 
+/// A row of the table of flows: direction, name, packets sent, sent again, delivered and marked, payload (B).
+pub type FlowRow<'a> = (&'a str, String, u64, u64, u64, u64, u64);
+
 impl FlowCounts {
+    /// Its row in the table of flows.
+    pub fn row<'a>(&self, direction: &'a str) -> FlowRow<'a> {
+        (direction, self.tuple.to_string(), self.arrived, self.resent, self.received, self.marked, self.payload)
+    }
+
     /// Where the payload of a block is in the sequence space of the flow, if it has one.
     fn seq_of(&self, block: &Block) -> Option<u32> {
         block.seq.filter(|_| self.tuple.protocol == TCP)

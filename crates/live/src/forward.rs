@@ -19,26 +19,29 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use std::fs::File;
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice, PipeReader, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Real time since the start of a run.
+/// The kernel's time since the start of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock(u64);
+pub struct Clock {
+    started: u64,
+    is_virtual: bool,
+}
 
 impl Clock {
     /// It starts now.
-    pub fn start() -> Self {
-        Self(nanoseconds(ClockId::CLOCK_MONOTONIC))
+    pub fn start(is_virtual: bool) -> Self {
+        Self { started: nanoseconds(ClockId::CLOCK_MONOTONIC), is_virtual }
     }
 
     /// The present, in whole nanoseconds.
     pub fn now(self) -> Time {
-        Time::ZERO + Span::from_nanos(nanoseconds(ClockId::CLOCK_MONOTONIC) - self.0)
+        Time::ZERO + Span::from_nanos(nanoseconds(ClockId::CLOCK_MONOTONIC) - self.started)
     }
 }
 
@@ -75,6 +78,16 @@ pub struct View {
     pub observed: Vec<f64>,
     /// The scheme has broken down.
     pub failure: Option<String>,
+}
+
+/// A view as other programs take it: packets waiting, bytes delivered, packets dropped and marked, observables.
+pub type ViewRow<'a> = (u32, u64, u64, u64, &'a [f64]);
+
+impl View {
+    /// All but a failure.
+    pub fn row(&self) -> ViewRow<'_> {
+        (self.queue, self.bytes, self.dropped, self.marked, &self.observed)
+    }
 }
 
 /// Counts of a thread beside its link.
@@ -163,47 +176,79 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Carries packets until told to stop, or the scheme breaks down.
-    pub fn run(&mut self, is_stopped: &AtomicBool, view: &Mutex<View>) {
+    /// Carries packets until it is stopped, or the scheme breaks down. `stop` closes once it is stopped.
+    pub fn run(&mut self, is_stopped: &AtomicBool, stop: &PipeReader, view: &Mutex<View>) {
         prctl::set_timerslack(1).ok();
-        let mut scratch = vec![0; VIRTIO + (64 << 10)];
-        let (mut written_at, mut shown_at, mut has_slept) = (Time::ZERO, Time::ZERO, false);
-        while !is_stopped.load(Ordering::Relaxed) {
-            let has_read = self.read(&mut scratch);
-            let now = self.clock.now();
-            self.direction.advance(now);
-            if self.write(now) {
-                written_at = now;
-            }
-            self.clear_decisions();
-            if now.since(shown_at) >= Span::from_millis(50) {
-                shown_at = now;
-                self.show(view);
-                if self.direction.failure().is_some() {
-                    return;
-                }
-            }
-            has_slept = self.wait(now, written_at + GRAIN, has_read, has_slept);
+        if self.clock.is_virtual {
+            self.run_in_virtual_time(is_stopped, stop, view);
+        } else {
+            self.run_in_real_time(is_stopped, view);
         }
         self.direction.advance(self.clock.now());
         self.clear_decisions();
         self.processor = Span::from_nanos(nanoseconds(ClockId::CLOCK_THREAD_CPUTIME_ID));
     }
 
+    fn run_in_real_time(&mut self, is_stopped: &AtomicBool, view: &Mutex<View>) {
+        let mut scratch = vec![0; VIRTIO + (64 << 10)];
+        let (mut written_at, mut shown_at, mut has_slept) = (Time::ZERO, Time::ZERO, false);
+        while !is_stopped.load(Ordering::Relaxed) && self.direction.failure().is_none() {
+            let has_read = self.read(&mut scratch);
+            let now = self.clock.now();
+            if self.step(now, &mut shown_at, view) {
+                written_at = now;
+            }
+            has_slept = self.wait(now, written_at + GRAIN, has_read, has_slept);
+        }
+    }
+
+    /// No time passes while the thread works: one look at the clock serves for all that is done after a sleep, and what is not
+    /// read at once is not late.
+    fn run_in_virtual_time(&mut self, is_stopped: &AtomicBool, stop: &PipeReader, view: &Mutex<View>) {
+        let mut scratch = vec![0; VIRTIO + (64 << 10)];
+        let (mut now, mut shown_at) = (self.clock.now(), Time::ZERO);
+        while !is_stopped.load(Ordering::Relaxed) && self.direction.failure().is_none() {
+            let due = self.sleep(now, stop);
+            now = due.unwrap_or_else(|| self.clock.now());
+            if due.is_none()
+                && let Ok(length) = self.from.read(&mut scratch)
+            {
+                self.receive(&scratch[..length], now);
+            }
+            self.step(now, &mut shown_at, view);
+        }
+    }
+
+    /// Lets the line go on to the present, and writes what is due; says whether anything was.
+    fn step(&mut self, now: Time, shown_at: &mut Time, view: &Mutex<View>) -> bool {
+        self.direction.advance(now);
+        let has_written = self.write(now);
+        self.clear_decisions();
+        if now.since(*shown_at) >= Span::from_millis(50) || self.direction.failure().is_some() {
+            *shown_at = now;
+            self.show(view);
+        }
+        has_written
+    }
+
     /// Reads what has come; says whether anything has.
     fn read(&mut self, scratch: &mut [u8]) -> bool {
         for i in 0..BATCH {
             let Ok(length) = self.from.read(scratch) else { return i > 0 };
-            let now = self.clock.now();
-            self.counts.read += 1;
-            self.direction.advance(now);
-            self.clear_decisions();
-            match scratch[..length].split_first_chunk::<VIRTIO>() {
-                Some((virtio, ip)) => self.take(*virtio, ip, now),
-                None => self.counts.unreadable += 1,
-            }
+            self.receive(&scratch[..length], self.clock.now());
         }
         true
+    }
+
+    /// Takes what one read has given.
+    fn receive(&mut self, read: &[u8], now: Time) {
+        self.counts.read += 1;
+        self.direction.advance(now);
+        self.clear_decisions();
+        match read.split_first_chunk::<VIRTIO>() {
+            Some((virtio, ip)) => self.take(*virtio, ip, now),
+            None => self.counts.unreadable += 1,
+        }
     }
 
     /// Offers to the line what was read, packet by packet.
@@ -264,7 +309,7 @@ impl Forwarder {
                 _ => {
                     if let Some(run) = together.replace(Batch { first: slot, count: 1 }) {
                         self.write_together(&run, now);
-                        now = self.clock.now();
+                        now = if self.clock.is_virtual { now } else { self.clock.now() };
                     }
                 }
             }
@@ -299,7 +344,18 @@ impl Forwarder {
         self.store.release(first.block, *count);
     }
 
-    /// Sleeps until a packet is due, but not before `earliest`, or until one comes; where some have just come, others may
+    /// Sleeps in virtual time until a packet is due, and says when that is, or until one comes. Whoever stays awake there holds
+    /// time still.
+    fn sleep(&self, now: Time, stop: &PipeReader) -> Option<Time> {
+        let due = self.direction.next_due().map(|due| now + Span::from_nanos(due.since(now).0.div_ceil(1000)));
+        let timeout = due.map(|due| TimeSpec::from(Duration::from_nanos(due.since(now).0 / 1000)));
+        let mut files =
+            [PollFd::new(self.from.as_fd(), PollFlags::POLLIN), PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
+        let has_waited = ppoll(&mut files, timeout, None) == Ok(0);
+        due.filter(|_| has_waited)
+    }
+
+    /// Sleeps in real time until a packet is due, but not before `earliest`, or until one comes; where some have just come, others may
     /// gather for a grain. Says whether it has slept long, or was told so and stays awake.
     fn wait(&self, now: Time, earliest: Time, has_read: bool, has_slept: bool) -> bool {
         let longest = if has_read { GRAIN } else { LONGEST_WAIT };

@@ -162,7 +162,7 @@ impl Init {
 
     /// Starts the far end's programs, and when one listens, the command.
     fn start(&self, control: &Channel, setup: &Setup) -> Option<Pid> {
-        let warn = |why: String| control.send(&InitMessage::Warning(why)).ok();
+        let warn = |why: String| drop(control.send(&InitMessage::Warning(why)));
         let server = SERVER[0].to_string();
         if !fs::read_to_string("/etc/hosts").is_ok_and(|hosts| hosts.contains(&server)) {
             warn(format!(
@@ -170,19 +170,12 @@ impl Init {
             ));
         }
         setns(&self.server, CloneFlags::CLONE_NEWNET).ok();
-        for (number, line) in setup.serve.iter().enumerate() {
-            let log = setup.logs.as_ref().map(|folder| folder.join(format!("serve-{}.log", number + 1)));
-            let output = log.and_then(|path| File::create(path).ok()).map_or(Stdio::null(), Stdio::from);
-            let mut program = Command::new("sh");
-            program.arg("-c").arg(line).stdin(Stdio::null()).stdout(output);
-            if let Err(why) = start(program, false) {
-                warn(format!("serve: {line}: {why}"));
-            }
-        }
+        start_lines("serve", &setup.serve, setup, &warn);
         if !setup.serve.is_empty() && !await_listener(control) {
             warn(format!("serve: nothing listens after {} s", LISTENING.as_secs()));
         }
         setns(&self.client, CloneFlags::CLONE_NEWNET).ok();
+        start_lines("also", &setup.also, setup, &warn);
         let mut program = Command::new(&setup.command[0]);
         program.args(&setup.command[1..]).env("AQMLAB_SERVER", server);
         if setup.quiet_stdout {
@@ -207,6 +200,19 @@ impl Init {
         let server = counts().step("/proc/net/dev")?;
         setns(&self.client, CloneFlags::CLONE_NEWNET).step("the client's network namespace")?;
         control.send(&InitMessage::Counts(client, server)).step("counts")
+    }
+}
+
+/// Starts lines of an option, each in a shell, in the present namespace.
+fn start_lines(option: &str, lines: &[String], setup: &Setup, warn: &dyn Fn(String)) {
+    for (number, line) in lines.iter().enumerate() {
+        let log = setup.logs.as_ref().map(|folder| folder.join(format!("{option}-{}.log", number + 1)));
+        let output = log.and_then(|path| File::create(path).ok()).map_or(Stdio::null(), Stdio::from);
+        let mut program = Command::new("sh");
+        program.arg("-c").arg(line).env("AQMLAB_SERVER", SERVER[0].to_string()).stdin(Stdio::null()).stdout(output);
+        if let Err(why) = start(program, false) {
+            warn(format!("{option}: {line}: {why}"));
+        }
     }
 }
 

@@ -52,8 +52,8 @@ mod spool;
 mod store;
 mod tun;
 
-pub use flows::FlowCounts;
-pub use forward::View;
+pub use flows::{FlowCounts, FlowRow};
+pub use forward::{View, ViewRow};
 pub use packet::FiveTuple;
 pub use replay::{Replay, replay};
 pub use report::Report;

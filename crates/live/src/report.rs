@@ -10,6 +10,7 @@ use aqmlab_core::{Span, Time};
 use aqmlab_scenario::SchemeAssignment;
 use aqmlab_sim::{DurationStats, LineSpec, PathTimes, Series, Stage, jain, qoo};
 use serde_json::{Map, Value, json};
+use std::fs;
 
 /// A run is valid if half of its packets were written at most so late...
 pub const LATE_P50: f64 = 0.1e-3;
@@ -42,6 +43,19 @@ pub struct Report {
 }
 
 impl Report {
+    /// All of it: what a program that has no Python writes down.
+    pub fn to_json(&self) -> Value {
+        let series = self.series.iter().map(|of_link| {
+            let columns = of_link.columns.iter().map(|(name, values)| (name.clone(), json!(values)));
+            (of_link.link.clone(), columns.collect::<Map<_, _>>().into())
+        });
+        json!({
+            "document": self.json, "code": self.code, "warnings": self.warnings,
+            "series": series.collect::<Map<String, Value>>(),
+            "flows": self.flows.iter().map(|(direction, flow)| flow.row(direction)).collect::<Vec<_>>(),
+        })
+    }
+
     pub(crate) fn new(
         options: &LiveOptions,
         up: Side,
@@ -96,13 +110,21 @@ impl Report {
                 "duration": span, "code": code,
                 "lateness_p50": lateness.quantile(0.5), "lateness_p99": lateness.quantile(0.99),
                 "valid": why.is_empty(), "why": why, "realtime": is_urgent,
-                "up": up.devices(), "down": down.devices(), "streams": streams,
+                "up": up.devices(), "down": down.devices(), "streams": streams, "engine": engine(options),
             },
         });
         let series = at_common_times(measured().map(|(_, side)| side.series(options)).collect());
         let flows = sides.iter().flat_map(|(name, side)| side.flows().map(|flow| (*name, flow.clone()))).collect();
         Self { code, json, series, flows, warnings }
     }
+}
+
+/// The kernel that carried the packets between programs and devices, and its clock.
+fn engine(options: &LiveOptions) -> Value {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    json!({
+        "name": "linux", "version": release.trim(), "clock": if options.is_virtual { "virtual" } else { "real" },
+    })
 }
 
 /// The two directions do not end at one instant: a sample that only one of them has taken is left out.

@@ -16,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
-use std::io;
+use std::io::{self, PipeReader};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -73,12 +73,13 @@ pub fn run(options: &LiveOptions, watch: Progress) -> Result<Report, LiveError> 
     let terminal = Terminal::take();
     let setup = Setup { foreground: terminal.is_foreground, ..options.setup.clone() };
     let done = Sandbox::new(&setup).map_err(LiveError::from).and_then(|sandbox| {
-        let clock = Clock::start();
+        let clock = Clock::start(options.is_virtual);
         let is_stopped = Arc::new(AtomicBool::new(false));
+        let (stopped, stop) = io::pipe()?;
         let start = |direction, from: &std::fs::File, to: &std::fs::File, name: &str| {
             let mut forwarder = Forwarder::new(from.try_clone()?, to.try_clone()?, direction, clock);
             options.log.as_ref().map_or(Ok(()), |folder| forwarder.write_down(folder, name))?;
-            spawn(name, forwarder, is_stopped.clone())
+            spawn(name, forwarder, is_stopped.clone(), stopped.try_clone()?)
         };
         let running = [
             start(up, &sandbox.client, &sandbox.server, "up")?,
@@ -87,6 +88,7 @@ pub fn run(options: &LiveOptions, watch: Progress) -> Result<Report, LiveError> 
         let outcome = accompany(&sandbox, options, clock, &running, watch);
         let end = clock.now();
         is_stopped.store(true, Ordering::Relaxed);
+        drop(stop);
         let ended = running.map(|running| running.thread.join().expect("a forwarder does not panic"));
         let (code, mut warnings) = outcome?;
         let counts = count(&sandbox, &mut warnings);
@@ -106,12 +108,17 @@ fn direction(options: &LiveOptions, line: &LineSpec) -> Result<Direction, Proble
     Ok(Direction::new(scenario, line, choice, options.seed)?.sampled(scenario.sample))
 }
 
-fn spawn(name: &str, mut forwarder: Forwarder, is_stopped: Arc<AtomicBool>) -> Result<DirectionThread, LiveError> {
+fn spawn(
+    name: &str,
+    mut forwarder: Forwarder,
+    is_stopped: Arc<AtomicBool>,
+    stop: PipeReader,
+) -> Result<DirectionThread, LiveError> {
     let view = Arc::new(Mutex::new(View::default()));
     let shown = view.clone();
     let work = move || {
         let is_urgent = hurry();
-        forwarder.run(&is_stopped, &shown);
+        forwarder.run(&is_stopped, &stop, &shown);
         (forwarder, is_urgent)
     };
     Ok(DirectionThread { thread: Builder::new().name(name.to_string()).spawn(work)?, view })
@@ -137,7 +144,9 @@ fn accompany(
     loop {
         let mut ready =
             [PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-        poll(&mut ready, PollTimeout::from(100u8)).map_err(io::Error::from)?;
+        let deadline = told_at.map(|told| told + GRACE).or(options.duration.map(|duration| Time::ZERO + duration));
+        let left = deadline.map_or(options.look, |deadline| options.look.min(deadline.since(clock.now())));
+        poll(&mut ready, PollTimeout::from(left.0.div_ceil(1_000_000_000) as u16)).map_err(io::Error::from)?;
         let [has_said, is_signalled] = ready.map(|file| file.any().unwrap_or(true));
         let now = clock.now();
         if has_said {

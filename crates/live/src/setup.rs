@@ -21,6 +21,10 @@ pub struct LiveOptions {
     pub duration: Option<Span>,
     /// Folder for a log and a capture of each direction.
     pub log: Option<PathBuf>,
+    /// The kernel's clock is virtual: it stands still while anything runs.
+    pub is_virtual: bool,
+    /// Time between two calls of the callback.
+    pub look: Span,
 }
 
 /// Addresses of the client, in the networks set aside for benchmarks (RFC 2544, RFC 5180).
@@ -37,7 +41,9 @@ pub struct Setup {
     pub command: Vec<OsString>,
     /// Lines for a shell, each run at the far end.
     pub serve: Vec<String>,
-    /// The folder for the output of the far end's programs; else it is discarded.
+    /// Lines for a shell, each run at the near end beside the command.
+    pub also: Vec<String>,
+    /// The folder for the output of these programs; else it is discarded.
     pub logs: Option<PathBuf>,
     /// The far end is connected to the machine's own network, by `pasta`.
     pub outside: bool,

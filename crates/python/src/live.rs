@@ -3,7 +3,7 @@
 use crate::output::arrays;
 use crate::{CommandError, Scenario, object, parse_choice, refused};
 use aqmlab_core::Span;
-use aqmlab_live::{FlowCounts, LiveError, LiveOptions, Report, Setup, View};
+use aqmlab_live::{FlowRow, LiveError, LiveOptions, Report, Setup};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -41,11 +41,8 @@ impl Live {
     }
 
     /// A row for each flow of a direction: direction, whose it is, packets sent, sent again, delivered and marked, payload (B).
-    fn flows(&self) -> Vec<(&str, String, u64, u64, u64, u64, u64)> {
-        let row = |(direction, flow): &(&'static str, FlowCounts)| {
-            (*direction, flow.tuple.to_string(), flow.arrived, flow.resent, flow.received, flow.marked, flow.payload)
-        };
-        self.0.flows.iter().map(row).collect()
+    fn flows(&self) -> Vec<FlowRow<'_>> {
+        self.0.flows.iter().map(|(direction, flow)| flow.row(direction)).collect()
     }
 
     /// Columns of every link's time series.
@@ -83,7 +80,19 @@ pub fn live(
         scenario: scenario.0.clone(),
         aqm: parse_choice(aqm)?,
         seed,
-        setup: Setup { command, serve, logs: folder.clone(), outside, quiet_stdout, mtu, foreground: false, sysctls },
+        is_virtual: false,
+        look: Span::from_millis(100),
+        setup: Setup {
+            command,
+            serve,
+            also: Vec::new(),
+            logs: folder.clone(),
+            outside,
+            quiet_stdout,
+            mtu,
+            foreground: false,
+            sysctls,
+        },
         duration: duration.map(Span::from_seconds),
         log: folder,
     };
@@ -92,7 +101,7 @@ pub fn live(
         let mut raised = None;
         let done = aqmlab_live::run(&options, &mut |seconds, up, down| {
             if let (Some(watch), None) = (&watch, &raised) {
-                raised = Python::attach(|py| watch.call1(py, (seconds, shown(up), shown(down))).err());
+                raised = Python::attach(|py| watch.call1(py, (seconds, up.row(), down.row())).err());
             }
         });
         raised.map_or(Ok(done), Err)
@@ -121,8 +130,4 @@ pub fn replay(
     let found = aqmlab_live::replay(&scenario.0, aqm.as_ref(), seed, direction == "up", log);
     let found = found.map_err(refused)?;
     Ok((found.arrived, found.decisions, found.same, found.first_difference))
-}
-
-fn shown(view: &View) -> (u32, u64, u64, u64, Vec<f64>) {
-    (view.queue, view.bytes, view.dropped, view.marked, view.observed.clone())
 }

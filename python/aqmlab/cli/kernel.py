@@ -85,4 +85,5 @@ def _tell(line: str) -> None:
 
 
 def _document(image: "Image") -> dict[str, object]:
-    return asdict(image) | {"path": str(image.path), "size": image.size, "lacks": image.lacks()}
+    facts = {name: value for name, value in asdict(image).items() if name != "own_config"}
+    return facts | {"path": str(image.path), "size": image.size, "lacks": image.lacks()}

@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,9 @@ import typer
 
 from aqmlab import files
 from aqmlab._core import CommandError, Scenario, SchemeError
-from aqmlab.cli.common import Json, Out, Settings, TracesOption, leave, print_json
+from aqmlab.cli.common import Jobs, Json, Out, Settings, TracesOption, leave, print_json
+from aqmlab.cli.virtual import VirtualOptions, compare
+from aqmlab.cli.virtual import run as run_virtual
 from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, load
@@ -67,6 +70,37 @@ def live(
         bool, typer.Option("--view", help="Show queue, rate, p and drops in the last row of the terminal.")
     ] = False,
     beside: Annotated[bool, typer.Option("--beside", help="Simulate the same link, and show both results.")] = False,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="Run in virtual time on a kernel of aqmlab kernel build.")
+    ] = False,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COMMAND", help="Run at the near end next to the command, with --virtual; repeatable."),
+    ] = None,
+    write: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="A folder that programs may change, with --virtual; default: this one."),
+    ] = None,
+    syscall: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time that a system call takes, with --virtual; default: 1us.")
+    ] = None,
+    kernel: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="The kernel, with --virtual; default: the newest.")
+    ] = None,
+    aqms: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Several schemes side by side, with --virtual.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Run with seeds 1 to N, with --virtual.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=REGEX",
+            help="A number in the command's output, with --virtual; or NAME=json:$.a.b, exit, time.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -81,6 +115,8 @@ def live(
     if replay:
         return _replay(replay, aqm, as_json)
     name, command = _split(words or [])
+    inside = VirtualOptions(also, write, syscall, kernel, measure, aqms, seeds, jobs)
+    inside.check(virtual=virtual, outside=outside, has_command=bool(command))
     line = _line(
         name,
         runs.EmulatedLine(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn),
@@ -96,8 +132,14 @@ def live(
     sysctls = [("net.ipv4.tcp_congestion_control", tcp)] if tcp else []
     sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
     dial = _dial(scenario, scheme) if view and sys.stderr.isatty() else None
+    if inside.is_comparison:
+        _refuse_beside_seeds(out, beside, view)
+        return compare(
+            inside, aqm, as_json, scenario, command, serve=serve or [], duration=wanted, mtu=mtu, sysctls=sysctls
+        )
+    run = partial(run_virtual, options=inside) if virtual else runs.live
     try:
-        done = runs.live(
+        done = run(
             scenario,
             command or runs.shell(),
             aqm,
@@ -134,6 +176,13 @@ def live(
 
         tables.live(done.document, simulated)
     raise typer.Exit(done.code)
+
+
+def _refuse_beside_seeds(out: Path | None, beside: bool, view: bool) -> None:
+    """Refuse options of one run where there are several."""
+    for option, value in {"out": out, "beside": beside, "view": view}.items():
+        if value:
+            raise InputError(option, "is for one run; leave it out, or --aqms, --seeds and --measure")
 
 
 def _dial(scenario: Scenario, aqm: str | None) -> "Dial":

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from aqmlab.doctor.finding import Finding
 from aqmlab.kernel import boot, images
+from aqmlab.kernel.images import Image
 from aqmlab.problems import InputError
+from aqmlab.runs.virtual import PROGRAMS
 
 BUILD = "aqmlab kernel build"
 
@@ -24,6 +26,13 @@ def kernels() -> Iterator[Finding]:
     yield Finding("Kernel boots", tried.is_up, "yes" if tried.is_up else tried.said, BUILD, is_needed=False)
     if tried.is_up:
         yield _seccomp(tried.has_seccomp)
+        yield _programs(image)
+
+
+def _programs(image: Image) -> Finding:
+    lacks = images.lacking(image.config, PROGRAMS)
+    found = f"need a kernel with {', '.join(lacks)}" if lacks else "aqmlab live --virtual runs them"
+    return Finding("Programs in virtual time", not lacks, found, BUILD if lacks else "", is_needed=False)
 
 
 def _seccomp(is_there: bool) -> Finding:

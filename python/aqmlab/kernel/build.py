@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 
 from aqmlab import lock
@@ -27,17 +28,52 @@ WORK = ".build"
 PROCESSOR = 460
 """Seconds of processor time that this takes, about."""
 
+PROGRAMS = ("virtual.c", "arch/um/kernel")
+"""A file of this package that the kernel gets, and its place: what programs in virtual time need of a kernel."""
+DECLARED = """void um_idle_sleep(void);
+void aqmlab_charge(void);
+int aqmlab_time_stamp(struct uml_pt_regs *regs);
+void aqmlab_report(void);"""
+
 HZ = re.compile(r"(^config HZ\n\s+int\n\s+default )\d+$", re.M)
 RANDOM = re.compile(r"(^ssize_t os_getrandom\(.*\)\n{\n)(?:\t.*\n)+(?=})", re.M)
+IDLE = re.compile(r"^void um_idle_sleep\(void\);$(?:\n\w+ aqmlab_\w+\(.*\);)*", re.M)
+CALLED = re.compile(r"^(\t\tPT_REGS_SET_SYSCALL_RETURN\(regs, ret\);\n)(?:\t\taqmlab_charge\(\);\n)?", re.M)
+STAMP = "\tif (aqmlab_time_stamp(regs))\n\t\treturn;\n"
+FAULT = re.compile(rf"^(?:{re.escape(STAMP)})?(\tif \(UPT_IS_USER\(regs\) && !SEGV_IS_FIXABLE\(fi\)\) {{)$", re.M)
+PROCESS = "arch/um/os-Linux/skas/process.c"
+ALARM = re.compile(r"^(\t\t\tcase SIGALRM:\n)(?:\t\t\t\t(?:aqmlab|unsch).*\n)*(\t\t\t\tbreak;)$", re.M)
+REPORT = "\t\t\t\taqmlab_report();\n\t\t\t\tunscheduled_userspace_iterations--;\n"
+SOCKET = re.compile(r"^(#include <sys/socket.h>\n)(?:#include <sys/prctl.h>\n)?", re.M)
+TRAMP = re.compile(
+    r"^(\tint ret;\n\n)(?:\tprctl\(PR_SET_TSC.*\n)?(\tif \(using_seccomp\) {\n\t\tinit_data\.signal_handler)", re.M
+)
+FREE = re.compile(
+    r"^(\tsf->f_bfree = ).*\n(\tsf->f_bavail = ).*\n(\tsf->f_files = f_files;\n)(\tsf->f_ffree = ).*\n", re.M
+)
 
 EDITS = (
     ("arch/um/Kconfig", "HZ", HZ, r"\g<1>1000"),
     ("arch/um/os-Linux/util.c", "os_getrandom", RANDOM, r"\g<1>\tmemset(buf, 0, len);\n\treturn len;\n"),
+    ("arch/um/include/shared/kern_util.h", "um_idle_sleep", IDLE, DECLARED),
+    ("arch/um/kernel/skas/syscall.c", "the end of a system call", CALLED, r"\g<1>\t\taqmlab_charge();\n"),
+    ("arch/um/kernel/trap.c", "a fault", FAULT, rf"{STAMP}\g<1>"),
+    (PROCESS, "SIGALRM", ALARM, rf"\g<1>{REPORT}\g<2>"),
+    (PROCESS, "sys/socket.h", SOCKET, r"\g<1>#include <sys/prctl.h>\n"),
+    (PROCESS, "userspace_tramp", TRAMP, r"\g<1>\tprctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);\n\g<2>"),
+    (
+        "fs/hostfs/hostfs_kern.c",
+        "hostfs_statfs",
+        FREE,
+        r"\g<1>f_blocks / 2;\n\g<2>f_blocks / 2;\n\g<3>\g<4>f_files / 2;\n",
+    ),
 )
 """Values that no configuration can set: a file, what it is about, how it is found there, what it becomes.
 
 The clock runs at 1000 Hz as in distributions; user-mode Linux sets 100 Hz. The host gives no random numbers: all that
-is random in the kernel follows from its command line, which has our seed (`random_init_early`).
+is random in the kernel follows from its command line, which has our seed (`random_init_early`). The rest calls
+`virtual.c`: a system call takes time, the time-stamp counter reads the virtual clock, and SIGALRM asks which program
+runs. The free space of the host, which changes, is half of the disk.
 """
 
 NEEDED = ("UML_TIME_TRAVEL_SUPPORT", "HIGH_RES_TIMERS", "HOSTFS", "NET_NS", "VETH", "NET_SCHED")
@@ -108,6 +144,11 @@ def _edit(tree: Path) -> None:
         if n != 1:
             raise InputError("source", f"{name} does not have {what} in the way of Linux 7.3; take a source near to it")
         path.write_text(text, encoding="utf-8")
+    name, place = PROGRAMS
+    (tree / place / name).write_bytes(files("aqmlab.kernel").joinpath(name).read_bytes())
+    makefile, built_in = tree / place / "Makefile", f"\nobj-y += {Path(name).stem}.o\n"
+    text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
+    makefile.write_text(text.replace(built_in, "") + built_in, encoding="utf-8")
 
 
 def _configure(tree: Path, steps: Steps) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ class Image:
     """Origin of the source: a folder, a file, or Debian's package with its version."""
     added: tuple[str, ...]
     """Files that were added to the source, each in the folder it went to, such as net/sched/sch_mine.c."""
+    own_config: str | None = None
+    """The configuration of a kernel that is not in the cache."""
 
     @property
     def name(self) -> str:
@@ -53,7 +56,7 @@ class Image:
     @property
     def config(self) -> str:
         """Its configuration in Linux's format."""
-        return (self.path.parent / CONFIG).read_text(encoding="utf-8")
+        return self.own_config or (self.path.parent / CONFIG).read_text(encoding="utf-8")
 
     def has(self, option: str) -> bool:
         """Say whether an option is built in, such as "NET_SCH_DUALPI2"."""
@@ -90,6 +93,29 @@ def newest() -> Image:
     if _digest(image.path, known.st_size, known.st_mtime_ns) != image.digest:
         raise InputError("kernel", f"{image.path}: has changed since it was built; run: aqmlab kernel build")
     return image
+
+
+def at(path: Path) -> Image:
+    """Return the kernel in a file or in a folder of the cache. InputError if it is not user-mode Linux."""
+    executable = path / EXECUTABLE if path.is_dir() else path
+    if (executable.parent / ABOUT).is_file():
+        return read(executable.parent)
+    if not (executable.is_file() and os.access(executable, os.X_OK)):
+        raise InputError("kernel", f"{path}: expected user-mode Linux, a program that `make ARCH=um linux` builds")
+    version, config = (_said(executable, option) for option in ("--version", "--showconfig"))
+    if "CONFIG_UML=y" not in config:
+        raise InputError("kernel", f"{path}: is not user-mode Linux; expected a program that `make ARCH=um` builds")
+    digest = sha256(executable.read_bytes()).hexdigest()
+    return Image(executable, version.strip(), digest, "", str(path), (), config)
+
+
+def _said(executable: Path, option: str) -> str:
+    """Return what a kernel prints; nothing if it is no program."""
+    try:
+        done = subprocess.run([str(executable.resolve()), option], capture_output=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace")
 
 
 @cache

@@ -4,21 +4,13 @@ The guest (crates/kernel) finds its order in a folder, and writes its result the
 """
 
 import json
-import os
-import shutil
-import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import suppress
-from itertools import count
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 
 from aqmlab import _core
 from aqmlab._core import Interrupted, Scenario, Watch
-from aqmlab.kernel import guest
 from aqmlab.kernel.images import Image, newest
+from aqmlab.kernel.machine import StuckError, running
 from aqmlab.names import unknown
 from aqmlab.runs.results import RunResult
 from aqmlab.tc import netlink
@@ -26,21 +18,8 @@ from aqmlab.traces import Capture
 
 MEMORY = "1500M"
 """Of the guest, of which it takes what it uses."""
-WATCHED = """
-ulimit -c 0
-exec 3<&0
-(read _ <&3; rm -rf "$FOLDER"; kill -KILL 0) &
-exec "$0" "$@" 3<&- < /dev/null
-"""
-"""Starts the kernel with a watcher, which ends both and removes their folder when this process has ended."""
-STARTED = count()
-"""Kernels of this process so far."""
-LOOK = 0.02
-"""Seconds between two looks at what the guest has written."""
 LONGEST = 300
 """Seconds of silence after which a guest is taken for stuck: it reports each second of its virtual time."""
-EPOCH = 10**18
-"""The kernel's wall clock as it starts, ns since 1970: initial sequence numbers depend on it."""
 START, PER_SECOND, PER_BIT = 0.2, 0.012, 1.9e-9
 """Seconds of processor time: to start a kernel, of each second without traffic, and of each bit that a link sends."""
 UNKNOWN = ("ecn_reductions",)
@@ -49,10 +28,6 @@ UNKNOWN_OF_LINKS = ("loss_synchronisation", "update_rate")
 """Measures of links that Linux does not count."""
 CAPTURE = "capture.pcapng"
 """The guest's name of its capture."""
-
-
-class StuckError(RuntimeError):
-    """A guest that says nothing any longer, or has ended without a result."""
 
 
 def run(
@@ -71,8 +46,7 @@ def run(
     image, order = newest(), order_of(scenario, aqm, seed, series=series, trace=trace)
     schemes = dict(_core.on_linux(scenario, aqm)["schemes"])
     started = time.perf_counter()
-    with TemporaryDirectory(prefix="aqmlab-kernel-", ignore_cleanup_errors=True) as folder:
-        document, capture = _play(image, Path(folder), order, watch)
+    document, capture = _play(image, order, watch)
     wall = time.perf_counter() - started
     return _result(document, schemes, image, wall, capture)
 
@@ -115,72 +89,28 @@ def order_of(
     }
 
 
-def _play(
-    image: Image, folder: Path, order: dict[str, Any], watch: Watch | None
-) -> tuple[dict[str, Any], Capture | None]:
-    """Start the kernel in a folder, and return what the guest has written at its end, and its capture if it made one.
+def _play(image: Image, order: dict[str, Any], watch: Watch | None) -> tuple[dict[str, Any], Capture | None]:
+    """Play an order on a kernel, and return what the guest has written at its end, and its capture if it made one.
 
-    Both are read here: the watcher removes the folder once the kernel is left alone.
+    Both are read before the kernel is left, which removes its folder.
     """
-    for name in ("proc", "dev"):
-        (folder / name).mkdir()
-    shutil.copy(guest.path(), folder / "guest")
-    (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
-    result = folder / "result.jsonl"
-    result.touch()
-    clock = ("time-travel=inf-cpu", f"time-travel-start={EPOCH}")
-    options = ("seccomp=auto", f"mem={MEMORY}", "quiet", f"uml_dir={folder}/", f"aqmlab.seed={order['seed']}")
-    root = ("rootfstype=hostfs", f"hostfs={folder}", "rw", "init=/guest", "con=null", "con0=null,fd:1")
-    with (
-        result.open(encoding="utf-8") as told,
-        subprocess.Popen(
-            ["sh", "-c", WATCHED, image.path, *clock, *options, *root],
-            env={"FOLDER": str(folder), "PATH": os.environ.get("PATH", os.defpath)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a group of its own, which can be ended as a whole
-        ) as kernel,
-    ):
-        with suppress(ProcessLookupError):  # it may have ended already: what follows says so
-            os.sched_setaffinity(kernel.pid, {_processor()})
-        for line in _lines(told, kernel, watch):
+
+    def look(silent: float) -> None:
+        if watch and watch.is_cancelled():
+            raise Interrupted("the run was cancelled")
+        if silent > LONGEST:
+            raise StuckError(f"the guest has not reported for {LONGEST} s: it hangs, or this machine is far too slow")
+
+    with running(image, MEMORY, order["seed"], {"order.json": json.dumps(order)}) as machine:
+        for line in machine.lines(look):
             if "result" in line:
-                captured = folder / CAPTURE
+                captured = machine.folder / CAPTURE
                 return line, Capture(captured.read_bytes()) if captured.exists() else None
             if "error" in line:
                 raise StuckError(f"Linux {image.version}: {line['error']}")
             if watch:
                 watch.reach(line["now"])
     raise StuckError(f"Linux {image.version} has ended without a result")
-
-
-def _processor() -> int:
-    """Return the processor for the next kernel: its processes wait for each other, which costs half as much on one.
-
-    Kernels that run at the same time have others, as far as there are any.
-    """
-    allowed = sorted(os.sched_getaffinity(0))
-    return allowed[(os.getpid() + next(STARTED)) % len(allowed)]
-
-
-def _lines(told: IO[str], kernel: "subprocess.Popen[bytes]", watch: Watch | None) -> Iterator[dict[str, Any]]:
-    """Yield what the guest writes, line by line, until the kernel has ended."""
-    text, heard = "", time.monotonic()
-    while True:
-        has_ended = kernel.poll() is not None
-        text += told.read()
-        *whole, text = text.split("\n")
-        for line in whole:
-            heard = time.monotonic()
-            yield json.loads(line)
-        if has_ended:
-            return
-        if watch and watch.is_cancelled():
-            raise Interrupted("the run was cancelled")
-        if time.monotonic() - heard > LONGEST:
-            raise StuckError(f"the guest has not reported for {LONGEST} s: it hangs, or this machine is far too slow")
-        time.sleep(LOOK)
 
 
 def _result(

@@ -155,10 +155,8 @@ def live(
         raise OSError("live runs need Linux")
     scheme = None if aqm is None else own.spec(aqm)
     if folder is not None:
-        given = aqm if isinstance(aqm, str) else scheme  # a file is named by its path, which a replay reads again
-        folder.mkdir(parents=True, exist_ok=True)
-        setup = {"name": scenario.name, "text": scenario.text, "overrides": scenario.overrides, "seed": seed}
-        (folder / SETUP).write_text(json.dumps({**setup, "aqm": given}), encoding="utf-8")
+        # a file is named by its path, which a replay reads again
+        write_setup(folder, scenario, aqm if isinstance(aqm, str) else scheme, seed)
     try:
         found = _core.live(
             scenario,
@@ -180,6 +178,13 @@ def live(
             raise
         raise OSError("{}; user namespaces: {}; to fix it: {}".format(in_words(error), *refused)) from error
     return LiveRun(found.document(), found.code, found.warnings, found.series(), found.flows())
+
+
+def write_setup(folder: Path, scenario: Scenario, aqm: str | None, seed: int) -> None:
+    """Write what a replay needs next to the logs that are to come."""
+    folder.mkdir(parents=True, exist_ok=True)
+    setup = {"name": scenario.name, "text": scenario.text, "overrides": scenario.overrides, "seed": seed}
+    (folder / SETUP).write_text(json.dumps({**setup, "aqm": aqm}), encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from typing import Any, cast
 import numpy as np
 from websockets.sync.client import ClientConnection, connect
 
+from aqmlab._core import StudioExport, StudioSession, Watch
+
 HEAD = struct.Struct("<4s5I2d")
 """As the protocol says: magic, epoch, sequence, rows, columns, content, now, speed."""
 
@@ -170,3 +172,38 @@ def tab(server: Server) -> Iterator[Tab]:
         compression=None,
     ) as socket:
         yield Tab(socket)
+
+
+@dataclass
+class Alone:
+    """A session without a server and without a clock."""
+
+    hold: Any = lambda *_: None
+    scenario: Any = lambda name: name
+    watch: Watch = field(default_factory=Watch)
+    exports: list[StudioExport] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+    held: float = 0
+
+    def __post_init__(self) -> None:
+        self.session = StudioSession(self.scenario, self._hold, self.watch)
+
+    def _hold(self, held: float, more: float) -> None:
+        self.held = held
+        self.hold(held, more)
+
+    def ask(self, kind: str, **fields: object) -> dict[str, Any]:
+        """Send a request; return its answer, or nothing where the answer comes later."""
+        self._take(self.session.handle(json.dumps({"type": kind, "id": 1, **fields}), 0))
+        return next((message for message in reversed(self.told) if message.get("id") == 1), {})
+
+    def play(self, until: float) -> dict[str, Any]:
+        """Play up to a time; return the last message."""
+        self.ask("play", until=until)
+        while self.session.due(0)[0] is not None:
+            self._take(self.session.step(0))
+        return self.told[-1]
+
+    def _take(self, outputs: list[tuple[str, Any]]) -> None:
+        self.exports += [content for kind, content in outputs if kind == "export"]
+        self.told += [json.loads(content) for kind, content in outputs if kind in ("message", "table")]

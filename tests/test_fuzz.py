@@ -2,7 +2,7 @@
 
 Cases a test: AQMLAB_FUZZ (`make nightly` says how many), else 300, from a fixed seed. The readers in Rust (scenarios,
 traces, packets, logs) have theirs: `crates/scenario/tests/scenario/any_text.rs`, `crates/live/src/fuzz.rs`, `packet.rs`
-and `replay.rs`, `crates/quic/src/log.rs`; so has the studio's page: `studio/test/share.test.ts` and `worker.test.ts`.
+and `replay.rs`, `crates/quic/src/log.rs`; so has the studio's page: `studio/test/share.test.ts`.
 """
 
 import asyncio
@@ -23,11 +23,10 @@ from aqmlab import _core, scenario, tc
 from aqmlab.bundle import archive, artefact
 from aqmlab.fit import captures, readers
 from aqmlab.gym import policy
-from aqmlab.studio import field
-from aqmlab.studio.opening import Opening
 from aqmlab.studio.session import Session
 from captured import pcap, pcapng
 from conftest import SMALL
+from studio_client import Alone
 from test_fit_captures import both_ends, upload
 from test_fit_files import FLENT, IRTT, TC
 from test_gym_policy import document
@@ -235,22 +234,24 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
-def known(name: str) -> tuple[str, str]:
+def known(name: str) -> str:
     """Find the one scenario that there is."""
     if name != "small":
         raise lab.InputError("scenario", f"{name}: no scenario of this name")
-    return "small", SMALL.read_text()
+    return SMALL.read_text()
 
 
 def test_any_opening_of_a_link() -> None:
     draw, opened = random.Random(6), 0
-    assert hold(lambda: Opening.of(field.read(json.dumps({**OPENING, "type": "open"})), known))
+    lanes = Alone(scenario=known)
+    assert lanes.ask("open", **OPENING)["type"] == "opened"
     for _ in range(CASES):
         message = odd(draw, OPENING)
         if draw.random() < 0.3:
             message = {**OPENING, "text": mutated(draw, SMALL.read_bytes()).decode("utf-8", "replace")}
-        text = json.dumps({**message, "type": "open"} if isinstance(message, dict) else message)
-        opened += hold(lambda text=text: Opening.of(field.read(text), known))
+        answer = lanes.ask(**{**message, "kind": "open", "id": 1}) if isinstance(message, dict) else {"type": "problem"}
+        assert answer["type"] in ("opened", "problem")
+        opened += answer["type"] == "opened"
     assert 0 < opened < CASES
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from aqmlab import InputError, Scenario, _core
-from aqmlab.present.html.topology import columns_of
 from aqmlab.tc.lines import LONGEST_LINE, listing
 from aqmlab.tc.tree import read_tree
 from conftest import SMALL as SMALL_SCENARIO
@@ -48,23 +47,11 @@ def changed(n: int) -> str:
     return "\n".join(twice.format(i) for i in range(n))
 
 
-def row(n: int) -> tuple[list[list[int]], int]:
-    """Return paths over links in a row, each beginning one later."""
-    return [list(range(i, min(i + 9, n))) for i in range(n)], n
-
-
-def circle(n: int) -> tuple[list[list[int]], int]:
-    """Return the same in a circle."""
-    return [[(i + k) % n for k in range(9)] for i in range(n)], n
-
-
 READERS: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
     "classes": (classes, read_tree),
     "classes below classes": (chain, listing),
     "classes that go again": (taken_away, listing),
     "disciplines said twice": (changed, listing),
-    "links in a row": (row, lambda given: columns_of(*given)),
-    "links in a circle": (circle, lambda given: columns_of(*given)),
 }
 
 

@@ -24,8 +24,9 @@ ARROWS = {
     "c": {"line", "aqm"},
     "quic": {"sim", "scenario", "aqm", "core"},
     "exercise": {"sim", "scenario", "core"},
-    "wasm": {"exercise", "sim", "scenario", "aqm", "core"},
-    "python": {"live", "kernel", "line", "exercise", "fluid", "law", "sim", "scenario", "tcp", "aqm", "core"},
+    "studio": {"sim", "scenario", "aqm", "core"},
+    "wasm": {"exercise", "studio", "sim", "scenario", "core"},
+    "python": {"live", "kernel", "line", "exercise", "studio", "fluid", "law", "sim", "scenario", "tcp", "aqm", "core"},
 }
 """The crates that each crate may stand on."""
 

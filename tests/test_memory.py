@@ -7,8 +7,9 @@ import pytest
 from aqmlab import InputError, Scenario
 from aqmlab.runs import memory
 from aqmlab.runs.task import Task
-from aqmlab.studio.lanes import Lanes
+from aqmlab.studio.budget import MemoryPool
 from conftest import SMALL, Aqmlab
+from studio_client import Alone
 
 FLOOD = """
 schema = 1
@@ -91,15 +92,29 @@ def test_much_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
         memory.slots(tasks, 1)
 
 
+def alone(count: int, aqms: list[str | None]) -> Alone:
+    """A session of the studio under these schemes."""
+    found = Alone(MemoryPool().share().hold)
+    assert (
+        found.ask("open", text=SMALL.read_text().replace("count = 10", f"count = {count}"), aqms=aqms)["type"]
+        == "opened"
+    )
+    return found
+
+
 def test_lanes_know_what_they_hold() -> None:
-    few, many = (Lanes(scenario(count), [None, "pie"], 1, 0.01, []) for count in (10, 10_000))
-    assert 2 * 9_000 * 500 < many.memory - few.memory < 2 * 11_000 * 2500
-    copy = many.fork()
-    assert 0.7 < copy.memory / many.memory < 1.1
+    few, many = alone(10, [None, "pie"]), alone(10_000, [None, "pie"])
+    held = many.held
+    assert 2 * 9_000 * 500 < held - few.held < 2 * 11_000 * 2500
+    assert many.ask("mark", name="copy")["type"] == "marks"
+    assert 0.7 < many.held / held - 1 < 1.1
 
 
 def test_a_change_that_lanes_have_no_room_for_is_refused() -> None:
-    lanes = Lanes(scenario(10), [None] * 8, 1, 0.01, [])
-    with pytest.raises(InputError, match=r"memory: about 15\.2 GB for the lanes and marks"):
-        lanes.set("flows.ftp.count", "1000000")
-    assert lanes.lanes[0].simulation.count("ftp") == 10
+    lanes = alone(10, [None] * 8)
+    [problem] = lanes.ask("set", path="flows.ftp.count", value="1000000")["problems"]
+    assert problem["message"].startswith("about 15.2 GB for the lanes and marks")
+    assert problem["field"] == "memory"
+    assert [lane["changes"] for lane in lanes.ask("halve")["lanes"]] == [
+        [{"at": 0, "path": "flows.ftp.count", "value": "5"}]
+    ] * 8

@@ -1,13 +1,10 @@
 """Where a scenario is wrong: line and column, counted by hand."""
 
-from typing import Any
-
 import pytest
 
 from aqmlab import Scenario
 from aqmlab.problems import InputError
 from aqmlab.studio import check, field
-from aqmlab.studio.frames import MOST_ROWS, Frames, thinned
 
 TEXT = """\
 schema = 1
@@ -87,38 +84,6 @@ def test_texts_of_several_lines_are_no_code() -> None:
 def test_an_error_about_no_field_stands_for_itself() -> None:
     [found] = check.problems(RuntimeError("Something broke: no more"))
     assert (found["field"], found["message"]) == (None, "Something broke: no more")
-
-
-def rows(*pairs: tuple[float, ...]) -> Any:
-    import numpy as np
-
-    return np.array(pairs, np.float32)
-
-
-def test_thinning_keeps_extremes_in_their_order() -> None:
-    nan = float("nan")
-    dense = rows((0.1, 5, nan), (0.2, 9, nan), (0.3, 1, nan), (0.4, 3, nan), (1.1, 2, 7), (1.2, 8, nan), (1.3, 4, 6))
-    found = thinned(dense, 1.0)
-    assert found[:, 1].tolist() == [9, 1, 2, 8]  # the greatest came first in the first second
-    assert found[2:, 2].tolist() == [7, 6]
-    assert all(found[:2, 2] != found[:2, 2])  # NaN
-    assert found[:, 0].tolist() == pytest.approx([0.1, 0.4, 1.1, 1.3])
-
-
-def test_what_is_thin_enough_is_left_alone() -> None:
-    thin = rows((0.5, 1), (1.5, 2), (1.6, 3))
-    assert thinned(thin, 1.0) is thin
-
-
-def test_a_client_that_takes_nothing_costs_no_memory() -> None:
-    frames = Frames()
-    for i in range(100):
-        frames.add(rows(*((i + j / 1000, j) for j in range(1000))), i + 1.0, 1.0)
-    frames.width = 1e-3
-    data = frames.take(1)
-    assert data is not None
-    assert len(data) < 8 * (MOST_ROWS + 1000) + 100
-    assert frames.take(2) is None
 
 
 def test_half_of_a_character_is_refused_in_words() -> None:

@@ -13,23 +13,22 @@ from typing import Any, cast
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from aqmlab import InputError, Scenario
+from aqmlab import InputError
 from aqmlab._core import Watch
-from aqmlab.studio import export, field, opening, turns
+from aqmlab.studio import export, field, turns
 from aqmlab.studio.budget import MemoryPool
 from aqmlab.studio.gate import SOCKETS
-from aqmlab.studio.lanes import MOST_CHANGES, Lanes
 from aqmlab.studio.player import AT_ONCE, Player
 from aqmlab.studio.serve import READ
 from aqmlab.studio.session import Session
 from conftest import SMALL
-from studio_client import Server, serving, tab
+from studio_client import Alone, Server, serving, tab
 from test_memory import FLOOD
 
 TEXT = SMALL.read_text()
 LONG = TEXT.replace('duration = "2 s"', 'duration = "100000 s"')
-LARGE = TEXT + "#" * opening.LARGE_TEXT
-CROWD = "".join(f'\n[[flows]]\nname = "f{i}"\nrtt = "20 ms"\n' for i in range(opening.MOST_PLACES // 2))
+LARGE = TEXT + "#" * turns.LARGE_TEXT
+CROWD = "".join(f'\n[[flows]]\nname = "f{i}"\nrtt = "20 ms"\n' for i in range(300))
 
 
 @pytest.fixture(scope="module")
@@ -48,34 +47,34 @@ def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 def test_each_session_has_memory_whatever_the_others_take() -> None:
     budget = MemoryPool(whole=SOCKETS * 20e6 + 100e6, own=20e6)
     greedy, second, modest = budget.share(), budget.share(), budget.share()
-    greedy.lanes = 115e6
-    with second.room(25e6), pytest.raises(InputError, match=r"^memory: about 0\.026 GB .*; at most 0\.025 GB with"):
-        second.budget.reserve(second, 1e6)
-    with second.room(25e6), modest.room(20e6):
-        pass
-    assert (second.held, modest.held) == (0, 0)
+    greedy.hold(115e6, 0)
+    second.hold(0, 25e6)
+    with pytest.raises(InputError, match=r"^memory: about 0\.026 GB .*; at most 0\.025 GB with"):
+        second.hold(25e6, 1e6)
+    second.hold(0, 25e6)
+    modest.hold(0, 20e6)
+    second.hold(0, 0)
+    modest.hold(0, 0)
     greedy.close()
-    with second.room(120e6):
-        pass
+    second.hold(0, 120e6)
 
 
 def test_what_a_lane_holds_does_not_grow_with_what_was_read_of_it() -> None:
-    lanes = Lanes(Scenario.parse(LONG, "long"), [None], 1, 0.001, [])
-    lanes.advance(20)
-    before = lanes.memory
+    lanes = Alone()
+    lanes.ask("open", text=LONG, aqms=[None], sample=0.001)
+    lanes.play(20)
+    before = lanes.held
     for i in range(20):
-        lanes.advance(21 + i)  # 1,000 rows of 13 columns
-        lanes.so_far()
-    assert lanes.memory - before < 20 * 1000 * 13 * 4 / 4
+        lanes.play(21 + i)  # 1,000 rows of 13 columns
+    assert lanes.held - before < 20 * 1000 * 13 * 4 / 4
 
 
 def test_a_simulation_that_outgrows_all_estimates_ends_in_its_step() -> None:
-    share = MemoryPool().share()
-    share.watch = Watch(50e6, 0.5)
-    lanes = Lanes(Scenario.parse(FLOOD, "flood"), [None], 1, 1, [], share)
-    with pytest.raises(RuntimeError, match=r"more than the 0\.05 GB that runs may have together"):
-        lanes.advance(60)
-    assert lanes.now < 30
+    lanes = Alone(watch=Watch(50e6, 0.5))
+    lanes.ask("open", text=FLOOD, aqms=[None], sample=1)
+    [problem] = lanes.play(60)["problems"]
+    assert "more than the 0.05 GB that runs may have together" in problem["message"]
+    assert "nothing is open" in lanes.ask("pause")["problems"][0]["message"]
 
 
 def test_a_session_that_grows_is_stopped_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,8 +93,8 @@ def test_a_session_that_grows_is_stopped_and_the_others_go_on(tmp_path: Path, mo
 
 
 def test_memory_of_a_run_that_broke_down_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = "from aqmlab.studio.lanes import Lanes\ndef advance(*_): raise RuntimeError('too large')"
-    changed(tmp_path, monkeypatch, f"{broken}\nLanes.advance = advance")
+    broken = "from aqmlab.studio.player import Player\ndef step(*_): raise RuntimeError('too large')"
+    changed(tmp_path, monkeypatch, f"{broken}\nPlayer._step = step")
     with serving() as server:
         server.enter()
         with tab(server) as page:
@@ -107,8 +106,8 @@ def test_memory_of_a_run_that_broke_down_is_given_back(tmp_path: Path, monkeypat
 
 
 def test_a_session_that_can_send_nothing_more_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = "from aqmlab.studio.frames import Frames\ndef take(*_): raise ValueError('no frame')"
-    changed(tmp_path, monkeypatch, f"{broken}\nFrames.take = take")
+    broken = "from starlette.websockets import WebSocket\nasync def send(*_): raise ValueError('no frame')"
+    changed(tmp_path, monkeypatch, f"{broken}\nWebSocket.send_bytes = send")
     with serving() as server:
         server.enter()
         with tab(server) as page:
@@ -133,19 +132,23 @@ def test_each_of_many_works_for_a_share_of_the_time() -> None:
 
 
 def test_a_step_that_somebody_waits_for_begins_before_play_may_go_on() -> None:
-    player = Player(lambda _: None)
-    player.open(Lanes(Scenario.parse(TEXT, "small"), ["pi"], 1, 0.1, []))
-    player.play(1)
+    lanes = Alone()
+    player = Player(lanes.session, lambda _: None)
+
+    def pause(kind: str) -> float | None:
+        player._work(lambda: lanes.ask(kind))
+        return player._pause()
+
+    lanes.ask("open", text=TEXT, aqms=["pi"], sample=0.1)
     player._next_step = time.monotonic() + AT_ONCE - 1
-    assert player._pause() == pytest.approx(AT_ONCE - 1, abs=0.5)
-    player.play(1, answer="asked")
-    assert player._pause() == 0
+    assert pause("play") == pytest.approx(AT_ONCE - 1, abs=0.5)
+    assert pause("step") == 0
     player._next_step += 11  # what many steps have come to owe
-    assert player._pause() == pytest.approx(10, abs=0.5)
+    assert pause("step") == pytest.approx(10, abs=0.5)
 
 
 def test_a_client_that_leaves_before_its_answer_does_not_end_the_thread() -> None:
-    player = Player(lambda _: None)
+    player = Player(Alone().session, lambda _: None)
     gone = player.do(lambda: pytest.fail("nobody wants the answer"))
     assert gone.cancel()
     wanted = player.do(lambda: "answered")
@@ -182,13 +185,16 @@ def test_what_cannot_be_shown_is_refused(studio: Server) -> None:
 
 
 def test_changes_by_hand_are_bounded() -> None:
-    lanes = Lanes(Scenario.parse(TEXT, "small"), [None, "pi"], 1, 0.1, [])
-    for i in range(MOST_CHANGES):
-        lanes.set("links.bottleneck.rate", f"{10 + i} Mbit/s", 1)
-    for change in (lambda: lanes.set("links.bottleneck.rate", "1 Mbit/s"), lambda: lanes.halve(["ftp"])):
-        with pytest.raises(InputError, match="1000 changes by hand; open the scenario again"):
-            change()
-    assert [len(lane.changes) for lane in lanes.lanes] == [0, MOST_CHANGES]
+    lanes = Alone()
+    lanes.ask("open", text=TEXT, aqms=[None, "pi"])
+    for i in range(1000):
+        changed = lanes.ask("set", path="links.bottleneck.rate", value=f"{10 + i} Mbit/s", lane=1)
+    assert [len(lane["changes"]) for lane in changed["lanes"]] == [0, 1000]
+    for answer in (
+        lanes.ask("set", path="links.bottleneck.rate", value="1 Mbit/s"),
+        lanes.ask("halve", group="ftp"),
+    ):
+        assert "1000 changes by hand; open the scenario again" in answer["problems"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +249,7 @@ def test_a_flood_of_messages_lets_others_have_their_turn(studio: Server) -> None
 
     async def both() -> int:
         others, flood = asyncio.ensure_future(go_on()), Flood(100)
-        await Session(cast(Any, flood), lambda name: (name, "")).run()
+        await Session(cast(Any, flood), lambda name: name).run()
         others.cancel()
         return flood.answered
 
@@ -277,15 +283,19 @@ def test_who_leaves_without_a_word_leaves_no_error() -> None:
 
 
 def test_an_export_that_runs_beside_too_many_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = export.Recording.of(Lanes(Scenario.parse(TEXT, "small"), ["pi"], 1, 0.1, []))
-    for what in ("json", "csv", "report"):
-        assert export.KINDS[what](done, 0, lambda *_: None).text
+    lanes = Alone()
+    lanes.ask("open", text=TEXT, name="small", aqms=["pi"])
+    for what in ("json", "csv", "report", "toml"):
+        lanes.ask("export", what=what)
+    *running, toml = lanes.exports
+    for asked in running:
+        assert export.KINDS[asked.what](asked, Watch())[2]
     monkeypatch.setattr(export, "RUNS", turns.threading.BoundedSemaphore(1))
     export.RUNS.acquire()
-    for what in ("json", "csv", "report"):
+    for asked in running:
         with pytest.raises(InputError, match="export: other sessions have runs for their exports under way"):
-            export.KINDS[what](done, 0, lambda *_: None)
-    assert export.KINDS["toml"](done, 0, lambda *_: None).text
+            export.KINDS[asked.what](asked, Watch())
+    assert export.KINDS["toml"](toml, Watch())[2]
 
 
 def test_a_session_that_ends_gives_its_memory_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -478,11 +478,14 @@ def test_a_message_that_cannot_be_answered_is_refused_and_the_session_goes_on(pa
 
 def test_a_fault_of_an_answer_or_of_the_player_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = """
-from aqmlab.studio.lanes import Lanes
+from aqmlab.studio.player import Player
 class Panic(BaseException): pass
-def halve(*_): raise Panic("of the engine")
-def finish(*_): raise Panic("at the end")
-Lanes.halve, Lanes.finish = halve, finish
+handle = Player._handle
+def answer(self, text):
+    if "halve" in text: raise Panic("of the engine")
+    return handle(self, text)
+def step(*_): raise Panic("at the end")
+Player._handle, Player._step = answer, step
 """
     (tmp_path / "sitecustomize.py").write_text(broken)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
@@ -491,6 +494,7 @@ Lanes.halve, Lanes.finish = halve, finish
         with tab(server) as page:
             page.open(TEXT, ["pi"])
             assert "of the engine; please report it" in page.ask("halve")["problems"][0]["message"]
+            page.open(TEXT, ["pi"])
             page.say("play")
             assert "at the end" in page.wait_for("problem")["problems"][0]["message"]
             assert page.open(TEXT, ["pi"])["now"] == 0

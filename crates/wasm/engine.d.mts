@@ -2,8 +2,8 @@
 export interface Engine {
   /** Answer a question; `problems` if it is refused. It returns when all is done, so a page asks in a worker. */
   ask(request: { ask: string; [field: string]: unknown }): Answer;
-  /** Numbers of 32 bits that an answer says where to find. */
-  numbers(start: number, count: number): Float32Array<ArrayBuffer>;
+  /** Bytes that an answer says where to find. */
+  bytes(start: number, count: number): ArrayBuffer;
   /** Run a scenario from start to end. */
   run(request: { scenario: string; name: string; [field: string]: unknown }): Answer;
 }

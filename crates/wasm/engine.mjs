@@ -2,11 +2,11 @@
 
 /**
  * Load the engine.
- * @param {BufferSource} bytes the contents of aqmlab_engine.wasm
+ * @param {BufferSource} module the contents of aqmlab_engine.wasm
  * @returns {Promise<import("./engine.mjs").Engine>} see engine.d.mts
  */
-export async function load(bytes) {
-  const { instance } = await WebAssembly.instantiate(bytes, {});
+export async function load(module) {
+  const { instance } = await WebAssembly.instantiate(module, {});
   const { memory, aqmlab_allocate, aqmlab_release, aqmlab_ask } = instance.exports;
   const text = new TextEncoder();
   const ask = (request) => {
@@ -20,6 +20,6 @@ export async function load(bytes) {
     aqmlab_release(at, bytes);
     return JSON.parse(said);
   };
-  const numbers = (start, count) => new Float32Array(memory.buffer, start, count).slice();
-  return { ask, numbers, run: (request) => ask({ ...request, ask: "run" }) };
+  const bytes = (start, count) => memory.buffer.slice(start, start + count);
+  return { ask, bytes, run: (request) => ask({ ...request, ask: "run" }) };
 }

@@ -597,6 +597,45 @@ class Simulation:
         """Go on to the end. `wall` is what the caller's clock has measured, s: it becomes `engine.wall`."""
 
 @final
+class StudioSession:
+    """A session of the studio; times are seconds of a clock that does not go back."""
+    def __init__(self, scenario: Callable[[str], str], hold: Callable[[float, float], None], watch: Watch) -> None:
+        """`scenario` returns the text of a scenario by its name.
+
+        `hold` gets the bytes that the session holds and those that it is about to take; InputError refuses them.
+        """
+    def handle(self, text: str, now: float) -> list[tuple[str, Any]]:
+        """Answer a request."""
+    def step(self, now: float) -> list[tuple[str, Any]]:
+        """Continue for about 30 ms, or show measures."""
+    def due(self, now: float) -> tuple[float | None, bool]:
+        """Return the time of the next step, None while nothing plays; and whether a request waits for its end."""
+    def close(self) -> None:
+        """Drop lanes and marks."""
+
+@final
+class StudioExport:
+    """A request for a file."""
+    @property
+    def what(self) -> str: ...
+    @property
+    def recording(self) -> tuple[str, int, list[str | None], str]:
+        """Name and seed of the scenario, the scheme of each lane, and the first lane's scenario with its changes."""
+    @property
+    def is_one(self) -> bool: ...
+    @property
+    def runs(self) -> bool: ...
+    @property
+    def id(self) -> Any: ...
+    def file(self, watch: Watch) -> tuple[str, str, str]:
+        """Return name, media type and content."""
+    def answer(self, file: tuple[str, str, str]) -> str: ...
+
+def studio_check(request: str) -> str: ...
+def studio_limits() -> dict[str, int]: ...
+def columns_of(paths: Sequence[Sequence[int]], links: int) -> list[int]: ...
+
+@final
 class Environments:
     """Environments side by side; see `aqmlab.gym`."""
     def __init__(

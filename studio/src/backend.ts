@@ -1,6 +1,6 @@
 // The half that simulates: a server, or a worker of the page. `#backend` is the one that a bundle is made with (package.json).
 
-import type { Frame, Message } from "./protocol";
+import type { Frame, Message, Request } from "./protocol";
 
 /** Who hears what a session says. */
 export interface Listener {
@@ -12,7 +12,7 @@ export interface Listener {
 
 export interface Backend {
   /** Begin a session; what is returned takes the page's messages. */
-  connect(listener: Listener): Promise<(message: object) => void>;
+  connect(listener: Listener): Promise<(message: Request & { id?: number }) => void>;
   /** The answer of a route, such as "catalogue"; some want a body. */
   fetch(route: string, body?: object): Promise<Response>;
   texts: {

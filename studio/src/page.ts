@@ -1,10 +1,10 @@
 // The page without a server: a worker has the engine, files have what a server would have answered.
 
 import type { Backend, Listener } from "./backend";
-import type { Frame, Message } from "./protocol";
+import { readFrame, type Message } from "./protocol";
 
 /** What a worker says: news of the session, or the answer of a route. */
-export type Said = { message: Message & { id?: number } } | { frame: Frame } | { answer: object; to: number };
+export type Said = { message: Message & { id?: number } } | { frame: ArrayBuffer } | { answer: object; to: number };
 
 const answers = new Map<number, (answer: object) => void>();
 const worker = started();
@@ -16,7 +16,7 @@ let last = 0;
 function started(): Worker {
   const worker = new Worker("worker.js", { type: "module" });
   worker.onmessage = ({ data }: MessageEvent<Said>) => {
-    if ("frame" in data) listener?.frame(data.frame);
+    if ("frame" in data) listener?.frame(readFrame(data.frame));
     else if ("message" in data) listener?.message(data.message);
     else answers.get(data.to)?.(data.answer);
   };

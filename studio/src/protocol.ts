@@ -1,4 +1,8 @@
-// What the server and the page say to each other. Times in s, rates in bit/s, queues in packets.
+// What the page gets besides messages: the catalogue, frames; schemes as they are written. Times in s, rates in bit/s, queues in packets.
+
+import type { Column } from "./messages";
+
+export type * from "./messages";
 
 export interface Parameter {
   name: string;
@@ -46,145 +50,6 @@ export interface Catalogue {
   results: boolean;
   scenario: string | null;
   limits: { lanes: number; marks: number; flows: number; bytes: number };
-}
-
-export interface Link {
-  name: string;
-  rate: number;
-  /** "varies" where it does. */
-  rate_text: string;
-  /** What the queue has room for, and what schemes aim at, in packets; as the scenario writes it. */
-  packets: number;
-  target_packets: number;
-  buffer: string;
-  target: string;
-  ecn: boolean;
-  x: number;
-  aqm: string;
-}
-
-export interface Group {
-  name: string;
-  kind: string;
-  count: number;
-  rtt: number | null;
-  rtt_text: string | null;
-  path: string[];
-  law: string | null;
-  rate: number | null;
-}
-
-export interface Change {
-  at: number;
-  path: string;
-  value: string;
-}
-
-export interface Lane {
-  label: string;
-  /** null: the schemes that the scenario has. */
-  aqm: string | null;
-  links: Record<string, { aqm: string; parameters: Record<string, string> }>;
-  changes: Change[];
-}
-
-export interface Column {
-  lane: number | null;
-  of: "time" | "link" | "scheme" | "group" | "flow";
-  place: string;
-  index: number | null;
-  name: string;
-  unit: string;
-}
-
-export interface Mark {
-  mark: number;
-  name: string;
-  at: number;
-}
-
-export interface Layout {
-  links: Link[];
-  groups: Group[];
-}
-
-export interface Opened extends Layout {
-  type: "opened";
-  epoch: number;
-  name: string;
-  title: string;
-  text: string;
-  seed: number;
-  now: number;
-  end: number;
-  warmup: number;
-  sample: number;
-  lanes: Lane[];
-  columns: Column[];
-  content: { links: string[]; groups: string[] };
-  marks: Mark[];
-}
-
-export interface Problem {
-  field: string | null;
-  message: string;
-  line: number | null;
-  column: number | null;
-  length: number | null;
-  lane: number | null;
-}
-
-export interface State {
-  type: "state";
-  playing: boolean;
-  speed: number | null;
-  now: number;
-  ended: boolean;
-}
-
-export interface Changed {
-  type: "changed";
-  now: number;
-  epoch: number;
-  columns: Column[];
-  lanes: Lane[];
-}
-
-export interface Measured {
-  type: "table";
-  now: number;
-  lanes: Record<string, number | null>[];
-}
-
-export interface Exported {
-  type: "export";
-  what: string;
-  name: string;
-  media: string;
-  text: string;
-}
-
-export type Message =
-  | Opened
-  | State
-  | Changed
-  | Measured
-  | Exported
-  | { type: "marks"; marks: Mark[] }
-  | { type: "done"; now: number; lanes: { label: string; result: unknown }[] }
-  | { type: "problem"; problems: Problem[] };
-
-/** What a run is opened with. */
-export interface Opening {
-  scenario?: string;
-  text?: string;
-  name?: string;
-  /** null: the schemes that the scenario has. */
-  aqms: (string | null)[];
-  seed?: number;
-  sample?: number;
-  flows?: [string, number][];
-  blast?: string | null;
 }
 
 export interface Frame {

@@ -1,7 +1,7 @@
 // A session with the half that simulates: answers to questions, news, frames.
 
 import { backend } from "#backend";
-import type { Catalogue, Frame, Layout, Message, Problem } from "./protocol";
+import type { Catalogue, Frame, Layout, Message, Problem, Request } from "./protocol";
 
 /** The server refused; each problem may know its line. */
 export class Refused extends Error {
@@ -22,7 +22,7 @@ export class Session {
   private waiting = new Map<number, Waiting>();
   private last = 0;
 
-  private constructor(readonly tell: (message: { type: string; [key: string]: unknown }) => void) {}
+  private constructor(readonly tell: (message: Request & { id?: number }) => void) {}
 
   static async connect(): Promise<Session> {
     let session: Session | undefined;
@@ -35,7 +35,7 @@ export class Session {
   }
 
   /** Ask, and wait for the answer of this question. */
-  ask<M extends Message = Message>(message: { type: string; [key: string]: unknown }): Promise<M> {
+  ask<M extends Message = Message>(message: Request): Promise<M> {
     const id = ++this.last;
     this.tell({ ...message, id });
     return new Promise((resolve, reject) => this.waiting.set(id, { resolve: resolve as (message: Message) => void, reject }));

@@ -29,7 +29,7 @@ export class Server {
 }
 
 /** A model whose server plays at once to the time that it is asked for. */
-export function playing(run: Opened = opened()): { model: Model; server: Server } {
+export function playing(run = opened()): { model: Model; server: Server } {
   const server = new Server();
   const model = new Model(server as unknown as Session);
   server.answer = ({ type, until }) => {
@@ -51,15 +51,17 @@ export const lane = (aqm: string, changes: Lane["changes"] = [], parameters: Rec
   label: aqm, aqm, links: { uplink: { aqm, parameters } }, changes,
 });
 
+const MORE = { ack_path: [], ecn: false, start: "0 s", stop: null };
+
 /** A run of two schemes on one link, under which ten flows go. */
-export function opened(other: Partial<Opened> = {}): Opened {
+export function opened(other: Partial<Opened> = {}): Opened & { type: "opened" } {
   const link = {
     name: "uplink", rate: 20e6, rate_text: "20 Mbit/s", packets: 200, target_packets: 50, buffer: "2 bdp", target: "50 packets",
-    ecn: false, x: 0, aqm: "pi",
+    ecn: false, x: 0, aqm: "pi", delay: "10 ms", fixed: false,
   };
-  const group = { name: "bulk", kind: "tcp", count: 10, rtt: 0.04, rtt_text: "40 ms", path: ["uplink"], law: "cubic", rate: null };
+  const group = { name: "bulk", kind: "tcp", count: 10, rtt: 0.04, rtt_text: "40 ms", path: ["uplink"], law: "cubic", rate: null, ...MORE };
   return {
-    type: "opened", epoch: 1, name: "home/call", title: "A call", text: "", seed: 1, now: 0, end: 60, warmup: 0, sample: 0.05,
+    type: "opened", epoch: 1, name: "home/call", file: "home-call", title: "A call", text: "", seed: 1, now: 0, end: 60, warmup: 0, sample: 0.05,
     lanes: [lane("pi"), lane("codel")],
     columns: [TIME, column("queue"), column("queue", "link", 1)],
     content: { links: ["uplink"], groups: ["bulk"] }, marks: [], links: [link], groups: [group],

@@ -52,7 +52,7 @@ test("a connection that is refused says what to open", async () => {
 test("answers find their questions in any order, and are news too", async () => {
   const heard: string[] = [];
   session.onMessage = ({ type }) => heard.push(type);
-  const [one, other] = [session.ask({ type: "pause" }), session.ask({ type: "mark" })];
+  const [one, other] = [session.ask({ type: "pause" }), session.ask({ type: "mark", name: "here" })];
   const [first, second] = socket.sent.map(({ id }) => id);
   socket.say({ type: "marks", marks: [], id: second });
   socket.say({ ...STATE, id: first });
@@ -61,7 +61,7 @@ test("answers find their questions in any order, and are news too", async () => 
 
 test("what the server refuses is an error with its lines, and no news", async () => {
   session.onMessage = () => assert.fail("a refusal is no news");
-  const asked = session.ask({ type: "open" });
+  const asked = session.ask({ type: "open", aqms: [] });
   socket.say({ type: "problem", problems: [PROBLEM], id: socket.sent[0]!.id });
   await assert.rejects(asked, (error) => error instanceof Refused && error.message === "pj: unknown" && error.problems[0]!.line === 3);
 });
@@ -73,7 +73,7 @@ test("when the server ends all questions fail, and nothing more is sent", async 
   [socket.readyState] = [3];
   socket.onclose();
   await assert.rejects(asked, /The server has stopped/);
-  session.tell({ type: "seen" });
+  session.tell({ type: "seen", sequence: 1 });
   assert.deepEqual([lost, socket.sent.length], [1, 1]);
 });
 

@@ -22,6 +22,7 @@ mod output;
 mod own;
 mod scenario;
 mod simulation;
+mod studio;
 mod toml_text;
 mod waiting;
 
@@ -357,6 +358,11 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Run>()?;
     m.add_class::<simulation::Simulation>()?;
     m.add_class::<simulation::Probe>()?;
+    m.add_class::<studio::StudioSession>()?;
+    m.add_class::<studio::StudioExport>()?;
+    m.add_function(wrap_pyfunction!(studio::studio_check, m)?)?;
+    m.add_function(wrap_pyfunction!(studio::studio_limits, m)?)?;
+    m.add_function(wrap_pyfunction!(studio::columns_of, m)?)?;
     m.add_class::<PacketTrace>()?;
     m.add_class::<environment::Environments>()?;
     m.add_function(wrap_pyfunction!(environment::gauges, m)?)?;

@@ -11,9 +11,19 @@ const UNSAID: i64 = 1 << 16;
 static HELD: AtomicI64 = AtomicI64::new(0);
 
 thread_local! {
+    static REST: Rest = const { Rest };
     static UNSAID_HERE: Cell<i64> = const { Cell::new(0) };
     /// Bytes that this thread has taken since it began a run, less those that it gave back.
     static OWN: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Says what is left unsaid in a thread that ends.
+struct Rest;
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        HELD.fetch_add(UNSAID_HERE.replace(0), Ordering::Relaxed);
+    }
 }
 
 /// Bytes that the engine holds in this process.
@@ -35,6 +45,7 @@ pub fn counted<T>(work: impl FnOnce() -> T) -> (T, i64) {
 
 /// The outcome of some work of a run that held so many bytes before, and those that it holds then; [`own`] are its bytes meanwhile.
 pub fn going_on<T>(held: i64, work: impl FnOnce() -> T) -> (T, i64) {
+    REST.with(|_| ());
     let before = OWN.replace(held);
     let found = work();
     let now = OWN.get();

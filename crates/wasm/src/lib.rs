@@ -6,8 +6,8 @@
 
 #![allow(unsafe_code)] // a page and its module share memory; each function says what it is given
 
+mod page;
 pub mod questions;
-mod simulations;
 
 pub use questions::answer;
 

@@ -1,10 +1,9 @@
 //! Questions that a page may ask, and the answers.
 
-use crate::simulations::{self, Id};
-use aqmlab_aqm::{Standing, entry};
+use crate::page;
 use aqmlab_core::{Problem, Problems};
 use aqmlab_exercise::{ExerciseRequest, Known};
-use aqmlab_scenario::{Distribution, FlowSpec, LinkSpec, Scenario, SchemeAssignment, parse};
+use aqmlab_scenario::{SchemeAssignment, parse};
 use aqmlab_sim::{Options, run};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -33,106 +32,29 @@ pub enum Question {
     },
     /// A question about the exercises of a student.
     Exercise(ExerciseRequest),
-    /// A scenario described: its defaults filled in, its links and groups in numbers. A scheme that it cannot have is a problem.
-    Describe {
-        /// Text of the scenario.
-        scenario: String,
-        /// Name of the scenario.
-        name: String,
-        /// Scheme that is to run in it.
-        aqm: Option<String>,
+    /// The problems of a scenario and of schemes that are to run in it, or its drawing: [`aqmlab_studio::check`].
+    Check {
+        /// `{"text": ..., "name": ..., "aqms": [...]}`, as JSON.
+        request: String,
     },
-    /// A simulation at its start, which stays until it is closed: its number.
-    Open {
-        /// Text of the scenario.
-        scenario: String,
-        /// Name of the scenario.
-        name: String,
-        /// Scheme; by default the scenario's own.
-        aqm: Option<String>,
-        /// Seed of all random streams.
-        seed: u64,
+    /// A request to the session of the page ([`Session::handle`](aqmlab_studio::Session::handle)): its `outputs`. A frame is bytes in
+    /// memory, until the next question: where they begin, and how many they are.
+    Request {
+        /// The request, as JSON.
+        text: String,
+        /// Seconds of a clock that does not go back.
+        now: f64,
     },
-    /// Columns of the rows of `sample`, with these TCP flows, each a group and a number.
-    Columns {
-        /// The simulation.
-        id: Id,
-        /// Flows whose windows are wanted.
-        flows: Vec<(String, usize)>,
+    /// A step of the session: its `outputs`.
+    Step {
+        /// Seconds of the clock.
+        now: f64,
     },
-    /// Goes on to a time. The rows on the way, one each `every` s, are numbers of 32 bits in memory, until the next question: where they
-    /// begin, how many numbers they are, and how many of them are a row.
-    Sample {
-        /// The simulation.
-        id: Id,
-        /// Time to go on to.
-        until: f64,
-        /// Time between rows.
-        every: f64,
-        /// Flows whose windows are wanted.
-        flows: Vec<(String, usize)>,
-    },
-    /// Packets that wait at each link, by group.
-    Content {
-        /// The simulation.
-        id: Id,
-    },
-    /// Flows of a group that have not been stopped.
-    Count {
-        /// The simulation.
-        id: Id,
-        /// The group.
-        group: String,
-    },
-    /// Changes something now, as `[[changes]]` would.
-    Set {
-        /// The simulation.
-        id: Id,
-        /// The path of what is changed.
-        path: String,
-        /// Its new value.
-        value: String,
-    },
-    /// The scheme of a link in a run.
-    Used {
-        /// The simulation.
-        id: Id,
-        /// The link.
-        link: String,
-        /// Scheme that the run has; by default the scenario's own.
-        aqm: Option<String>,
-    },
-    /// Every parameter of a scheme as it runs here.
-    Parameters {
-        /// The simulation.
-        id: Id,
-        /// The scheme.
-        aqm: String,
-    },
-    /// The title of a scheme, and what its law rests on.
-    Title {
-        /// Name of the scheme.
-        scheme: String,
-    },
-    /// A copy that goes its own way: its number.
-    Fork {
-        /// The simulation.
-        id: Id,
-    },
-    /// The measures so far; null before the warm-up is over.
-    SoFar {
-        /// The simulation.
-        id: Id,
-    },
-    /// The scenario with all that was changed by hand.
-    Toml {
-        /// The simulation.
-        id: Id,
-    },
-    /// Forgets a simulation.
-    Close {
-        /// The simulation.
-        id: Id,
+    /// The time at which the next step is `due`; null while nothing plays. A page asks at the end of each request and step, because
+    /// the answer measures how long these took.
+    Due {
+        /// Seconds of the clock.
+        now: f64,
     },
 }
 
@@ -157,72 +79,18 @@ fn answered(text: &str) -> Result<String, Problems> {
     let question = serde_json::from_str(text).map_err(|error| Problems::one("", error.to_string()))?;
     let answer = match question {
         Question::Run { scenario, name, set, aqm, seed, series } => {
-            let options = Options { aqm: assignment(aqm.as_deref())?, seed, series, ..Options::default() };
+            let aqm = aqm.as_deref().map(SchemeAssignment::parse).transpose();
+            let aqm = aqm.map_err(|why| Problems::one("aqm", why))?;
+            let options = Options { aqm, seed, series, ..Options::default() };
             return Ok(run(parse(&scenario, &name, &set)?, options)?.json());
         }
         Question::Exercise(request) => KNOWN.with(|known| aqmlab_exercise::answer(&request, known))?,
-        Question::Describe { scenario, name, aqm } => {
-            let scenario = parse(&scenario, &name, &[])?;
-            scenario.check_schemes(assignment(aqm.as_deref())?.as_ref())?;
-            described(&scenario)
-        }
-        Question::Open { scenario, name, aqm, seed } => {
-            let options = Options { aqm: assignment(aqm.as_deref())?, seed, threads: 1, ..Options::default() };
-            simulations::open(parse(&scenario, &name, &[])?, options)?
-        }
-        Question::Columns { id, flows } => simulations::columns(id, &flows)?,
-        Question::Sample { id, until, every, flows } => simulations::sample(id, until, every, &flows)?,
-        Question::Content { id } => simulations::content(id)?,
-        Question::Count { id, group } => simulations::count(id, &group)?,
-        Question::Set { id, path, value } => simulations::set(id, &path, &value)?,
-        Question::Used { id, link, aqm } => simulations::used(id, &link, assignment(aqm.as_deref())?.as_ref())?,
-        Question::Parameters { id, aqm } => simulations::parameters(id, &aqm)?,
-        Question::Title { scheme } => title(&scheme)?,
-        Question::Fork { id } => simulations::fork(id)?,
-        Question::SoFar { id } => simulations::so_far(id)?,
-        Question::Toml { id } => simulations::toml(id)?,
-        Question::Close { id } => simulations::close(id)?,
+        Question::Check { request } => return aqmlab_studio::check(&request),
+        Question::Request { text, now } => return Ok(page::request(&text, now)),
+        Question::Step { now } => return Ok(page::step(now)),
+        Question::Due { now } => json!({ "due": page::due(now) }),
     };
     Ok(answer.to_string())
-}
-
-/// The schemes that a text names.
-fn assignment(aqm: Option<&str>) -> Result<Option<SchemeAssignment>, Problems> {
-    aqm.map(SchemeAssignment::parse).transpose().map_err(|why| Problems::one("aqm", why))
-}
-
-fn title(scheme: &str) -> Result<Value, Problems> {
-    let entry = entry(scheme).map_err(|why| Problems::one("aqm", why))?;
-    let standing = match entry.standing {
-        Standing::Published => "published",
-        Standing::Fitted(_) => "fitted",
-        Standing::Reconstructed(_) => "reconstructed",
-    };
-    Ok(json!({ "title": entry.info.title, "standing": standing }))
-}
-
-fn described(scenario: &Scenario) -> Value {
-    json!({
-        "name": scenario.name, "title": scenario.title, "resolved": scenario.resolved(),
-        "duration": scenario.duration.seconds(), "warmup": scenario.warmup.seconds(), "sample": scenario.sample.seconds(),
-        "links": scenario.places().into_iter().map(|(name, link)| link_of(name, &scenario.links[link])).collect::<Vec<_>>(),
-        "groups": scenario.flows.iter().map(group_of).collect::<Vec<_>>(),
-    })
-}
-
-fn link_of(name: &str, link: &LinkSpec) -> Value {
-    json!({
-        "name": name, "rate": link.rate.0, "delay": link.delay.seconds(), "packets": link.buffer_packets,
-        "target_packets": link.target,
-    })
-}
-
-fn group_of(flows: &FlowSpec) -> Value {
-    let rtt = if let Distribution::Fixed(span) = &flows.rtt { Some(span.seconds()) } else { None };
-    json!({
-        "name": flows.name, "kind": flows.traffic.kind(), "count": flows.count(), "rtt": rtt, "ecn": flows.ecn.is_capable(),
-        "rate": flows.traffic.rate().map(|rate| rate.0),
-    })
 }
 
 /// A problem as a page reads it: path, reason, kind and, where it is known, line, column and length.

@@ -159,12 +159,5 @@ class Simulation:
         return RunResult.of(self._engine.finish())
 
 
-def watched(scenario: _core.Scenario, aqm: str | None, seed: int, watch: _core.Watch) -> Simulation:
-    """Return a simulation that ends with an error when its watch says so."""
-    found = object.__new__(Simulation)
-    found._engine = _core.Simulation(scenario, aqm, seed, watch=watch)
-    return found
-
-
 def _checked(flows: Sequence[Flow]) -> list[Flow]:
     return [(group, whole("flows", number, 0, LARGEST_NUMBER)) for group, number in flows]

@@ -1,7 +1,7 @@
 """The studio's server inside the gate: its routes."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -10,17 +10,16 @@ from typing import Any, Literal
 
 from aqmlab import exercise
 from aqmlab import scenario as scenarios
-from aqmlab._core import Scenario
+from aqmlab._core import Scenario, studio_check, studio_limits
 from aqmlab.extras import required
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, problems_of
-from aqmlab.studio import catalogue, check, field, lanes, lessons, opening, session
+from aqmlab.studio import catalogue, field, lessons, session
 from aqmlab.studio.gate import LARGEST_BODY
-from aqmlab.studio.layout import layout
 from aqmlab.studio.published import published
 from aqmlab.studio.reproduced import Reproduced
 from aqmlab.studio.results import Folder
-from aqmlab.studio.turns import apart
+from aqmlab.studio.turns import apart, in_turn
 
 with required():
     from starlette.applications import Starlette
@@ -35,12 +34,6 @@ STATIC = Path(str(files("aqmlab.studio") / "static"))
 
 WANTS: tuple[Literal["show", "check", "file"], ...] = ("show", "check", "file")
 """The parts of a sheet that the page may request."""
-LIMITS = {
-    "lanes": lanes.MOST,
-    "marks": session.MARKS,
-    "flows": opening.MOST_FLOWS,
-    "bytes": LARGEST_BODY,
-}
 
 
 @dataclass(frozen=True)
@@ -67,7 +60,7 @@ class Studio:
         found = catalogue.document(self.own, more) | {
             "results": bool(self.results),
             "scenario": self.scenario and self.scenario.name,
-            "limits": LIMITS,
+            "limits": studio_limits() | {"bytes": LARGEST_BODY},
         }
         return json.dumps(found, ensure_ascii=False).encode()
 
@@ -125,8 +118,9 @@ async def _scenario(request: Request) -> Response:
 
 
 async def _check(request: Request) -> Response:
-    message = field.read((await request.body()).decode("utf-8", "replace"))
-    return JSONResponse(await apart(lambda: _checked(message)))
+    text = (await request.body()).decode("utf-8", "replace")
+    answer = await apart(lambda: in_turn(text, lambda: studio_check(text)))
+    return Response(answer, media_type="application/json")
 
 
 async def _lesson(request: Request) -> Response:
@@ -166,7 +160,7 @@ async def _published(request: Request) -> Response:
 
 async def _session(websocket: WebSocket) -> None:
     await websocket.accept()
-    await session.Session(websocket, _studio(websocket).known).run()
+    await session.Session(websocket, lambda name: _studio(websocket).known(name)[1]).run()
 
 
 async def _refused(_: Request, error: Exception) -> Response:
@@ -186,28 +180,3 @@ def _examined(name: str, message: dict[str, Any]) -> dict[str, Any]:
         return sheet.ask(want, student, minutes, answers)
     except InputError as error:
         return {"error": str(error)}
-
-
-def _checked(message: dict[str, Any]) -> dict[str, Any]:
-    """Return what is wrong with a text and the schemes that are to run in it, or what is to be drawn of it."""
-    text = field.text(message, "text", opening.LONGEST_SCENARIO)
-    name = opening.stem(field.text(message, "name") if "name" in message else "mine")
-    aqms = message.get("aqms") or []
-    if not isinstance(aqms, list) or len(aqms) > lanes.MOST:
-        raise InputError("aqms", f"expected a list of at most {lanes.MOST} schemes")
-    try:
-        scenario = opening.read(text, name)
-        opening.check_size(scenario, max(1, len(aqms)))
-    except InputError as error:
-        return {"problems": check.problems(error)}
-    found = [problem for i, aqm in enumerate(aqms) for problem in _of_scheme(scenario, aqm, i)]
-    return {"problems": found, "opened": layout(scenario)}
-
-
-def _of_scheme(scenario: Scenario, aqm: object, lane: int) -> list[Mapping[str, Any]]:
-    """Return what is wrong with the scheme of a lane."""
-    try:
-        lanes.check_scheme(scenario, field.text({"aqms": aqm}, "aqms"))
-    except InputError as error:
-        return [*check.problems(error, lane)]
-    return []

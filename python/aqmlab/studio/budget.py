@@ -1,8 +1,6 @@
 """The memory that all sessions may take together, and what each has of it."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from aqmlab._core import Watch
@@ -37,49 +35,34 @@ class MemoryPool:
         with self._lock:
             self._shares.remove(share)
 
-    def reserve(self, share: "Share", more: float) -> None:
-        """Let a session have so many bytes more; InputError if they are too many."""
+    def hold(self, share: "Share", held: float, more: float) -> None:
+        """Let a session hold so many bytes, and take `more`; InputError if they are too many."""
         with self._lock:
+            share.held = held
             others = sum(max(0.0, each.held - self.own) for each in self._shares if each is not share)
             most = self.own + max(0.0, self.common - others)
-            if share.held + more > most:
+            if held + more > most:
                 raise InputError(
                     "memory",
-                    f"about {(share.held + more) / 1e9:.3g} GB for the lanes and marks of this session; at most "
+                    f"about {(held + more) / 1e9:.3g} GB for the lanes and marks of this session; at most "
                     f"{most / 1e9:.3g} GB with the other sessions: use fewer flows, lanes or marks",
                 )
-            share.reserved += more
-
-    def free(self, share: "Share", reserved: float) -> None:
-        """Take back what was reserved."""
-        with self._lock:
-            share.reserved -= reserved
+            share.held += more
 
 
 @dataclass(eq=False)
 class Share:
-    """The memory of one session, in bytes."""
+    """The memory of one session."""
 
     budget: MemoryPool
-    lanes: float = 0
-    marks: float = 0
-    reserved: float = 0
+    held: float = 0
+    """Bytes, those included that it is about to take."""
     watch: Watch = field(default_factory=lambda: Watch(LIMIT, OWN / LIMIT))
     """Ends simulations that outgrow all estimates."""
 
-    @property
-    def held(self) -> float:
-        """All of it."""
-        return self.lanes + self.marks + self.reserved
-
-    @contextmanager
-    def room(self, more: float = 0) -> Iterator[None]:
-        """Have room for so many bytes more, until what has come of them is noted; InputError if there is none."""
-        self.budget.reserve(self, more)
-        try:
-            yield
-        finally:
-            self.budget.free(self, more)
+    def hold(self, held: float, more: float) -> None:
+        """Hold so many bytes, and take `more`; InputError if they are too many."""
+        self.budget.hold(self, held, more)
 
     def close(self) -> None:
         """Give everything back."""

@@ -8,13 +8,10 @@ from typing import Any, TypeVar
 from aqmlab import untrusted
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
-from aqmlab.quantities import real, shown
 
 T = TypeVar("T")
 LONGEST_TEXT = 1000
 """Characters of a name, a path or a value."""
-LARGEST_NUMBER = 1e9
-"""Of a message: seconds, pixels, frames; no scenario lasts as long."""
 MOST_DIGITS = 4000
 """Of an integer in a message; what is out of range is refused with the name of its field."""
 
@@ -62,26 +59,6 @@ def text(message: dict[str, Any], key: str, longest: int = LONGEST_TEXT) -> str:
         raise InputError(key, "expected a text")
     if len(found) > longest:
         raise InputError(key, f"longer than {longest} characters")
-    return found
-
-
-def number(message: dict[str, Any], key: str, least: float = 0, most: float = LARGEST_NUMBER) -> float | None:
-    """Return a number from `least` to `most`, None where there is none."""
-    found = message.get(key)
-    if found is None:
-        return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not least <= real(found) <= most:
-        raise InputError(key, f"{shown(found)}: expected a number from {least:g} to {most:g}")
-    return float(found)
-
-
-def index(message: dict[str, Any], key: str, below: int) -> int | None:
-    """Return an index below `below`, None where there is none."""
-    found = message.get(key)
-    if found is None:
-        return None
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < below:
-        raise InputError(key, f"{shown(found)}: expected one of 0 to {below - 1}, or null")
     return found
 
 

@@ -20,7 +20,10 @@ THREADS = ThreadPoolExecutor(REQUESTS + SOCKETS, thread_name_prefix="studio")
 LARGE_TEXTS = ThreadPoolExecutor(1, thread_name_prefix="reader")
 """Reads one large text after the other, which leaves the other cores to the others."""
 
-RUNS = threading.BoundedSemaphore(2)
+LARGE_TEXT = 1 << 16
+"""Characters of a text that is read at once; larger ones are read one after the other."""
+MOST_RUNS = 2
+RUNS = threading.BoundedSemaphore(MOST_RUNS)
 """Held by each export that runs a scenario again."""
 
 
@@ -55,3 +58,8 @@ TURNS = Turns(cpu_count() or 1)
 async def apart(act: Callable[[], T]) -> T:
     """Do something in a separate thread."""
     return await asyncio.get_running_loop().run_in_executor(THREADS, act)
+
+
+def in_turn(text: str, act: Callable[[], T]) -> T:
+    """Do something with a text; return what comes of it."""
+    return LARGE_TEXTS.submit(act).result() if len(text) > LARGE_TEXT else act()

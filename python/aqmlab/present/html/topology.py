@@ -1,9 +1,11 @@
 """A scenario as a drawing: each group of flows is a curve from its senders through the links to its receivers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any
+
+from aqmlab._core import columns_of
 
 SENDERS, COLUMN, BOX, ROW = 216, 200, 160, 92
 """Room for the names of the senders, from link to link, width of a link, height of a group of flows; pixels."""
@@ -29,39 +31,6 @@ def topology(resolved: Mapping[str, Any], under: Mapping[str, Sequence[str]]) ->
         f'<svg class="topology" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
         f'aria-label="{title}">{"".join(parts)}</svg>'
     )
-
-
-def columns_of(paths: Sequence[Sequence[int]], links: int) -> list[int]:
-    """Return the column of each link: to the right of those that packets cross before it, circles aside."""
-    onward: list[dict[int, None]] = [{} for _ in range(links)]
-    for before, after in (pair for path in paths for pair in pairwise(path)):
-        onward[before][after] = None
-    found = [0] * links
-    ranks = {link: rank for rank, link in enumerate(reversed(_as_left([path[0] for path in paths], onward)))}
-    for link, rank in ranks.items():
-        for after in onward[link]:
-            if ranks[after] > rank:
-                found[after] = max(found[after], found[link] + 1)
-    return found
-
-
-def _as_left(firsts: Sequence[int], onward: Sequence[Iterable[int]]) -> list[int]:
-    """Return the links in the order in which a depth-first search leaves them: each after those beyond it."""
-    seen: set[int] = set()
-    left = []
-    for first in firsts:
-        way = [] if first in seen else [(first, iter(onward[first]))]
-        seen.add(first)
-        while way:
-            link, others = way[-1]
-            after = next((other for other in others if other not in seen), None)
-            if after is None:
-                left.append(link)
-                way.pop()
-            else:
-                seen.add(after)
-                way.append((after, iter(onward[after])))
-    return left
 
 
 def _spans(groups: Groups, link: int, columns: Sequence[int]) -> Iterator[tuple[int, int]]:

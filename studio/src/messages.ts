@@ -1,0 +1,20 @@
+// What a session and its page say to each other: written from crates/studio/src/messages.rs, which says how.
+export type Change = { at: number, path: string, value: string, };
+export type Changed = { now: number, epoch: number, columns: Array<Column>, lanes: Array<Lane>, };
+export type Column = { lane: number | null, of: "time" | "link" | "scheme" | "group" | "flow", place: string, index: number | null, name: string, unit: string, };
+export type Exported = { what: string, name: string, media: string, text: string, };
+export type Finished = { label: string, result: unknown, };
+export type Group = { name: string, kind: string, count: number, rtt: number | null, rtt_text: string, path: Array<string>, ack_path: Array<string>, ecn: boolean, law: string | null, rate: number | null, start: string, stop: string | null, };
+export type Lane = { label: string, aqm: string | null, links: Record<string, Running>, changes: Array<Change>, };
+export type Layout = { links: Array<Link>, groups: Array<Group>, };
+export type Link = { name: string, x: number, rate: number, rate_text: string, packets: number, target_packets: number, delay: string, buffer: string, target: string, ecn: boolean, aqm: string, fixed: boolean, };
+export type Mark = { mark: number, name: string, at: number, };
+export type Measured = { now: number, lanes: Record<string, number | null>[], };
+export type Message = { "type": "opened" } & Opened | { "type": "state" } & State | { "type": "changed" } & Changed | { "type": "table" } & Measured | { "type": "export" } & Exported | { "type": "marks", marks: Array<Mark>, } | { "type": "done", now: number, lanes: Array<Finished>, } | { "type": "problem", problems: Array<Problem>, };
+export type Opened = { epoch: number, name: string, file: string, title: string, text: string, seed: number, now: number, end: number, warmup: number, sample: number, lanes: Array<Lane>, columns: Array<Column>, content: Places, marks: Array<Mark>, links: Array<Link>, groups: Array<Group>, };
+export type Opening = { scenario?: string | null, text?: string | null, name?: string | null, aqms: Array<string | null>, seed?: number | null, sample?: number | null, flows?: Array<[string, number]> | null, blast?: string | null, };
+export type Places = { links: Array<string>, groups: Array<string>, };
+export type Problem = { field: string | null, message: string, line: number | null, column: number | null, length: number | null, lane: number | null, };
+export type Request = { "type": "open" } & Opening | { "type": "play", until?: number | null, } | { "type": "pause", } | { "type": "step", span?: number | null, } | { "type": "speed", speed?: number | null, } | { "type": "view", span?: number | null, pixels?: number | null, } | { "type": "set", path: string, value: string, lane?: number | null, } | { "type": "halve", group?: string | null, } | { "type": "mark", name: string, } | { "type": "unmark", mark: number, } | { "type": "rewind", mark: number, } | { "type": "export", what: string, lane?: number | null, } | { "type": "seen", sequence: number, };
+export type Running = { aqm: string, parameters: Record<string, string>, };
+export type State = { playing: boolean, speed: number | null, now: number, ended: boolean, };

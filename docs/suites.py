@@ -35,6 +35,7 @@ SEEDS = {
     "bbr-questions": 5,
     "cake-mq": 1,
     "libreqos": 3,
+    "marking": 5,
     "rmcat": 5,
     "rmcat-wireless": 5,
 }

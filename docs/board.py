@@ -211,7 +211,8 @@ def best(document: Mapping[str, Any]) -> str:
         if cells:
             enough = ENOUGH * max(cell["sim"][1][0] for cell in cells)
             first = min((cell for cell in cells if cell["sim"][1][0] >= enough), key=lambda cell: cell["sim"][0][0])
-            (_, controller, scheme), shown = first["cell"], [f"{mean} ± {half}" for mean, half in first["sim"]]
+            (_, controller, scheme), measured = first["cell"], zip(first["sim"], document["measures"], strict=True)
+            shown = [f"{mean:.{of['digits']}f} ± {half:.{of['digits']}f}" for (mean, half), of in measured]
             rows.append([title, document["controllers"][controller], document["schemes"][scheme], *shown])
     heads = [f"{each['title']} ({each['unit']})" if each["unit"] else each["title"] for each in document["measures"]]
     return tables.table(["link", "controller", "scheme", *heads], rows)

@@ -52,15 +52,14 @@ function row(found) {
   const { cell } = found;
   const anchor = `board-links.html#${cell[LINK].split("/")[1]}`;
   const link = element("a", { href: anchor }, board.links[cell[LINK]].split(":")[0]);
-  const verify = element("details", {}, element("summary", {}, "command"), element("code", {}, command(cell)));
   const cells = [
     [board.controllers[cell[CONTROLLER]]],
     [board.schemes[cell[SCHEME]]],
-    [link],
     ...board.measures.map((_, i) => measured(found, i)),
     found.queue ? [sparkline(found)] : ["none"],
     onLinux(found),
-    [verify],
+    [link],
+    [element("code", {}, command(cell))],
   ];
   return element("tr", {}, ...cells.map(content => element("td", {}, ...content)));
 }
@@ -115,10 +114,10 @@ const heads = element(
   {},
   head("Controller", "cell1"),
   head("Scheme", "cell2"),
-  head("Link", "cell0"),
   ...measures,
   head("Queue"),
   head("Linux", "linux0"),
+  head("Link", "cell0"),
   head("Verify"),
 );
 
@@ -140,7 +139,7 @@ box.onchange = () => {
 };
 const since = board.released ? `changed since ${board.released}` : "changed since the last release (no release has a board yet)";
 const filters = [filter("Controller", CONTROLLER), filter("Scheme", SCHEME), filter("Link", LINK)];
-const table = element("table", {}, element("thead", {}, heads), body);
+const table = element("table", { className: "board-cells" }, element("thead", {}, heads), body);
 const scrolled = element("div", { className: "board-table", tabIndex: 0, role: "region", ariaLabel: "Cells of the board" }, table);
 place.replaceChildren(element("div", { className: "board-filters" }, ...filters, element("label", {}, box, ` ${since}`)), count, scrolled);
 show();

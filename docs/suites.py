@@ -36,6 +36,7 @@ SEEDS = {
     "cake-mq": 1,
     "libreqos": 3,
     "marking": 5,
+    "fq-memory": 5,
     "rmcat": 5,
     "rmcat-wireless": 5,
 }

@@ -294,7 +294,7 @@ class Curves:
 class Picture:
     """A suite's picture: measures over the number at the start of rows, called `x`; `logarithmic` is its axis.
 
-    `marks` are points to mark: the column of the tables and the number, by what the legend calls them.
+    `marks` are points to mark, by their names in the legend: the column of the tables, and the number.
     """
 
     x: str

@@ -6,8 +6,8 @@ params! {
     /// RED as data-centre switches apply it for ECN: the current queue, two thresholds in bytes, a maximum probability.
     ///
     /// ## Idea
-    /// DCTCP and DCQCN average the marks at the sender, so the switch need not average its queue. A probability that rises
-    /// with the queue marks some senders earlier than others, which a single threshold cannot do.
+    /// DCTCP and DCQCN average the marks at the sender, so the switch need not average its queue. If the probability rises
+    /// along the queue, some senders are marked earlier than others, which a single threshold cannot do.
     ///
     /// ## Equations
     /// q bytes wait when a packet arrives:
@@ -87,7 +87,7 @@ impl Scheme for SwitchRed {
         family: "red",
         year: 2015,
         source: "Zhu et al., SIGCOMM 2015 (DCQCN), section 3.1",
-        confidence: "exact: a comparison and a line",
+        confidence: "exact: two comparisons and a ramp",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = &[P];

@@ -205,8 +205,8 @@ class LinePanel:
 class LineChart:
     """Panels of means against what is varied; panels of the same measure share their axes.
 
-    If values are names, `names_of_x` contains the names at 0, 1, 2, ... `marks` are points to mark in each panel: the
-    name of the line and x, by what the legend calls them.
+    If values are names, `names_of_x` contains the names at 0, 1, 2, ... `marks` are points to mark in each panel, by
+    their names in the legend: name and x of a curve.
     """
 
     x: str

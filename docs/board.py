@@ -167,17 +167,17 @@ def released() -> dict[str, Any]:
 
 def store_release(version: str) -> None:
     """Store the present numbers as those of a release."""
-    cells = {" ".join(cell["cell"]): cell["sim"] for cell in json.loads(DATA.read_text(encoding="utf-8"))["cells"]}
+    cells = {" ".join(cell["cell"]): cell["sim"] for cell in stored()}
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(found)}" for name, found in cells.items())
     RELEASED.write_text(f'{{"version": {json.dumps(version)}, "cells": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
 
 def board(cells: Mapping[Place, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the board as JSON, with the numbers of Linux and those of the last release that differ."""
-    before, stored = released(), on_linux()
+    before, kernel = released(), on_linux()
     found = []
     for place in places():
-        cell = {"cell": place, **cells.get(place, {"sim": None}), **stored.get(place, {})}
+        cell = {"cell": place, **cells.get(place, {"sim": None}), **kernel.get(place, {})}
         was = before.get("cells", {}).get(" ".join(place))
         found.append(cell | ({"was": was} if was and was != cell["sim"] else {}))
     titles = {each.name: each.title for each in catalogue.laws()}
@@ -223,9 +223,14 @@ def scenarios(document: Mapping[str, Any]) -> str:
     return "\n\n".join(f"## {name.partition('/')[2]}\n\n```toml\n{load(name).text}```" for name in document["links"])
 
 
-def write_pages() -> None:
-    """Write the data and the pages of the runs that are done."""
-    document = board(simulated(STORE))
+def stored() -> list[dict[str, Any]]:
+    """Return the cells of the page's data."""
+    return list(json.loads(DATA.read_text(encoding="utf-8"))["cells"])
+
+
+def write_pages(cells: Mapping[Place, Mapping[str, Any]]) -> None:
+    """Write the data and the pages with these cells of the simulator."""
+    document = board(cells)
     DATA.write_text(written(document), encoding="utf-8")
     for page, name, content in ((PAGE, "best", best), (LINKS, "links", scenarios)):
         text = page.read_text(encoding="utf-8")
@@ -241,13 +246,12 @@ def repeated(place: Place) -> Numbers:
 
 def verify(count: int, seed: int) -> None:
     """Repeat random cells by their commands; exit with 1 if a number differs from the stored one."""
-    cells = random.Random(seed).sample(json.loads(DATA.read_text(encoding="utf-8"))["cells"], count)
     different = 0
-    for cell in cells:
-        place, stored = Place(*cell["cell"]), cell["sim"]
+    for cell in random.Random(seed).sample([cell for cell in stored() if cell["sim"]], count):
+        place, known = Place(*cell["cell"]), cell["sim"]
         found = repeated(place)
-        different += found != stored
-        print("same" if found == stored else f"{stored} is now {found}", place.command, sep=": ", flush=True)
+        different += found != known
+        print("same" if found == known else f"{known} is now {found}", place.command, sep=": ", flush=True)
     sys.exit(different > 0)
 
 
@@ -266,10 +270,11 @@ def main() -> None:
         verify(given.verify, given.seed)
     elif given.linux:
         measure_linux(place for place in places() if given.only in place.command)
-        write_pages()
+        kept = ("sim", "peak", "queue")
+        write_pages({Place(*cell["cell"]): {key: cell[key] for key in kept if key in cell} for cell in stored()})
     else:
         sweep(EXPERIMENT, STORE, resume=STORE.exists(), series="first")
-        write_pages()
+        write_pages(simulated(STORE))
 
 
 if __name__ == "__main__":

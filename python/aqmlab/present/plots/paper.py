@@ -208,8 +208,8 @@ def lines(drawn: LineChart) -> Figure:
     rings = dict(zip(drawn.marks, RINGS, strict=False))
     with page(len(drawn.panels), drawn.columns, 2.0, names=[*drawn.names, *rings], **alike) as (figure, grid):
         for axes, panel in zip(grid.flat, drawn.panels, strict=False):
-            for name, (line, x) in drawn.marks.items():
-                axes.scatter(x, panel.lines[line][x].mean, marker=rings[name], **RING)
+            for name, (curve, place) in drawn.marks.items():
+                axes.scatter(place, panel.lines[curve][place].mean, marker=rings[name], **RING)
             for name, line in panel.lines.items():
                 xs = sorted(line)
                 at = [x + aside.get(name, 0.0) for x in xs]

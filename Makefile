@@ -11,7 +11,7 @@ PAGE ?= page
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak hunt fuzz lint lint-rust lint-studio studio bench instructions validate docs outputs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site page engine-wasm c-library c-header demo test test-rust test-studio nightly soak hunt fuzz lint lint-rust lint-studio studio bench instructions validate docs outputs pictures board deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -146,7 +146,7 @@ bench: .venv/.installed  ## Measure speed as released, beside ns-2 where it is i
 instructions: build  ## Count the instructions of eleven runs; more than 1 % above benches/instructions.json is an error (needs valgrind)
 	$(BIN)/python benches/instructions.py
 
-validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; builds a kernel; writes docs/validation*.md, two tables of docs/l4s-evidence.md, one of docs/bbr-evidence.md
+validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; builds a kernel; writes docs/validation*.md, two tables of docs/l4s-evidence.md, one of docs/bbr-evidence.md, Linux on the board
 	$(BIN)/aqmlab kernel path > /dev/null || $(BIN)/aqmlab kernel build
 	$(BIN)/python validation/ns2.py
 	$(BIN)/python validation/linux.py
@@ -157,6 +157,7 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 	$(BIN)/python validation/response.py
 	$(BIN)/python validation/balance.py
 	$(BIN)/python validation/shares.py
+	$(BIN)/python docs/board.py --linux
 
 docs: build  ## Write the generated pages of docs/ and the tables of files in READMEs
 	$(BIN)/python docs/generate.py
@@ -173,6 +174,9 @@ pictures: build  ## Redraw the pictures of README, the landing page, and the pag
 	$(BIN)/python docs/wifi.py
 	$(BIN)/python docs/autorate.py
 	$(BIN)/python docs/media.py
+
+board: build  ## Measure the board of controllers and schemes, from where it stopped; writes docs/board.json (half an hour on two cores)
+	$(BIN)/python docs/board.py
 
 deployed: build  ## Measure the promises of deployed schemes, and the home scenarios; writes docs/deployed*.md, advise-evidence.md
 	$(BIN)/python docs/deployed.py

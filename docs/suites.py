@@ -35,6 +35,8 @@ SEEDS = {
     "bbr-questions": 5,
     "cake-mq": 1,
     "libreqos": 3,
+    "marking": 5,
+    "fq-memory": 5,
     "rmcat": 5,
     "rmcat-wireless": 5,
 }

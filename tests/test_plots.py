@@ -90,3 +90,12 @@ def test_few_values_have_a_tick_each_on_a_logarithmic_axis() -> None:
     [axes] = figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.25", "1", "4"]
     assert len(axes.get_xticklabels(minor=True)) == 0
+
+
+def test_marks_are_rings_around_points_with_their_names_in_the_legend() -> None:
+    line = {x: Summary(3 * x, None, 1) for x in (1.0, 4.0)}
+    drawn = LineChart("x", [LinePanel("", "y", {"a": line, "b": line})], 1, marks={"usual": ("a", 4.0)})
+    figure = draw(drawn)
+    [axes] = figure.axes
+    assert [ring.get_offsets().tolist() for ring in axes.collections if len(ring.get_offsets())] == [[[4.0, 12.0]]]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "usual"]

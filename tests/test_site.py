@@ -134,6 +134,31 @@ def test_search_finds_a_page(words: str, page: str, address: str, browser: Brows
     assert page in found[:3]
 
 
+ROWS = "return [...document.querySelectorAll('.board-cells tbody tr')].map(row => row.children[2].innerText)"
+SORT = "document.querySelector('.board-cells th[data-sort=sim0] button').click()"
+SELECT = """
+const [, scheme] = document.querySelectorAll(".board-filters select");
+scheme.value = "codel";
+scheme.dispatchEvent(new Event("change"));
+"""
+
+
+def test_the_board_can_be_sorted_and_filtered(address: str, browser: Browser) -> None:
+    browser.open(f"{address}/board.html", 1400)
+    for _ in range(100):
+        if found := browser.run(ROWS):
+            break
+        browser.execute_async_script("setTimeout(arguments[0], 100)")
+    delays = [float(each.split()[0]) for each in found if each[0].isdigit()]
+    assert len(found) == 14 * 12
+    assert delays == sorted(delays)
+    browser.run(SELECT)
+    browser.run(SORT)
+    chosen = [float(each.split()[0]) for each in browser.run(ROWS) if each[0].isdigit()]
+    assert 0 < len(chosen) <= 14
+    assert chosen == sorted(chosen, reverse=True)
+
+
 COPY = """
 const [done, copied] = [arguments[0], []];
 document.execCommand = () => copied.push(document.activeElement.value);

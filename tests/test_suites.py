@@ -298,3 +298,11 @@ def test_a_study_and_a_law_may_have_one_name(aqmlab: Aqmlab) -> None:
     page = aqmlab("show", "bbr").stdout
     assert "pacing_gain" in page
     assert "aqmlab compare --study bbr" in page
+
+
+def test_thresholds_of_faster_ports_are_multiples_of_what_is_varied() -> None:
+    """kmin of 30 kB and kmax of four times as much at 10 Gbit/s: 120 and 480 kB at 40 Gbit/s."""
+    trial = placed(load_suite("marking"))["kmax = 4 kmin: Map, 30 kB"]
+    given = {"kmin": "30 kB", "kmax": "120 kB", "pmax": "0.2", "unmarkable": "pass"}
+    assert trial.scenario.parameters("switch-red") == given
+    assert trial.experiment.fixed["fabric.leaves.aqm"] == "switch-red:kmin=120 kB,kmax=480 kB,unmarkable=pass"

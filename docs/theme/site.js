@@ -9,3 +9,6 @@ for (const code of document.querySelectorAll(".highlight code:has(.gp)")) {
   const typed = code.textContent.split("\n").filter(line => line.startsWith("$ "));
   code.dataset.copy = typed.map(line => line.slice(2)).join("\n");
 }
+
+// The board's table, where a page has it.
+if (document.querySelector("aqmlab-board")) import(new URL("board.js", document.currentScript.src));

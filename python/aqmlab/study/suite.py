@@ -6,10 +6,11 @@ claims about the subject of a suite, if there are any. They are judged like the 
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from math import ceil, prod
 from statistics import fmean
@@ -265,8 +266,8 @@ UP = "up"
 
 
 def _wired(given: Scenario) -> Sequence[str]:
-    """Return the links without a Wi-Fi cell's, whose rates depend on the stations."""
-    return [link["name"] for link in read_toml(given.text, given.name)["links"]] if given.stations else given.links
+    """Return the links without a Wi-Fi cell's, whose rates depend on the stations, and without a fabric's tiers."""
+    return [link["name"] for link in read_toml(given.text, given.name).get("links", ())]
 
 
 def _place(group: str) -> str:
@@ -291,12 +292,16 @@ class Curves:
 
 @dataclass(frozen=True)
 class Picture:
-    """A suite's picture: measures over the number at the start of rows, called `x`; `logarithmic` is its axis."""
+    """A suite's picture: measures over the number at the start of rows, called `x`; `logarithmic` is its axis.
+
+    `marks` are points to mark, by their names in the legend: the column of the tables, and the number.
+    """
 
     x: str
     columns: int
     panels: Sequence[Curves]
     logarithmic: bool = True
+    marks: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -425,9 +430,7 @@ def load_suite(name: str) -> Suite:
             for varied in _varied(entry.get("vary", {}))
         ],
         schemes,
-        Picture(
-            drawn["x"], drawn["columns"], [Curves(**panel) for panel in drawn["panels"]], drawn.get("logarithmic", True)
-        ),
+        Picture(**{**drawn, "panels": [Curves(**panel) for panel in drawn["panels"]]}),
         words,
         claims,
         law=data.get("law", ""),
@@ -449,6 +452,7 @@ def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]],
     def text(value: Any, part: int = 1) -> Any:
         for name, texts in varied.items() if isinstance(value, str) else ():
             value = value.replace(f"<{name}>", texts[part])
+            value = re.sub(rf"<(\d+) {name}>", partial(_multiple, texts[part]), value)
         return value
 
     read = {
@@ -461,6 +465,11 @@ def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]],
         "column": varied[across][0] if across in varied else "",
     }
     return filled(Experiment, {**entry, **read})
+
+
+def _multiple(text: str, found: re.Match[str]) -> str:
+    """Return a varied number times the factor of a placeholder: 40 for "<4 kmin>" if kmin is 10."""
+    return f"{int(found[1]) * float(text):g}"
 
 
 def _measure(text: str) -> Measure:
@@ -478,7 +487,7 @@ def _measure(text: str) -> Measure:
 
 RATES = (1e5, 1e10, "100 kbit/s to 10 Gbit/s")
 
-BOUNDS = {"rate": RATES, "up": RATES, "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
+BOUNDS = {"rate": RATES, "up": RATES, "rtt": (1e-5, 1.0, "0.01 ms to 1 s")}
 
 
 @cache

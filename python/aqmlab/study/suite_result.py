@@ -25,6 +25,10 @@ from aqmlab.study.suite import TAKE, Experiment, LinkSetting, Measure, Suite, lo
 
 PLAIN = Shown(1, "", 3)
 SECONDS = Shown(1, "s", 2)
+SHORT = 1e-3
+"""Seconds; round-trip times below this value are a data centre's."""
+IN_DATA_CENTRES = {"ms": Shown(1e6, "us", 0), "Mbit/s": Shown(1e-9, "Gbit/s", 1)}
+"""Formats of delays and rates there, by the usual unit."""
 
 GOODPUT, DELAY = "Goodput", "Delay p95"
 """The two measures that schemes are ranked by."""
@@ -127,6 +131,8 @@ class Trial:
         if over:
             return PERCENT if path.endswith(".retransmits") or over.startswith("total.") else PLAIN
         shown = PLAIN if path.endswith(".jain") else find(path).shown
+        if self.link and self.link.rtt < SHORT:
+            shown = IN_DATA_CENTRES.get(shown.unit, shown)
         return replace(shown, unit="") if shown.unit == COUNT.unit else shown
 
     @cached_property

@@ -44,6 +44,7 @@ schemes! {
     choker::Choker
     gred::Gred
     dctcp_step::DctcpStep
+    switch_red::SwitchRed
     l4s_step::L4sStep
     pd::Pd
     spi_red::SpiRed

@@ -48,9 +48,8 @@ def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
 def curves(result: SuiteResult) -> LineChart:
     """Return the suite's picture: a measure over the number at the start of its rows, a curve per column."""
     wanted = result.suite.picture
-    return LineChart(
-        wanted.x, [_curves(result, panel) for panel in wanted.panels], wanted.columns, logarithmic=wanted.logarithmic
-    )
+    panels = [_curves(result, panel) for panel in wanted.panels]
+    return LineChart(wanted.x, panels, wanted.columns, logarithmic=wanted.logarithmic, marks=wanted.marks)
 
 
 def _curves(result: SuiteResult, panel: Curves) -> LinePanel:

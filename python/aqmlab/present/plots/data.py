@@ -1,7 +1,7 @@
 """The kinds of pictures as plain data, drawn alike on paper and in a browser. Values are in the units of labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -205,7 +205,8 @@ class LinePanel:
 class LineChart:
     """Panels of means against what is varied; panels of the same measure share their axes.
 
-    If values are names, `names_of_x` contains the names at 0, 1, 2, ...
+    If values are names, `names_of_x` contains the names at 0, 1, 2, ... `marks` are points to mark in each panel, by
+    their names in the legend: name and x of a curve.
     """
 
     x: str
@@ -213,6 +214,7 @@ class LineChart:
     columns: int = 2
     logarithmic: bool = False
     names_of_x: Sequence[str] = ()
+    marks: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:

@@ -205,8 +205,11 @@ def lines(drawn: LineChart) -> Figure:
     aside = _aside(drawn.names) if drawn.names_of_x else {}
     every = sorted({x for panel in drawn.panels for line in panel.lines.values() for x in line})
     alike = {"sharex": True, "sharey": len({panel.label for panel in drawn.panels}) == 1}
-    with page(len(drawn.panels), drawn.columns, 2.0, names=drawn.names, **alike) as (figure, grid):
+    rings = dict(zip(drawn.marks, RINGS, strict=False))
+    with page(len(drawn.panels), drawn.columns, 2.0, names=[*drawn.names, *rings], **alike) as (figure, grid):
         for axes, panel in zip(grid.flat, drawn.panels, strict=False):
+            for name, (curve, place) in drawn.marks.items():
+                axes.scatter(place, panel.lines[curve][place].mean, marker=rings[name], **RING)
             for name, line in panel.lines.items():
                 xs = sorted(line)
                 at = [x + aside.get(name, 0.0) for x in xs]
@@ -227,8 +230,14 @@ def lines(drawn: LineChart) -> Figure:
                 axes.yaxis.set_major_formatter("{x:g}")
             heading(axes, panel.title)
         label(grid, drawn.x, [panel.label for panel in drawn.panels])
-        legend(figure, {name: entry(of[name], marker=True, line=not aside) for name in drawn.names})
+        curves = {name: entry(of[name], marker=True, line=not aside) for name in drawn.names}
+        legend(figure, curves | {name: axes.scatter([], [], marker=ring, **RING) for name, ring in rings.items()})
     return figure
+
+
+RINGS = "osD^v"
+"""The shapes of marks around points, in their order."""
+RING = {"s": 55, "facecolors": "none", "edgecolors": DARK, "linewidths": 1.0, "zorder": 4}
 
 
 def _aside(names: Sequence[str]) -> dict[str, float]:

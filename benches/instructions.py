@@ -5,6 +5,9 @@
     python benches/instructions.py --release       # build as for a release, and store its counts beside those
     python benches/instructions.py --commit NAME   # the same of another commit, stored under its name
 
+A commit that does not know a run is counted without it. `python benches/stored.py` writes the counts of release builds
+onto the benchmark page.
+
 Needs valgrind. Only the event loop is counted, neither set-up nor results. A count depends on the compiler: if
 it is not the stored one, the parent commit is built and counted as well, and the counts are held to those.
 """
@@ -76,7 +79,8 @@ def main() -> int:
     stored: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
     if options.release or options.commit:
         extension = of_commit(options.commit or "HEAD", "release")
-        stored[options.commit or "release"] = counts(extension, LOOPS.get(options.commit, LOOP))
+        found = counts(extension, LOOPS.get(options.commit, LOOP), is_other=bool(options.commit))
+        stored[options.commit or "release"] = found
     elif options.store:
         stored |= {"compiler": compiler(), "build": counts(EXTENSION)}
     else:
@@ -133,10 +137,20 @@ def of_commit(commit: str, profile: str) -> Path:
     return built
 
 
-def counts(extension: Path, loop: str = LOOP) -> dict[str, int]:
-    """Return the instructions of each run, two runs at a time."""
+def counts(extension: Path, loop: str = LOOP, *, is_other: bool = False) -> dict[str, int]:
+    """Return the instructions of each run, two runs at a time; of another commit those of the runs that it can do."""
+
+    def counted(name: str) -> int | None:
+        try:
+            return count(extension, name, loop)
+        except (LookupError, subprocess.CalledProcessError):
+            if is_other:
+                return None
+            raise
+
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return dict(zip(RUNS, threads.map(lambda name: count(extension, name, loop), RUNS), strict=True))
+        found = zip(RUNS, threads.map(counted, RUNS), strict=True)
+        return {name: number for name, number in found if number is not None}
 
 
 def count(extension: Path, name: str, loop: str) -> int:

@@ -19,6 +19,7 @@ from loops import analysis_times
 from stored import (
     cores_section,
     flows_section,
+    instructions_section,
     laws_section,
     limits_section,
     line_section,
@@ -97,6 +98,7 @@ def main() -> None:
         schemes_section(engine["schemes"]),
         laws_section(),
         line_section(),
+        instructions_section(),
         sizes_section(engine["sizes"], engine["sizes, round trips that differ"]),
         flows_section(),
         threads_section(engine),

@@ -92,6 +92,29 @@ Two threads synchronize in rounds. Packets between the parts of the network wait
 packet and keep the memory of the largest round."""
 
 
+def instructions_section() -> str:
+    """Write the instructions of fixed runs, of release builds of earlier commits and, if it is counted, of this one."""
+    found = {name: of for name, of in stored("instructions").items() if name not in {"compiler", "build"}}
+    first, *_, last = found.values()
+    rows = [
+        (run, *(f"{of[run] / 1e6:,.0f}" if run in of else "" for of in found.values()), ratio(last, first, run))
+        for run in last
+    ]
+    header = ("run", *("now" if name == "release" else f"commit {name}" for name in found), "last / first")
+    return f"""## Instructions of fixed runs
+
+Instructions of the event loop in millions, which callgrind counts in release builds (`python benches/instructions.py
+--release`, or `--commit`). They do not depend on the load of the machine. Table 1 is that of Li et al. 2014 with 500
+flows, bulk is `deployed/bulk` with ten flows of profile `linux`.
+
+{table(header, rows)}"""
+
+
+def ratio(counts: Mapping[str, int], others: Mapping[str, int], run: str) -> str:
+    """Return the ratio of two counts of a run, or nothing if one is missing."""
+    return f"{counts[run] / others[run]:.3f}" if run in counts and run in others else ""
+
+
 def against_flows(rows: Sequence[Mapping[str, Any]]) -> LineChart:
     """The time of a packet and the memory of a run against the number of flows."""
 
@@ -371,6 +394,7 @@ number of parts. Processor time and peak memory include the input itself. The ta
 SECTIONS = (
     laws_section,
     line_section,
+    instructions_section,
     flows_section,
     threshold_section,
     cores_section,

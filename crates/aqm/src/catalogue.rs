@@ -307,8 +307,8 @@ impl Clone for Box<dyn BoxedAqm> {
 
 /// A call of its own for each scheme: all of them inlined in one function give it a frame that every packet pays for.
 #[inline(never)]
-fn arrives(aqm: &mut impl Aqm, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-    aqm.on_enqueue(&packet(), queue, cx)
+fn arrives(aqm: &mut impl Aqm, packet: impl FnOnce(Time) -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+    aqm.on_enqueue(&packet(cx.now), queue, cx)
 }
 
 #[inline(never)]
@@ -319,11 +319,11 @@ fn leaves(aqm: &mut impl Aqm, packet: impl FnOnce() -> PacketView, queue: &Queue
 #[inline(never)]
 fn arrives_boxed(
     aqm: &mut dyn BoxedAqm,
-    packet: impl FnOnce() -> PacketView,
+    packet: impl FnOnce(Time) -> PacketView,
     queue: &QueueView,
     cx: &mut Ctx,
 ) -> Verdict {
-    aqm.on_enqueue(&packet(), queue, cx)
+    aqm.on_enqueue(&packet(cx.now), queue, cx)
 }
 
 #[inline(never)]
@@ -376,10 +376,10 @@ macro_rules! built_in {
                 any_aqm!($($variant)*; self, aqm => aqm.draws(packet, queue, cx))
             }
             fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-                self.judge_arrival(|| *packet, queue, cx)
+                self.judge_arrival(|_| *packet, queue, cx)
             }
-            #[inline]
-            fn judge_arrival(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+            #[inline(always)]
+            fn judge_arrival(&mut self, packet: impl FnOnce(Time) -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self {
                     $(Self::$variant(aqm) => arrives(aqm, packet, queue, cx),)*
                     Self::Boxed(aqm) => arrives_boxed(&mut **aqm, packet, queue, cx),
@@ -388,7 +388,7 @@ macro_rules! built_in {
             fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 self.judge_departure(|| *packet, queue, cx)
             }
-            #[inline]
+            #[inline(always)]
             fn judge_departure(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self {
                     $(Self::$variant(aqm) => leaves(aqm, packet, queue, cx),)*

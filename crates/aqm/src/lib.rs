@@ -230,13 +230,13 @@ pub trait Aqm {
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass
     }
-    /// The same, of a packet that is looked at only where the scheme does.
+    /// The same, of a packet that is looked at only where the scheme does; `packet` receives the present time.
     #[inline(always)]
-    fn judge_arrival(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict
+    fn judge_arrival(&mut self, packet: impl FnOnce(Time) -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict
     where
         Self: Sized,
     {
-        self.on_enqueue(&packet(), queue, cx)
+        self.on_enqueue(&packet(cx.now), queue, cx)
     }
     /// True if [`Aqm::on_enqueue`] does anything. If not, a host of many queues may leave the scheme alone at arrivals.
     fn acts_on_enqueue(&self) -> bool {

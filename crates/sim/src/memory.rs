@@ -61,8 +61,9 @@ fn fetch_from<T>(start: *const T) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         const LINE: usize = 64;
         let crosses = align_of::<T>() < LINE.min(size_of::<T>());
-        let last = if crosses { size_of::<T>() - 1 } else { 0 }; // perhaps in one line more
-        for byte in (0..size_of::<T>()).step_by(LINE).chain((last > 0).then_some(last)) {
+        let lines = size_of::<T>().div_ceil(LINE) + usize::from(crosses); // perhaps in one more
+        for line in 0..lines {
+            let byte = (line * LINE).min(size_of::<T>() - 1);
             // SAFETY: a prefetch reads and writes nothing that a program can see, and faults at no address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(byte)) };
         }

@@ -89,8 +89,12 @@ impl Estimator {
             self.srtt += error / 8.0;
             let change = error.abs() - self.mdev / 4.0;
             self.mdev += if error < 0.0 && change > 0.0 { change / 8.0 } else { change };
-            self.mdev_max = self.mdev_max.max(self.mdev);
-            self.rttvar = self.rttvar.max(self.mdev_max);
+            if self.mdev > self.mdev_max {
+                self.mdev_max = self.mdev;
+            }
+            if self.mdev_max > self.rttvar {
+                self.rttvar = self.mdev_max;
+            }
             if next > self.rtt_seq {
                 self.rttvar -= (self.rttvar - self.mdev_max).max(0.0) / 4.0;
                 (self.mdev_max, self.rtt_seq) = (least, sent);

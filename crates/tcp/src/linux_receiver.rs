@@ -75,18 +75,20 @@ impl ArrivedSegment {
         if self.held == 0 && self.next == self.before + 1 {
             return params.segment_memory.0 as u32; // as most often
         }
-        self.memory_of_all(params)
+        memory_of(self.next - self.before, self.held, self.runs, params)
     }
+}
 
-    #[inline(never)]
-    fn memory_of_all(&self, params: &TcpParams) -> u32 {
-        let filled = (self.next - self.before).saturating_sub(1);
-        let headers = self.runs + u32::from(self.next > self.before) + u32::from(filled > 0);
-        let headers = headers + (self.held + filled) / MOST_MERGED;
-        let merged = (self.held + self.next - self.before).saturating_sub(headers);
-        let bytes = [(headers, params.segment_memory), (merged, params.merged_memory)];
-        bytes.map(|(count, each)| count.saturating_mul(each.0 as u32)).into_iter().fold(0, u32::saturating_add)
-    }
+/// Bytes of memory of `in_order` segments that are not read yet, and of `held` ones out of order in `runs`. By value: then a segment
+/// in order need not lie in memory.
+#[inline(never)]
+fn memory_of(in_order: u32, held: u32, runs: u32, params: &TcpParams) -> u32 {
+    let filled = in_order.saturating_sub(1);
+    let headers = runs + u32::from(in_order > 0) + u32::from(filled > 0);
+    let headers = headers + (held + filled) / MOST_MERGED;
+    let merged = (held + in_order).saturating_sub(headers);
+    let bytes = [(headers, params.segment_memory), (merged, params.merged_memory)];
+    bytes.map(|(count, each)| count.saturating_mul(each.0 as u32)).into_iter().fold(0, u32::saturating_add)
 }
 
 /// State of a Linux receiver: quick ACKs, the wait of delayed ACKs, round-trip time and receive window.
@@ -210,12 +212,13 @@ impl LinuxReceiver {
             (self.last, self.syn_sent) = (now, segment.sent_at);
             return AckTime::Now;
         }
+        let memory = segment.memory(params);
         if seq < before {
             self.raise(params.quick_acks, params); // `tcp_data_queue`
         } else {
-            self.on_data(segment, now, params);
+            self.on_data(segment, memory, now, params);
         }
-        self.taken = segment.memory(params);
+        self.taken = memory;
         if next > before + 1 && end > next && self.select_window() < self.offered {
             (self.missing, self.duplicates) = (next, 1);
         }
@@ -328,11 +331,11 @@ impl LinuxReceiver {
     }
 
     #[inline(always)]
-    fn on_data(&mut self, segment: &ArrivedSegment, now: Time, params: &TcpParams) {
+    fn on_data(&mut self, segment: &ArrivedSegment, memory: u32, now: Time, params: &TcpParams) {
         let &ArrivedSegment { seq, before, next, end, .. } = segment;
         let since = now.since(self.last);
         if self.rtt == Span::ZERO {
-            self.begin(segment, now, params);
+            self.begin(*segment, now, params);
         }
         self.measure(segment.sent_at, now);
         if seq == before {
@@ -347,7 +350,7 @@ impl LinuxReceiver {
             self.patience = Span::ZERO;
         }
         let merges = params.merged_memory.0 < params.segment_memory.0;
-        self.grow_window(segment, merges, params);
+        self.grow_window(segment, memory, merges, params);
         if seq == before {
             self.last = now;
             let is_whole = merges && next - before < MOST_MERGED; // it and what it fills up to have one header
@@ -360,7 +363,7 @@ impl LinuxReceiver {
     /// The first data: what they tell of the connection.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, segment: &ArrivedSegment, now: Time, params: &TcpParams) {
+    fn begin(&mut self, segment: ArrivedSegment, now: Time, params: &TcpParams) {
         self.rtt = now.since(self.last).max(Span(1));
         let handshake = segment.sent_at.since(self.syn_sent);
         self.scale = WindowScale::of(params);
@@ -377,9 +380,9 @@ impl LinuxReceiver {
     /// The window grows towards what there is room for, by two segments each time (`tcp_grow_window`). A segment out of order with a
     /// header of its own counts after that (`skb_set_owner_r`); those that one fills up to are not read yet.
     #[inline(always)]
-    fn grow_window(&mut self, segment: &ArrivedSegment, merges: bool, params: &TcpParams) {
+    fn grow_window(&mut self, segment: &ArrivedSegment, memory: u32, merges: bool, params: &TcpParams) {
         let is_apart = segment.seq != segment.before && (segment.is_first_of_run || !merges);
-        let held = segment.memory(params) - if is_apart { params.segment_memory.0 as u32 } else { 0 };
+        let held = memory - if is_apart { params.segment_memory.0 as u32 } else { 0 };
         let room = self.window_of(self.room.saturating_sub(held)).saturating_sub(self.window);
         if room > 0 {
             self.window += room.min(2 * MSS);

@@ -67,6 +67,27 @@ impl Receiver {
         }
     }
 
+    /// A segment arrives at a receiver that acknowledges each one at once: the same as [`on_segment`](Self::on_segment) where `params`
+    /// have neither delayed nor quick ACKs nor an ACK of the handshake, and the receiver does not drive its sender. Its number if it
+    /// had arrived before and the sender wants to know; [`ack`](Self::ack) or [`cumulative`](Self::cumulative) follows.
+    #[inline(always)] // for each packet
+    pub fn take_in(&mut self, seq: u32, is_ce: bool, is_cwr: bool, is_resent: bool) -> Option<u32> {
+        self.takes_mark(is_ce, is_cwr);
+        self.take(seq, is_resent).1
+    }
+
+    /// Its ACKs contain [`cumulative`](Self::cumulative) and no SACK blocks.
+    #[inline]
+    pub fn is_cumulative(&self) -> bool {
+        !self.variant.has_sack()
+    }
+
+    /// The next segment expected, and the echo of a mark.
+    #[inline]
+    pub fn cumulative(&self) -> (u32, bool) {
+        (self.next, self.ece)
+    }
+
     /// A segment arrives at `now`. `Some(ack)` if it is to be acknowledged at once, `None` if the ACK is delayed: then
     /// [`ack_due`](Self::ack_due) says until when.
     #[inline(always)] // for each packet
@@ -285,8 +306,9 @@ impl Receiver {
         self.ack_due == Time::NEVER && !(params.syn && seq == 0)
     }
 
+    /// The ACK of what has arrived. `dsack`: the segment that has caused it had arrived before.
     #[inline(always)]
-    fn ack(&mut self, dsack: Option<u32>) -> Ack {
+    pub fn ack(&mut self, dsack: Option<u32>) -> Ack {
         let Self { next, ece, ce, is_resent, .. } = *self;
         let mut ack = Ack { next, ece, ce, dsack, is_resent, ..Ack::default() };
         if let Some(quick) = &mut self.quick {

@@ -39,7 +39,7 @@ impl Sender {
         match &mut self.recovery {
             LossRecovery::Reno | LossRecovery::NewReno(_) => tcb.send_allowed(now, params, net, u32::MAX),
             LossRecovery::Sack(sack) => sack.send_allowed(tcb, now, params, net),
-            LossRecovery::Rack(rack) => rack.send(tcb, now, params, net),
+            LossRecovery::Rack(rack) => _ = rack.send(tcb, now, params, net),
         }
     }
 
@@ -83,7 +83,7 @@ impl Sender {
     }
 
     /// An ACK arrives.
-    #[inline]
+    #[inline(always)] // at one place
     pub fn on_ack(&mut self, mut ack: Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let tcb = &mut self.tcb;
         if tcb.snd_una == 0 {
@@ -154,7 +154,7 @@ impl Sender {
         match &mut self.recovery {
             LossRecovery::Reno | LossRecovery::NewReno(_) => tcb.send_allowed(now, params, net, u32::MAX),
             LossRecovery::Sack(sack) => sack.send_more(tcb, now, params, net),
-            LossRecovery::Rack(rack) => rack.send(tcb, now, params, net),
+            LossRecovery::Rack(rack) => _ = rack.send(tcb, now, params, net),
         }
     }
 

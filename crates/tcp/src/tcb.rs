@@ -234,6 +234,7 @@ impl Tcb {
     }
 
     /// Notes what is acknowledged; samples the round-trip time.
+    #[inline]
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, params: &TcpParams) {
         self.snd_una = ack.next;
         self.snd_nxt = self.snd_nxt.max(ack.next);

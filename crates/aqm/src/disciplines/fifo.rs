@@ -3,7 +3,7 @@
 use super::drawn::FlowTags;
 use super::queue_state::QueueState;
 use super::{Carried, Discipline, Fate, Limit, can_mark, view};
-use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune, Verdict};
+use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, PacketView, QueueView, Tune, Verdict};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
@@ -12,6 +12,12 @@ use std::collections::VecDeque;
 struct QueuedPacket<P> {
     packet: P,
     since: Time,
+}
+
+impl<P: Carried> QueuedPacket<P> {
+    fn view(&self, marks: bool) -> PacketView {
+        view(&self.packet, self.since, marks)
+    }
 }
 
 /// First in, first out, under one scheme.
@@ -127,8 +133,8 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         if !self.acts_on_enqueue {
             return Fate::Kept;
         }
-        let now = cx.now;
-        let verdict = self.scheme.judge_arrival(|| view(packet, now, self.state.ecn), &self.state.view, cx);
+        let (arriving, marks) = (&*packet, self.state.ecn);
+        let verdict = self.scheme.judge_arrival(move |now| view(arriving, now, marks), &self.state.view, cx);
         if verdict == Verdict::Pass {
             return Fate::Kept;
         }
@@ -142,11 +148,13 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     #[inline(always)]
     fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
         let Self { waiting, scheme, state, flows, .. } = self;
-        let QueuedPacket { packet, since } = waiting.front_mut()?;
+        let head = waiting.front_mut()?;
         state.view.packets -= 1;
-        state.view.bytes -= u64::from(packet.size());
+        state.view.bytes -= u64::from(head.packet.size());
         flows.leaves(0);
-        let verdict = scheme.judge_departure(|| view(packet, *since, state.ecn), &state.view, cx);
+        let (leaving, marks) = (&*head, state.ecn);
+        let verdict = scheme.judge_departure(move || leaving.view(marks), &state.view, cx);
+        let QueuedPacket { packet, since } = head;
         Some(state.leaves(Fate::of(verdict, can_mark(packet, state.ecn)), packet, *since))
     }
 }

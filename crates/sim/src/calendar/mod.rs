@@ -209,7 +209,8 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
             };
             return Some((time, self.pop_any(coming)));
         }
-        let ring = &mut self.lanes[lane % ROOM];
+        let lane = lane % ROOM;
+        let ring = &mut self.lanes[lane];
         if shows {
             ring.look_ahead(&mut coming);
         }
@@ -227,8 +228,8 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
         for lane in 1..FEW {
             first = self.earlier(first, lane);
         }
-        for lane in FEW..self.used.min(ROOM) {
-            first = self.earlier(first, lane);
+        for lane in FEW..self.used {
+            first = self.earlier(first, lane % ROOM);
         }
         first
     }
@@ -427,7 +428,8 @@ impl<E: Copy + Default> Ring<E> {
     #[inline]
     fn pop(&mut self) -> usize {
         let place = self.first;
-        self.first = self.place_of(1);
+        let next = place + 1;
+        self.first = if next == self.items.len() { 0 } else { next };
         self.len -= 1;
         place
     }

@@ -221,22 +221,22 @@ impl NetworkState {
             self.now = time;
             match *event {
                 Event::Arrive(packet) => self.take(packet),
+                Event::Sent { link } => self.end_transmission(link),
+                Event::Timer { flow } => self.timer(flow),
                 event => self.handle(event),
             }
         }
         true
     }
 
-    /// Handles any event but the arrival and the departure of a packet.
+    /// Handles any event but those that the loop handles itself.
     #[inline(never)]
     fn handle(&mut self, event: Event) {
         self.events += u64::from(self.counts(event));
         match event {
-            Event::Arrive(_) => unreachable!("the loop takes packets itself"),
-            Event::Sent { link } => self.sent(link),
+            Event::Arrive(_) | Event::Sent { .. } | Event::Timer { .. } => unreachable!("the loop handles them itself"),
             Event::Release { link } => self.release_late(link),
             Event::Frame => self.frame(),
-            Event::Timer { flow } => self.timer(flow),
             Event::AckDue { flow } => self.delayed_ack(flow),
             Event::Open { flow } => self.open(flow),
             Event::Close { flow } => self.close(flow),
@@ -254,7 +254,6 @@ impl NetworkState {
     /// acts ahead may have sent its delayed ACK, and the warm-up ends in all parts.
     fn counts(&self, event: Event) -> bool {
         match event {
-            Event::Sent { link } => self.links[link as usize].departures == DepartureMode::Events,
             Event::Sample | Event::AckDue { .. } => false,
             Event::WarmedUp => self.links.get(0).is_some(),
             _ => true,

@@ -152,7 +152,12 @@ impl Group {
             control: spec.control.clone(),
             is_tcp,
             begins_at_host,
-            has_extras: !is_tcp || delays_acks || measures_delay || counts_marks || is_rledbat,
+            has_extras: !is_tcp
+                || delays_acks
+                || spec.tcp.handshake_ack
+                || measures_delay
+                || counts_marks
+                || is_rledbat,
             delays_acks,
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
@@ -314,6 +319,18 @@ impl Flow {
         self.arm(index, schedule);
     }
 
+    /// An ACK reaches the sender.
+    #[inline(always)] // at one place
+    pub fn acknowledge(&mut self, packet: &Packet, now: Time, path: Path<impl Schedule>) {
+        if let Some(window) = packet.advertised(now) {
+            self.sender.take_window(window);
+        }
+        let Path { group, way, schedule } = path;
+        let (sender, mut access) = self.at_sender(packet.flow, now, Path { group, way, schedule });
+        sender.on_ack(packet.ack(), now, &group.tcp, &mut access);
+        self.arm(packet.flow, schedule);
+    }
+
     /// A timer that moves on leaves its event where it is; the event finds out when it comes.
     #[inline]
     fn arm(&mut self, index: u32, schedule: &mut impl Schedule) {
@@ -432,25 +449,30 @@ impl Flow {
             let is_late = self.receiver.ack_due() < received; // at one instant it leaves just before the other, and as that does
             match self.receiver.take_before(seq, is_marked, received, tcp) {
                 None => {}
-                Some((_, ack)) if !is_late => {
-                    self.send_ack::<EXTRAS>(packet.flow, &ack, Span::ZERO, received, &mut path)
-                }
+                Some((_, ack)) if !is_late => self.send_ack(packet.flow, &ack, Span::ZERO, received, &mut path),
                 Some((due, ack)) => self.send_due_ack(packet.flow, due, &ack, &mut path),
             }
         }
         let (before, due) = (self.receiver.in_order(), self.receiver.ack_due());
-        let is_ect = ecn.is_capable();
-        let echo = if EXTRAS && path.group.is_rledbat { packet.echo(received) } else { None };
-        let segment = SegmentArrival { seq, is_ce: is_marked, is_ect, is_cwr, is_push, is_resent, sent_at, echo };
-        let ack = self.receiver.on_segment(segment, received, tcp);
+        let (ack, dsack) = if EXTRAS {
+            let echo = if path.group.is_rledbat { packet.echo(received) } else { None };
+            let is_ect = ecn.is_capable();
+            let segment = SegmentArrival { seq, is_ce: is_marked, is_ect, is_cwr, is_push, is_resent, sent_at, echo };
+            (self.receiver.on_segment(segment, received, tcp), None)
+        } else {
+            (None, self.receiver.take_in(seq, is_marked, is_cwr, is_resent))
+        };
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
         let delivered = self.receiver.in_order() - before - syn;
         meter.note_receipt(received, received.since(sent_at), delivered, is_marked);
         if counts {
             self.receiver.delivered += delivered;
         }
+        if !EXTRAS {
+            return self.send_plain_ack(packet.flow, dsack, received, &mut path);
+        }
         match ack {
-            Some(ack) => self.send_ack::<EXTRAS>(packet.flow, &ack, received.since(sent_at), received, &mut path),
+            Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
             None => {
                 if self.receiver.ack_due() != due {
                     self.due_since = path.schedule.now();
@@ -484,28 +506,33 @@ impl Flow {
     #[inline(never)]
     fn send_due_ack(&mut self, index: u32, due: Time, ack: &Ack, path: &mut Path<impl Schedule>) {
         let present = path.schedule.as_of(PushTime { now: due, since: self.due_since });
-        self.send_ack::<true>(index, ack, Span::ZERO, due, path);
+        self.send_ack(index, ack, Span::ZERO, due, path);
         path.schedule.as_of(present);
     }
 
+    /// Sends an ACK of a group without extras.
     #[inline(always)]
-    fn send_ack<const EXTRAS: bool>(
-        &mut self,
-        index: u32,
-        ack: &Ack,
-        delay: Span,
-        time: Time,
-        path: &mut Path<impl Schedule>,
-    ) {
+    fn send_plain_ack(&mut self, index: u32, dsack: Option<u32>, time: Time, path: &mut Path<impl Schedule>) {
+        let (size, hop, back) = (path.group.ack_size, path.way.first_back, path.way.back(self.route()));
+        let label = self.label(index);
+        let packet = match self.receiver.is_cumulative() {
+            true => Packet::of_cumulative_ack(label, size, hop, self.receiver.cumulative()),
+            false => Packet::of_ack(label, size, hop, &self.receiver.ack(dsack)),
+        };
+        path.schedule.arrive(back, time + back.delay, EventOrigin::receiver(index), packet);
+    }
+
+    #[inline(always)]
+    fn send_ack(&mut self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path<impl Schedule>) {
         let (group, back) = (path.group, path.way.back(self.route()));
         let mut packet = Packet::of_ack(self.label(index), group.ack_size, path.way.first_back, ack);
-        if EXTRAS && group.measures_delay {
+        if group.measures_delay {
             packet.set_delay(delay);
         }
-        if EXTRAS && group.is_rledbat {
+        if group.is_rledbat {
             self.receiver.advertise(time).into_iter().for_each(|window| packet.set_advertised(window));
         }
-        if EXTRAS && group.counts_marks {
+        if group.counts_marks {
             packet.set_marks(ack.ce);
         }
         path.schedule.arrive(back, time + back.delay, EventOrigin::receiver(index), packet);

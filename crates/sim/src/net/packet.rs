@@ -207,6 +207,12 @@ impl Packet {
         Self::new(label, size, hop, PacketKind::Ack, ack.next, body)
     }
 
+    /// An ACK that contains the next segment expected and the echo of a mark, and nothing else.
+    #[inline(always)] // for each packet
+    pub fn of_cumulative_ack(label: FlowTag, size: u16, hop: u8, (next, ece): (u32, bool)) -> Self {
+        Self::new(label, size, hop, PacketKind::Ack, next, [0, u64::from(ece) << ECE])
+    }
+
     #[inline]
     fn new(label: FlowTag, size: u16, hop: u8, kind: PacketKind, number: u32, body: [u64; 2]) -> Self {
         let FlowTag { flow, tuple, stamp } = label;

@@ -57,7 +57,7 @@ impl Congestion {
     }
 
     /// An ACK of new data may open the window.
-    #[inline]
+    #[inline(always)] // for each ACK; few facts are asked for
     pub fn on_ack(&mut self, facts: impl FnOnce() -> Facts) {
         match &mut self.law {
             AnyLaw::Reno(reno) => reno.on_ack(&mut self.window, &facts()),

@@ -101,7 +101,7 @@ impl RackRecovery {
         if is_echo && !recovers {
             self.on_echo(tcb);
         }
-        self.set_timer(tcb, reordering, &outcome, now, params);
+        let probes = self.set_timer(tcb, reordering, &outcome, now, params);
         if tcb.extras.has(Extras::WINDOW_USE) {
             tcb.validate_window(now, params);
         }
@@ -111,7 +111,10 @@ impl RackRecovery {
             }
             self.set_window(tcb, &outcome, now, params);
         }
-        self.send(tcb, now, params, net);
+        let has_scheduled = self.send(tcb, now, params, net);
+        if probes && !has_scheduled {
+            self.schedule_probe(tcb, true, now, params);
+        }
     }
 
     /// RFC 8985, section 6.2, steps 1 to 3: takes in an ACK that is not old.
@@ -233,8 +236,9 @@ impl RackRecovery {
         self.arm(tcb, Timer::Retransmission, tcb.rtt.timeout(params), now, params);
     }
 
-    /// While the window has room: what is lost, then what is new. F-RTO tries what is new first, once (`tcp_xmit_recovery`).
-    pub fn send(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+    /// While the window has room: what is lost, then what is new. F-RTO tries what is new first, once (`tcp_xmit_recovery`). True if
+    /// it has scheduled a probe.
+    pub fn send(&mut self, tcb: &mut Tcb, now: Time, params: &TcpParams, net: &mut impl SegmentSink) -> bool {
         let limit = ((tcb.cc.window.cwnd + ROUNDING) as u32).max(1);
         let tries_new = std::mem::take(&mut self.undo.tries_new);
         let (mut has_sent, mut new, mut waits) = (false, 0, false);
@@ -272,13 +276,15 @@ impl RackRecovery {
             self.undo.frto = false;
             return self.send(tcb, now, params, net);
         }
-        if new > 0 && probes {
+        let schedules = new > 0 && probes;
+        if schedules {
             self.schedule_probe(tcb, false, now, params);
         }
         self.write(tcb, new, limit);
         if !tcb.extras.has(Extras::OWN_WINDOW) {
             self.validate_window(tcb, has_sent, waits, now, params);
         }
+        schedules
     }
 
     /// The application may write. The send buffer grows when the window has room after a segment that is sent, or at the end

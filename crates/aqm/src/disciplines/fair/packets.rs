@@ -24,8 +24,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             return self.state.refuse(MATCH);
         }
         let queue = &mut self.queues[index as usize];
-        let (now, seen) = (cx.now, queue.view(&self.state.view));
-        let verdict = queue.scheme.judge_arrival(|| view(packet, now, self.state.ecn), &seen, cx);
+        let (seen, arriving, marks) = (queue.view(&self.state.view), &*packet, self.state.ecn);
+        let verdict = queue.scheme.judge_arrival(move |now| view(arriving, now, marks), &seen, cx);
         let fate = Fate::of(verdict, can_mark(packet, self.state.ecn));
         self.state.joins(fate, packet);
         fate

@@ -48,9 +48,8 @@ impl NetworkState {
         for i in 0..self.scheduler.acks.len() {
             let PendingAck { sent, lane, time, place, packet } = self.scheduler.acks[i];
             if self.may_act_ahead(packet.flow, time) {
-                self.events += 1;
                 self.scheduler.as_of(PushTime { now: time, since: sent.now });
-                self.process_ack(&packet, time);
+                self.acknowledge(&packet, time);
             } else {
                 let flow = &mut self.flows[packet.flow as usize];
                 flow.acks_until = flow.acks_until.max(time);
@@ -130,10 +129,10 @@ impl NetworkState {
         way.hops.iter().any(|hop| self.links[hop.link].rate_changes_at().is_some())
     }
 
-    /// An ACK reaches its sender. One of an earlier transfer does nothing, nor does it count.
-    #[inline(always)]
-    pub(super) fn acknowledge(&mut self, packet: &Packet) {
-        let flow = &self.flows[packet.flow as usize];
+    /// An ACK reaches its sender at `time`, perhaps ahead of the present. One of an earlier transfer does nothing, nor does it count.
+    #[inline(never)] // one copy of its code
+    pub(super) fn acknowledge(&mut self, packet: &Packet, time: Time) {
+        let flow = &mut self.flows[packet.flow as usize];
         if !flow.is_current_transfer(packet) {
             return;
         }
@@ -146,8 +145,13 @@ impl NetworkState {
         if is_transfer && flow.sender.is_done() {
             return; // a late duplicate
         }
-        self.process_ack(packet, self.now);
-        if is_transfer && self.flows[packet.flow as usize].sender.is_done() {
+        let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.scheduler);
+        flow.acknowledge(packet, time, path);
+        let is_done = is_transfer && flow.sender.is_done();
+        if self.phases.is_some() {
+            self.note_phase(packet.flow, time);
+        }
+        if is_done {
             self.end_transfer(packet.flow, connection);
         }
     }
@@ -160,15 +164,6 @@ impl NetworkState {
             true => self.take_media(packet),
             false => self.scheduler.hand_over(self.now, *packet),
         }
-    }
-
-    /// A sender acts on an ACK.
-    #[inline(never)] // one copy of its code
-    fn process_ack(&mut self, packet: &Packet, time: Time) {
-        if let Some(window) = packet.advertised(time) {
-            self.flows[packet.flow as usize].sender.take_window(window);
-        }
-        self.at_sender(packet.flow, time, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
     }
 
     /// A packet has left the queue of the host that sends it, on its way or dropped: its sender may go on.
@@ -223,6 +218,7 @@ impl NetworkState {
 
     #[inline(never)]
     pub(super) fn timer(&mut self, index: u32) {
+        self.events += 1;
         let flow = &mut self.flows[index as usize];
         let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.scheduler);
         flow.timer(index, self.now, path);

@@ -16,7 +16,7 @@ impl NetworkState {
     #[inline(always)]
     pub fn take(&mut self, mut packet: Packet) {
         match packet.hop {
-            AT_SENDER => self.acknowledge(&packet),
+            AT_SENDER => self.acknowledge(&packet, self.now),
             _ => self.arrive(&mut packet),
         }
     }
@@ -122,7 +122,7 @@ impl NetworkState {
     }
 
     /// A packet waits whose departure was not foreseen; others may have made room for it.
-    #[inline]
+    #[inline(always)]
     fn join(&mut self, index: usize) {
         let link = &mut self.links[index];
         let (is_free, departures) = (link.is_free(), link.departures);
@@ -136,8 +136,14 @@ impl NetworkState {
             self.link_events[index].joined.push_back(self.scheduler.calendar.present);
         }
         if is_free {
-            self.start_service(index as u32);
+            self.leave_rest(index as u32);
         }
+    }
+
+    /// A link at rest takes a packet into service, if it may.
+    #[inline(never)]
+    fn leave_rest(&mut self, index: u32) {
+        self.start_service(index);
     }
 
     /// A link takes the next packet into service, if it may.
@@ -170,6 +176,13 @@ impl NetworkState {
             self.forward_over_wire(packet, end);
             self.scheduler.as_of(present);
         }
+    }
+
+    /// A transmission ends, as an event, which counts where departures are events in every way of running.
+    #[inline(always)]
+    pub(super) fn end_transmission(&mut self, index: u32) {
+        self.events += u64::from(self.links[index as usize].departures == DepartureMode::Events);
+        self.sent(index);
     }
 
     /// A link has sent what was in service.

@@ -198,6 +198,7 @@ impl OutstandingSegments {
     }
 
     /// The first segment that is lost and has not been sent again.
+    #[inline]
     pub fn next_lost(&mut self) -> Option<u32> {
         if self.lost == self.resent {
             return None;

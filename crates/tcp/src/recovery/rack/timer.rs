@@ -44,7 +44,8 @@ impl RackRecovery {
 
     /// After an ACK the timer is for the reordering window, or else it starts again for a probe or the retransmission timeout if
     /// the ACK acknowledges something, or SACKs what was sent before the first segment outstanding was sent last
-    /// (`tcp_clean_rtx_queue`, `tcp_set_xmit_timer` in Linux).
+    /// (`tcp_clean_rtx_queue`, `tcp_set_xmit_timer` in Linux). True if it is for a probe, which is scheduled once what the ACK allows has
+    /// been sent.
     pub(super) fn set_timer(
         &mut self,
         tcb: &mut Tcb,
@@ -52,21 +53,23 @@ impl RackRecovery {
         outcome: &AckOutcome,
         now: Time,
         params: &TcpParams,
-    ) {
+    ) -> bool {
         if tcb.flight() == 0 {
-            return tcb.deadline = Time::NEVER;
+            tcb.deadline = Time::NEVER;
+            return false;
         }
         if let Some(due) = reordering {
-            return self.arm(tcb, Timer::Reordering, due.since(now) + linux::TIMEOUT_MIN, now, params);
+            self.arm(tcb, Timer::Reordering, due.since(now) + linux::TIMEOUT_MIN, now, params);
+            return false;
         }
         let first = self.board.first_sent().unwrap_or(now);
         let is_older = outcome.has_sacked && outcome.rtt.is_some_and(|(rtt, _)| now.since(first) < rtt);
-        if outcome.advances || is_older {
-            match self.is_calm(tcb) {
-                true => self.schedule_probe(tcb, true, now, params),
-                false => self.rearm(tcb, now, params),
-            }
+        let starts = outcome.advances || is_older;
+        let probes = starts && self.is_calm(tcb);
+        if starts && !probes {
+            self.rearm(tcb, now, params);
         }
+        probes
     }
 
     /// Starts the retransmission timer, from the time on at which the first segment outstanding was sent if it takes the place of

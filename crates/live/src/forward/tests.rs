@@ -42,7 +42,7 @@ pub fn forwarder(scenario: &Scenario, aqm: &str) -> Forwarder {
     let choice = AqmChoice::parse(aqm).unwrap();
     let direction = Direction::new(scenario, &Lines::of(scenario).unwrap().up, &choice, 1).unwrap();
     let null = || File::options().read(true).write(true).open("/dev/null").unwrap();
-    Forwarder::new(null(), null(), direction, Clock(0))
+    Forwarder::new(null(), null(), direction, Clock { started: 0, is_virtual: false })
 }
 
 /// All that happens until a packet is read, then the packet.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from aqmlab.kernel.images import images
 from aqmlab.problems import InputError
 from aqmlab.runs import virtual
 from aqmlab.runs.live import EmulatedLine
+from aqmlab.runs.own_measure import own_measures
 from conftest import COMMAND, Aqmlab, virtual_fault
 from live_runs import HOLE, LINE, SEND, SINK, document, python
 
@@ -218,3 +220,52 @@ def test_the_result_is_json_alone(aqmlab: Aqmlab) -> None:
     printed = aqmlab(*VIRTUAL, "--json", "--", "echo", "hello")
     assert json.loads(printed.stdout)["live"]["code"] == 0
     assert printed.stderr == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "printed", "number"),
+    [
+        ("load=LOAD=([0-9.]+)", "x\nLOAD=0.82\n", 0.82),
+        ("load=LOAD=([0-9.]+)", "no page", None),
+        ("rate=^(\\d+) Mbit", "a\n7 Mbit/s\n", 7.0),
+        ("rate=json:$.runs[1].rate", '{"runs": [{"rate": 1}, {"rate": "2.5"}]}', 2.5),
+        ("rate=json:$.runs[2].rate", '{"runs": []}', None),
+        ("rate=json:$.rate", "no JSON", None),
+        ("exit", "", 3.0),
+        ("took=time", "", 1.5),
+    ],
+)
+def test_a_measure_reads_what_a_program_printed(text: str, printed: str, number: float | None) -> None:
+    [measure] = own_measures([text])
+    assert measure.read(printed, 3, 1.5) == number
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        (["load"], "measure: load: expected NAME=REGEX, NAME=json:"),
+        (["=x"], "expected NAME=REGEX"),
+        (["load=[0-9"], "is not a regular expression"),
+        (["load=[0-9]+"], "put the number in parentheses"),
+        (["load=json:timing"], "expected a path such as json:"),
+        (["exit", "exit=(.*)"], "exit: given twice"),
+    ],
+)
+def test_a_measure_that_is_none_is_refused(texts: list[str], why: str) -> None:
+    with pytest.raises(InputError, match=re.escape(why)):
+        own_measures(texts)
+
+
+@kernel
+def test_schemes_are_compared_under_one_program(aqmlab: Aqmlab) -> None:
+    sends = [*python(SEND + "print('sent', 5)", 1)]
+    options = ["--aqms", "droptail,fq-codel", "--seeds", 2, "--measure", "sent=sent (\\d+)", "--measure", "time"]
+    done = aqmlab(*VIRTUAL, *options, "--serve", SINK, "--json", "--", *sends)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found["schemes"]) == {"droptail", "fq-codel"}
+    assert found["schemes"]["fq-codel"]["sent"]["values"] == [5, 5]
+    delay = found["schemes"]["fq-codel"]["up: Delay p99 (ms)"]
+    assert delay["difference"] < 0
+    shown = aqmlab(*VIRTUAL, *options, "--serve", SINK, "--", *sends)
+    assert "Differences from DropTail, paired by seed" in shown.stdout

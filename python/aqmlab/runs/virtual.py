@@ -68,9 +68,10 @@ def run_virtual(
     gives the same result, whatever else this machine does. Each system call of a program takes `syscall` seconds;
     nothing else takes time. Programs see this machine's files, and may change those in `writable`, by default the
     working folder. `kernel` is a kernel's file or folder, by default the newest. `output` are streams for the programs'
-    stdout and stderr, by default this process's; `watch` is called once per virtual second. InputError for wrong input
-    or a kernel without the options that programs need, CommandError if the command cannot be started, SchemeError if a
-    scheme fails, StuckError if the kernel ends or a program holds time still.
+    stdout and stderr, by default this process's; `watch` is called once per virtual second.
+
+    InputError for wrong input, or a kernel without the options that programs need. CommandError if the command cannot
+    be started. SchemeError if a scheme fails. StuckError if the kernel ends or a program holds time still.
     """
     check_seed(seed)
     whole("mtu", mtu, 68, 65535)
@@ -201,7 +202,7 @@ class _Watchdog:
         self.now = b""
 
     def look(self, silent: float) -> None:
-        """Ask the kernel for its time and program after a silence; StuckError if time stands still for too long.
+        """Ask the kernel for its time and program after a silence; StuckError if time does not move for too long.
 
         A question does not change the run.
         """

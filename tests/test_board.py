@@ -17,7 +17,7 @@ FIRST = board.Place("board/cable-up", "cubic", "codel")
 def test_the_board_has_every_controller_under_twelve_schemes_on_nine_links() -> None:
     places = board.places()
     assert len(set(places)) == len(places) == 14 * 12 * 9
-    assert {place.controller for place in places} == {each.name for each in board.catalogue.laws()}
+    assert {place.controller for place in places} == {each.name for each in board.catalogue.laws() if each.page}
 
 
 def test_a_picture_is_the_course_of_the_queue() -> None:

@@ -104,7 +104,7 @@ def instructions_section() -> str:
     return f"""## Instructions of fixed runs
 
 Instructions of the event loop in millions, which callgrind counts in release builds (`python benches/instructions.py
---release`, or `--commit`). They do not depend on the load of the machine. Table 1 means Table 1 of Li et al. 2014 with 500
+--release`, or `--commit`). They do not depend on the load of the machine. Table 1 is from Li et al. 2014 with 500
 flows, bulk is `deployed/bulk` with ten flows of profile `linux`.
 
 {table(header, rows)}"""

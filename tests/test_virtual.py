@@ -38,6 +38,7 @@ class Mine(own.Aqm):
         (["live", *LINE, "--also", "true", "--", "true"], "also: works in virtual time only"),
         ([*VIRTUAL, "--outside", "--", "true"], "outside: your network does not follow virtual time"),
         ([*VIRTUAL], "command: missing; write it after --: nobody can type in virtual time"),
+        ([*VIRTUAL, "--seeds", "2", "--seed", "5", "--", "true"], "seed: is for one run; leave it out, or --aqms"),
         ([*VIRTUAL, "--kernel", "no-such", "--", "true"], "kernel: no-such: expected user-mode Linux"),
         ([*VIRTUAL, "--kernel", sys.executable, "--", "true"], "is not user-mode Linux"),
     ],

@@ -17,4 +17,4 @@ mod check;
 mod order;
 
 pub use check::{UDP_HEADER, law_of_linux, problems};
-pub use order::{ETHERNET_HEADER, GuestOrder, LiveOrder, Queue, largest_frame};
+pub use order::{ETHERNET_HEADER, GuestOrder, Queue, largest_frame};

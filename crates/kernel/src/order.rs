@@ -3,7 +3,6 @@
 use aqmlab_core::Problems;
 use aqmlab_scenario::{Scenario, parse};
 use serde::Deserialize;
-use std::path::PathBuf;
 
 /// Bytes of Ethernet's header, which stands before a packet's own on every device.
 pub const ETHERNET_HEADER: u32 = 14;
@@ -40,47 +39,6 @@ pub struct GuestOrder {
     pub capture: Option<usize>,
 }
 
-/// The order for a command of the user in virtual time.
-#[derive(Clone, Debug, Deserialize)]
-pub struct LiveOrder {
-    /// Text of the scenario.
-    pub scenario: String,
-    /// Its name.
-    pub name: String,
-    /// The values that are set of it: path and value.
-    pub overrides: Vec<(String, String)>,
-    /// Scheme of all links, or of each; the scenario's own if `None`.
-    pub aqm: Option<String>,
-    /// Seed of all random streams.
-    pub seed: u64,
-    /// Program and arguments.
-    pub command: Vec<String>,
-    /// Lines for a shell at the far end.
-    pub serve: Vec<String>,
-    /// Lines for a shell at the near end.
-    pub also: Vec<String>,
-    /// The command is ended after this time, seconds.
-    pub duration: Option<f64>,
-    /// Time between two reports, seconds.
-    pub look: f64,
-    /// Largest packet, bytes.
-    pub mtu: u32,
-    /// Settings of the kernel for both ends.
-    pub sysctls: Vec<(String, String)>,
-    /// The command prints on stderr.
-    pub quiet_stdout: bool,
-    /// Folder of the user for logs and captures.
-    pub folder: Option<PathBuf>,
-    /// Working folder of the command.
-    pub directory: PathBuf,
-    /// Folders of the user that programs may change.
-    pub writable: Vec<PathBuf>,
-    /// Environment of the command.
-    pub environment: Vec<(String, String)>,
-    /// User and group number of the command.
-    pub user: (u32, u32),
-}
-
 /// A queueing discipline of Linux.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Queue {
@@ -99,16 +57,6 @@ pub struct Queue {
 }
 
 impl GuestOrder {
-    /// The scenario.
-    ///
-    /// # Errors
-    /// Of its text.
-    pub fn scenario(&self) -> Result<Scenario, Problems> {
-        parse(&self.scenario, &self.name, &self.overrides)
-    }
-}
-
-impl LiveOrder {
     /// The scenario.
     ///
     /// # Errors

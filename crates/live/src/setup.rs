@@ -2,6 +2,7 @@
 
 use aqmlab_core::Span;
 use aqmlab_scenario::{Scenario, SchemeAssignment};
+use serde::Deserialize;
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -34,8 +35,8 @@ pub const CLIENT: [IpAddr; 2] =
 pub const SERVER: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)), IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2))];
 
-/// The programs of both ends.
-#[derive(Clone, Debug)]
+/// The programs of both ends. JSON has the names of these fields; see `OsString` of serde for words.
+#[derive(Clone, Debug, Deserialize)]
 pub struct Setup {
     /// Program and arguments of the client.
     pub command: Vec<OsString>,

@@ -133,11 +133,11 @@ def live(
     sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
     dial = _dial(scenario, scheme) if view and sys.stderr.isatty() else None
     if inside.is_comparison:
-        _refuse_beside_seeds(out, beside, view)
+        _refuse_beside_seeds({"out": out, "beside": beside, "view": view, "seed": seed != 1 and seed})
         return compare(
             inside, aqm, as_json, scenario, command, serve=serve or [], duration=wanted, mtu=mtu, sysctls=sysctls
         )
-    run = partial(run_virtual, options=inside) if virtual else runs.live
+    run = partial(run_virtual, options=inside) if virtual else partial(runs.live, outside=outside)
     try:
         done = run(
             scenario,
@@ -148,7 +148,6 @@ def live(
             duration=wanted,
             mtu=mtu,
             sysctls=sysctls,
-            outside=outside,
             quiet_stdout=as_json,
             folder=out,
             watch=dial,
@@ -178,9 +177,9 @@ def live(
     raise typer.Exit(done.code)
 
 
-def _refuse_beside_seeds(out: Path | None, beside: bool, view: bool) -> None:
+def _refuse_beside_seeds(options: dict[str, object]) -> None:
     """Refuse options of one run where there are several."""
-    for option, value in {"out": out, "beside": beside, "view": view}.items():
+    for option, value in options.items():
         if value:
             raise InputError(option, "is for one run; leave it out, or --aqms, --seeds and --measure")
 

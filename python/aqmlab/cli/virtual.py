@@ -52,12 +52,9 @@ class VirtualOptions:
         """Return the arguments of `run_virtual` that they set."""
         from aqmlab.runs.virtual import SYSCALL
 
-        if self.syscall == "0":
-            takes: float | None = 0.0
-        else:
-            takes = option_value("syscall", self.syscall, "s")
-        seconds = SYSCALL if takes is None else takes
-        return {"also": self.also or [], "writable": self.write, "syscall": seconds, "kernel": self.kernel}
+        given = 0.0 if self.syscall == "0" else option_value("syscall", self.syscall, "s")
+        syscall = SYSCALL if given is None else given
+        return {"also": self.also or [], "writable": self.write, "syscall": syscall, "kernel": self.kernel}
 
 
 def run(
@@ -67,7 +64,6 @@ def run(
     seed: int,
     *,
     options: VirtualOptions,
-    outside: bool,  # noqa: ARG001 - refused before
     **given: Any,
 ) -> "LiveRun":
     """Run in virtual time what `runs.live` runs in real time."""

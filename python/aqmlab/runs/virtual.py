@@ -26,8 +26,6 @@ MEMORY = "3000M"
 SYSCALL = 1e-6
 """Seconds that a system call of a program takes by default."""
 LONGEST_SYSCALL = 1e-3
-SHOWN, UNSEEN = 1.0, 60.0
-"""Virtual seconds between two reports of the guest, with and without somebody who watches."""
 SILENT = 4.0
 """Seconds of the host without a report, after which the kernel is asked for its time and program."""
 ASKING = 2.0
@@ -86,18 +84,21 @@ def run_virtual(
         "overrides": scenario.overrides,
         "aqm": scheme,
         "seed": seed,
-        "command": list(command),
-        "serve": list(serve),
-        "also": list(also),
+        "setup": {
+            "command": list(map(_word, command)),
+            "serve": list(serve),
+            "also": list(also),
+            "logs": None if folder is None else str(folder.resolve()),
+            "outside": False,
+            "quiet_stdout": quiet_stdout,
+            "mtu": mtu,
+            "foreground": False,
+            "sysctls": list(sysctls),
+        },
         "duration": duration,
-        "look": SHOWN if watch else UNSEEN,
-        "mtu": mtu,
-        "sysctls": list(sysctls),
-        "quiet_stdout": quiet_stdout,
-        "folder": None if folder is None else str(folder.resolve()),
         "directory": str(Path.cwd()),
         "writable": _writable(writable, folder),
-        "environment": list(os.environ.items()),
+        "environment": [(_word(name), _word(value)) for name, value in os.environ.items()],
         "user": (os.getuid(), os.getgid()),
     }
     options = (*ROOT, f"aqmlab.syscall={round(syscall * 1e9)}")
@@ -114,6 +115,11 @@ def check(kernel: Path | None = None) -> Image:
         reason = f"Linux {image.version} ({image.path}) was built without {', '.join(lacks)}, which programs need"
         raise InputError("kernel", f"{reason}; run: aqmlab kernel build")
     return image
+
+
+def _word(text: str) -> dict[str, list[int]]:
+    """Return a word of a command as the guest reads it: bytes, which need not be UTF-8."""
+    return {"Unix": list(os.fsencode(text))}
 
 
 def _writable(given: Sequence[Path] | None, folder: Path | None) -> list[str]:

@@ -2,19 +2,21 @@
 
 use crate::{say, view};
 use aqmlab_core::{Problems, Span};
-use aqmlab_kernel::LiveOrder;
 use aqmlab_live::{LiveError, LiveOptions, Setup};
-use aqmlab_scenario::SchemeAssignment;
+use aqmlab_scenario::{SchemeAssignment, parse};
 use nix::sys::prctl;
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use nix::sys::wait::waitpid;
 use nix::unistd::{
     ForkResult, Gid, Uid, dup2_stderr, dup2_stdin, dup2_stdout, fork, setgroups, sethostname, setresgid, setresuid,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::env::set_current_dir;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -22,8 +24,37 @@ use std::time::Duration;
 /// Virtual time since the start of the kernel at which programs start: to some, such as ping, a clock in its first second is not
 /// set.
 const UPTIME: Duration = Duration::from_secs(60);
+/// Virtual time between two reports; the same whether anybody reads them, because each moves the clock.
+const REPORT: Span = Span::from_secs(1);
 /// Priority that the threads which carry packets may take: they go before all programs.
 const PRIORITY: u64 = 99;
+
+/// The order for a command of the user in virtual time.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LiveOrder {
+    /// Text of the scenario.
+    pub scenario: String,
+    /// Its name.
+    pub name: String,
+    /// The values that are set of it: path and value.
+    pub overrides: Vec<(String, String)>,
+    /// Scheme of all links, or of each; the scenario's own if `None`.
+    pub aqm: Option<String>,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Programs of both ends.
+    pub setup: Setup,
+    /// The command is ended after this time, seconds.
+    pub duration: Option<f64>,
+    /// Working folder of the command.
+    pub directory: PathBuf,
+    /// Folders of the user that programs may change.
+    pub writable: Vec<PathBuf>,
+    /// Environment of the command.
+    pub environment: Vec<(OsString, OsString)>,
+    /// User and group number of the command.
+    pub user: (u32, u32),
+}
 
 /// Runs the command, and writes its result.
 pub fn run(order: &LiveOrder, result: &File) -> io::Result<()> {
@@ -86,24 +117,14 @@ fn emulate(order: &LiveOrder, result: &File) -> io::Result<()> {
 fn options(order: &LiveOrder) -> Result<LiveOptions, Problems> {
     let aqm = order.aqm.as_deref().map(SchemeAssignment::parse).transpose();
     Ok(LiveOptions {
-        scenario: Arc::new(order.scenario()?),
+        scenario: Arc::new(parse(&order.scenario, &order.name, &order.overrides)?),
         aqm: aqm.map_err(|why| Problems::one("aqm", why))?,
         seed: order.seed,
-        setup: Setup {
-            command: order.command.iter().map(Into::into).collect(),
-            serve: order.serve.clone(),
-            also: order.also.clone(),
-            logs: order.folder.clone(),
-            outside: false,
-            quiet_stdout: order.quiet_stdout,
-            mtu: order.mtu,
-            foreground: false,
-            sysctls: order.sysctls.clone(),
-        },
+        setup: order.setup.clone(),
         duration: order.duration.map(Span::from_seconds),
-        log: order.folder.clone(),
+        log: order.setup.logs.clone(),
         is_virtual: true,
-        look: Span::from_seconds(order.look),
+        look: REPORT,
     })
 }
 

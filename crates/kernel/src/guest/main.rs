@@ -13,7 +13,7 @@ mod sockets;
 mod tap;
 mod view;
 
-use aqmlab_kernel::{GuestOrder, LiveOrder};
+use aqmlab_kernel::GuestOrder;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::unistd::sync;
@@ -45,8 +45,7 @@ fn run(result: &File) -> io::Result<()> {
 }
 
 fn run_live(result: &File) -> io::Result<()> {
-    let order: LiveOrder = read(LIVE)?;
-    live::run(&order, result)
+    live::run(&read(LIVE)?, result)
 }
 
 /// Writes a line of the result, in one system call.

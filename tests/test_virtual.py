@@ -27,7 +27,7 @@ VIRTUAL = ("live", "--virtual", *LINE)
 kernel = pytest.mark.skipif(virtual_fault() is not None, reason=str(virtual_fault()))
 
 
-class Mine(own.Aqm):
+class Abroad(own.Aqm):
     """A scheme of a user's."""
 
 
@@ -61,7 +61,7 @@ def test_without_a_kernel_it_says_how_to_build_one(within: Aqmlab) -> None:
     [
         ({"syscall": 0.1}, "syscall: 100000 us: expected 0 to 1 ms"),
         ({"writable": [Path("/no/such")]}, "write: /no/such: expected a folder"),
-        ({"aqm": "mine"}, "aqm: mine: a scheme of your own cannot run inside the kernel"),
+        ({"aqm": "abroad"}, "aqm: abroad: a scheme of your own cannot run inside the kernel"),
         ({"mtu": 10}, "mtu: 10: expected a whole number"),
     ],
 )

@@ -62,6 +62,8 @@ struct LostSegments {
     slots: Vec<LostSegment>,
     /// The first slot that holds none; each of them tells the next.
     free: u32,
+    /// Slots of segments whose loss lies ahead, as a departure was foreseen, and when they will have been lost.
+    ahead: BTreeMap<u32, Time>,
 }
 
 /// In place of a slot.
@@ -70,8 +72,6 @@ const NO_SLOT: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct LostSegment {
     first_sent: Time,
-    /// When it was dropped, or had been sent onto the wire that lost it. That may lie ahead, where a departure is foreseen.
-    lost_at: Time,
     seq: u32,
     /// Slot of the next one.
     next: u32,
@@ -118,27 +118,30 @@ impl LossMeter {
         if flow.event != NOT_LONG {
             self.count_loss_event(index, now, wait);
         }
-        self.miss(packet, now);
+        self.miss(packet);
     }
 
-    /// A packet is lost on the wire, which may lie ahead.
-    pub fn lose(&mut self, packet: &Packet, lost_at: Time) {
+    /// A packet is lost on the wire at `lost_at`, which may lie ahead.
+    pub fn lose(&mut self, packet: &Packet, lost_at: Time, now: Time) {
         if packet.is_foreign() {
             self.foreign.push(Decision { time: lost_at, packet: *packet, outcome: PacketOutcome::Lost });
         }
-        self.miss(packet, lost_at);
+        if let Some(slot) = self.miss(packet)
+            && lost_at > now
+        {
+            self.lost.ahead.insert(slot, lost_at);
+        }
     }
 
-    /// A segment that has been lost may be sent again.
-    fn miss(&mut self, packet: &Packet, lost_at: Time) {
+    /// A segment that has been lost may be sent again; returns its slot.
+    fn miss(&mut self, packet: &Packet) -> Option<u32> {
         if packet.goes_back() || packet.is_foreign() || packet.is_media() {
-            return;
+            return None;
         }
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.
-        let Some(first_sent) = packet.first_sent() else { return };
-        let segment = LostSegment { first_sent, lost_at, seq: packet.data().seq, next: NO_SLOT };
+        let segment = LostSegment { first_sent: packet.first_sent()?, seq: packet.data().seq, next: NO_SLOT };
         let index = self.index(packet.flow);
-        self.lost.push(&mut self.flows[index].lost, packet.epoch(), segment);
+        Some(self.lost.push(&mut self.flows[index].lost, packet.epoch(), segment))
     }
 
     /// A segment is sent again: when it was sent first, if it has been lost here before now.
@@ -218,13 +221,13 @@ impl FlowLosses {
 
 impl Default for LostSegments {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: NO_SLOT }
+        Self { slots: Vec::new(), free: NO_SLOT, ahead: BTreeMap::new() }
     }
 }
 
 impl LostSegments {
-    /// One more segment of a list; those of an earlier transfer are forgotten.
-    fn push(&mut self, list: &mut LostList, epoch: u8, segment: LostSegment) {
+    /// One more segment of a list, whose slot is returned; those of an earlier transfer are forgotten.
+    fn push(&mut self, list: &mut LostList, epoch: u8, segment: LostSegment) -> u32 {
         if list.epoch != epoch {
             self.clear(list);
             list.epoch = epoch;
@@ -233,6 +236,15 @@ impl LostSegments {
             Some(last) if last.seq == segment.seq => *last = segment, // a datagram
             _ => self.append(list, segment),
         }
+        if !self.ahead.is_empty() {
+            self.ahead.remove(&list.last);
+        }
+        list.last
+    }
+
+    /// True if the segment of a slot was lost before `now`.
+    fn is_lost(&self, slot: u32, now: Time) -> bool {
+        self.ahead.is_empty() || self.ahead.get(&slot).is_none_or(|lost_at| *lost_at < now)
     }
 
     fn append(&mut self, list: &mut LostList, segment: LostSegment) {
@@ -268,7 +280,7 @@ impl LostSegments {
         let (mut before, mut slot) = (NO_SLOT, list.first);
         loop {
             let segment = self.slots.get(slot as usize)?;
-            if segment.seq == seq && segment.lost_at < now {
+            if segment.seq == seq && self.is_lost(slot, now) {
                 break;
             }
             (before, slot) = (slot, segment.next);
@@ -385,15 +397,21 @@ mod tests {
         let mut spurious = segment(0, 9, ms(320), true);
         take_along(&mut meter, &mut spurious);
         assert_eq!(spurious.first_sent(), None, "it has not been lost");
-        meter.lose(&spurious, ms(325));
+        meter.lose(&spurious, ms(325), ms(325));
         assert_eq!(meter.listed(0), [8]);
     }
 
     #[test]
     fn a_loss_that_lies_ahead_is_not_known_yet() {
         let mut meter = meter();
-        meter.lose(&segment(0, 7, ms(10), false), ms(50));
+        meter.lose(&segment(0, 7, ms(10), false), ms(50), ms(20));
         assert_eq!([40, 50, 51].map(|at| meter.recall(0, 7, 0, ms(at))), [None, None, Some(ms(10))]);
+        meter.lose(&segment(0, 7, ms(60), false), ms(90), ms(65));
+        assert_eq!(meter.recall(0, 7, 1, ms(70)), None);
+        meter.drop_packet(&segment(1, 3, ms(61), false), DROPPED, ms(66), || Span::ZERO);
+        meter.drop_packet(&segment(0, 7, ms(62), false), DROPPED, ms(67), || Span::ZERO);
+        let found = [(1, 3), (0, 7)].map(|(flow, seq)| meter.recall(flow, seq, 0, ms(70)));
+        assert_eq!(found, [Some(ms(61)), Some(ms(62))], "a copy that is dropped now takes the other's place");
     }
 
     #[test]
@@ -408,7 +426,7 @@ mod tests {
     #[test]
     fn segments_are_found_in_any_order_and_those_of_an_earlier_transfer_forgotten() {
         let (mut lost, mut list) = (LostSegments::default(), FlowLosses::NONE.lost);
-        let segment = |seq: u32| LostSegment { first_sent: ms(seq.into()), lost_at: ms(20), seq, next: NO_SLOT };
+        let segment = |seq: u32| LostSegment { first_sent: ms(seq.into()), seq, next: NO_SLOT };
         (10..15).for_each(|seq| lost.push(&mut list, 0, segment(seq)));
         assert_eq!([12, 10, 12].map(|seq| lost.take(&mut list, seq, ms(30))), [Some(ms(12)), Some(ms(10)), None]);
         assert_eq!(lost.take(&mut list, 11, ms(30)), Some(ms(11)));
@@ -437,7 +455,7 @@ mod tests {
     fn slots_of_lost_segments_are_used_again() {
         let mut lost = LostSegments::default();
         let mut lists = [FlowLosses::NONE.lost; 3];
-        let segment = |seq: u32| LostSegment { first_sent: ms(seq.into()), lost_at: ms(1), seq, next: NO_SLOT };
+        let segment = |seq: u32| LostSegment { first_sent: ms(seq.into()), seq, next: NO_SLOT };
         for round in 0..100 {
             (0..30).for_each(|i| lost.push(&mut lists[i % 3], round, segment(i as u32)));
             for i in 0..10 {

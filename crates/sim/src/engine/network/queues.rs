@@ -302,7 +302,7 @@ impl NetworkState {
     /// A link loses a packet on its wire, which has been sent onto it at `sent`.
     pub(super) fn lose_on_wire(&mut self, index: usize, packet: &Packet, sent: Time) {
         if let Some(losses) = &mut self.links[index].losses {
-            losses.lose(packet, sent);
+            losses.lose(packet, sent, self.now);
         }
     }
 

@@ -280,7 +280,8 @@ def tcp() -> str:
         "([sender phases](phases.md)).",
         '**`bursts = "gso"`** applies to controllers without pacing: new segments wait until about a millisecond\n'
         "of them can leave at once, as in Linux with segmentation offload. Controllers with pacing then use their\n"
-        "own bursts.",
+        "own bursts; Prague's last 250 us. If `pacing = false`, they send as the window allows. `--engine linux`\n"
+        "supports `gso`: it agrees with the simulator within the tolerances of [its validation](validation-kernel.md).",
         "**The receiver's window** of profile `linux` grows as in Linux. It begins with 64 KiB (45\n"
         "segments). Slow start needs windows of 10, 20 and 40 segments. After round trips with 10 and 20 read\n"
         "segments, `tcp_rcv_space_adjust` sets it to `2*20 + 16`, plus twice as much for the growth by half. The\n"

@@ -9,7 +9,7 @@ use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 /// Laws of the kernel that we build, by our names.
 const LAWS: [&str; 6] = ["bbr", "cubic", "dctcp", "reno", "vegas", "westwood"];
 /// Constants that a scenario may choose; the others are the kernel's own.
-const FREE: [&str; 2] = ["window", "initial_window"];
+const FREE: [&str; 3] = ["window", "initial_window", "bursts"];
 /// The jiffy of the kernel that we build. A scenario may say so; untold, it has that of most distributions.
 const JIFFY: Span = Span::from_millis(1);
 /// Headers of a datagram: Ethernet, IP and UDP, bytes.
@@ -132,7 +132,7 @@ fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
         found.push(refuse("ecn", "no congestion controller of this kernel sends ECT(1)".into()));
     }
     found.extend(changed_constants(flows).into_iter().map(|name| {
-        refuse(&format!("tcp.{name}"), format!("is fixed in the kernel; only {} can be set", FREE.join(" and ")))
+        refuse(&format!("tcp.{name}"), format!("is fixed in the kernel; only {} can be set", FREE.join(", ")))
     }));
     found
 }

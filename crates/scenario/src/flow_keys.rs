@@ -103,7 +103,16 @@ const TCP: &[KeySpec] = &[
     KeySpec::of::<bool>("rtt_notification", "Packets carry the sender's smoothed round-trip time.")
         .or("false")
         .refused_by(Engine::Linux, "is not sent by Linux"),
+    KeySpec::new(
+        "max_pacing_rate",
+        ValueForm::Any(&[ValueForm::of::<Rate>(), ValueForm::Words(&[SCONE])]),
+        "Maximum rate of payload at which the sender paces; scone: the throughput advice of the policers on the path.",
+    )
+    .refused_by(Engine::Fluid, "the fluid model has no pacing; leave it out"),
 ];
+
+/// The value of `max_pacing_rate` that follows throughput advice (draft-ietf-scone-protocol).
+pub const SCONE: &str = "scone";
 
 /// Headers of UDP and IP (RFC 768, RFC 791 without options).
 const UDP: &[KeySpec] = &[packet("1 B", "Payload of a packet; default: 1000 B."), header("28 B"), ACCESS_RATE];

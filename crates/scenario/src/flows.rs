@@ -2,7 +2,8 @@
 
 use crate::distribution::Distribution;
 use crate::fabric::{FabricShape, read_hosts};
-use crate::flow_keys::{FLOWS, GROUPS};
+use crate::flow_keys::{FLOWS, GROUPS, SCONE};
+use crate::keys::RATES;
 use crate::media::read_media_ecn;
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::tcp::{Tcp, read_tcp};
@@ -11,6 +12,7 @@ use crate::tree::TreeShape;
 use crate::wifi::CellShape;
 use crate::{Batch, Branch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
+use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Frequency, Problem, Quantity, Rate, Span};
 use aqmlab_tcp::{LawChoice, cc};
@@ -85,6 +87,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         false if is_quic => Some(UDP_HEADER),
         false => flow.optional_or_default("header"),
     };
+    let pacing = if is_tcp { read_max_pacing_rate(&mut flow) } else { Some((None, false)) };
     let load = read_load(&mut flow, traffic.as_ref(), fabric.is_some());
     let phases = flow.or_default("phases");
     if phases && !traffic.as_ref().is_none_or(Traffic::has_lasting_senders) {
@@ -116,6 +119,7 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     if let (Some(load), Some(fabric), Some(ends)) = (load?, fabric, &ends) {
         set_arrivals(&mut traffic, load * fabric.host_rate.0 * ends.from.len() as f64, f64::from(payload) + header.0);
     }
+    let (max_pacing_rate, scone) = pacing?;
     Some(FlowSpec {
         name,
         traffic,
@@ -134,6 +138,8 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         hosts,
         rtt_notification,
         phases,
+        max_pacing_rate,
+        scone,
         profile,
         lacks_profile,
         variant,
@@ -293,6 +299,30 @@ fn read_batch(flow: &mut TableReader) -> Option<Batch> {
         return None;
     }
     Some(Batch { count: count?, start: start?, stop })
+}
+
+/// The greatest pace of senders, and whether it is to be the throughput advice of policers. `None` if it is wrong.
+fn read_max_pacing_rate(flow: &mut TableReader) -> Option<(Option<Rate>, bool)> {
+    const KEY: &str = "max_pacing_rate";
+    match flow.raw(KEY).map(scalar) {
+        None => Some((None, false)),
+        Some(Some(text)) if text == SCONE => Some((None, true)),
+        Some(text) => {
+            let rate = read_in_range(ParamInput::Text(&text.unwrap_or_default()), Some(RATES));
+            rate.map_err(|why| flow.refuse(KEY, format!("{why}, or \"{SCONE}\""))).ok().map(|rate| (Some(rate), false))
+        }
+    }
+}
+
+/// Senders that follow throughput advice pace at no more than that.
+pub fn follow_advice(links: &[LinkSpec], flows: &mut [FlowSpec], found: &mut Vec<Problem>) {
+    for flow in flows.iter_mut().filter(|flow| flow.scone) {
+        flow.max_pacing_rate = flow.advice(links);
+        if flow.max_pacing_rate.is_none() {
+            let why = "\"scone\" needs a policer on the path, which gives throughput advice; expected a rate, or add a policer";
+            found.push(Problem::new(format!("flows.{}.max_pacing_rate", flow.name), why));
+        }
+    }
 }
 
 /// Checks the conditions between flows and the links they cross.

@@ -259,6 +259,10 @@ pub struct FlowSpec {
     pub rtt_notification: bool,
     /// The phases that its senders go through are recorded.
     pub phases: bool,
+    /// Maximum rate of payload at which its senders pace.
+    pub max_pacing_rate: Option<Rate>,
+    /// That is the throughput advice of the policers on the path.
+    pub scone: bool,
     /// TCP profile.
     pub profile: Profile,
     /// The scenario sets constants of TCP and leaves their profile to the default.
@@ -288,6 +292,7 @@ impl FlowSpec {
         let own = [
             ("phases", self.phases),
             ("rtt_notification", self.rtt_notification),
+            ("max_pacing_rate", self.max_pacing_rate.is_some()),
             ("start_spread", self.start_spread > 0.0),
         ];
         flow_keys::FLOWS.refusals(own.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key), engine)
@@ -311,6 +316,13 @@ impl FlowSpec {
     /// ACKs queue at the link.
     pub fn acknowledges_over(&self, link: usize) -> bool {
         self.ack_path.contains(&link) || self.branches.iter().any(|branch| branch.ack_path.contains(&link))
+    }
+
+    /// The least throughput advice of the policers on its path, as a rate of payload; `None` without a policer.
+    pub fn advice(&self, links: &[LinkSpec]) -> Option<Rate> {
+        let policers = self.path.iter().filter_map(|link| links[*link].impairments.policer);
+        let least = policers.map(|policer| policer.advice().0).reduce(f64::min)?;
+        Some(Rate(least * f64::from(self.payload) / f64::from(self.wire_size())))
     }
 
     /// Size of a data packet on the wire, bytes.

@@ -4,7 +4,7 @@ use crate::changes::{CHANGES, read_changes};
 use crate::controllers::{CONTROLLERS, read_controllers};
 use crate::fabric::{FABRIC, read_fabric};
 use crate::flow_keys::FLOWS;
-use crate::flows::{FlowPlaces, check_flows, read_flows};
+use crate::flows::{FlowPlaces, check_flows, follow_advice, read_flows};
 use crate::keys::{KeySpec, Section, ValueForm};
 use crate::link_context::LinkContext;
 use crate::link_keys::LINKS;
@@ -170,7 +170,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
         fabric: of_fabric.as_ref(),
         cell: cell.as_ref(),
     };
-    let (flows, are_read) = read_groups(&flow_tables, &lists, &flow_places, &mut room, found);
+    let (mut flows, are_read) = read_groups(&flow_tables, &lists, &flow_places, &mut room, found);
     let context = LinkContext {
         flows: &flows,
         group_of: places(flows.iter().map(|flows| flows.name.as_str())),
@@ -207,6 +207,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<
     }
     if are_read && links.len() >= link_tables.len() {
         check_flows(&links, &flows, duration, found);
+        follow_advice(&links, &mut flows, found);
     }
     let (name, source) = (name.to_string(), table.clone());
     let (changes, awaited) = (Vec::new(), Vec::new());

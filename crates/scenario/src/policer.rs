@@ -51,9 +51,50 @@ impl PolicerSpec {
         Some(Self { rate: rate?, burst: burst?, action })
     }
 
+    /// Its throughput advice: the highest rate signal that is not above its rate, or the lowest
+    /// (draft-ietf-scone-protocol-08, section 5.1).
+    pub fn advice(&self) -> Rate {
+        const LOWEST: f64 = 1e5; // bit/s
+        let signals = (0..=126).map(|signal| LOWEST * libm::pow(10.0, f64::from(signal) / 20.0));
+        Rate(signals.take_while(|rate| *rate <= self.rate.0).last().unwrap_or(LOWEST))
+    }
+
     /// For people.
     pub fn text(&self) -> String {
         let Self { rate, burst, action } = self;
         format!("{}, burst {}, {}", rate.text(), burst.text(), action.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_the_highest_signal_that_is_not_above_the_rate() {
+        let burst = Bytes(1e5);
+        let advice = |rate| PolicerSpec { rate: Rate(rate), burst, action: PolicerAction::Drop }.advice().0;
+        // 100 kbit/s * 10^(n/20): n = 20, 40, 33 (4.467 Mbit/s), and the lowest.
+        assert_eq!([1e6, 1e7, 5e4].map(advice), [1e6, 1e7, 1e5]);
+        assert!((advice(5e6) - 4.466_836e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_sender_that_follows_advice_paces_at_no_more() {
+        let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nname = \"a\"\nrate = \"50 Mbit/s\"\nbuffer = \"9 packets\"\n\
+                    policer = { rate = \"10 Mbit/s\", burst = \"100 kB\" }\n[[flows]]\nname = \"g\"\n\
+                    packet = \"960 B\"\nrtt = \"80 ms\"\ntcp = \"rfc\"\nmax_pacing_rate = \"scone\"\n";
+        let rate = |text: &str| Ok::<_, aqmlab_core::Problems>(crate::parse(text, "g", &[])?.flows[0].max_pacing_rate);
+        assert_eq!(rate(text).unwrap(), Some(Rate(9.6e6)), "40 B of 1000 are headers");
+        assert_eq!(rate(&text.replace("scone", "2 Mbit/s")).unwrap(), Some(Rate(2e6)));
+        let without = text.replace("policer = { rate = \"10 Mbit/s\", burst = \"100 kB\" }\n", "");
+        for (text, why) in [
+            (without, "flows.g.max_pacing_rate: \"scone\" needs a policer on the path"),
+            (text.replace("scone", "fast"), "flows.g.max_pacing_rate: \"fast\""),
+            (text.replace("scone", "0 bit/s"), "is out of range"),
+        ] {
+            let refused = rate(&text).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The scenario with every default filled in, as stored beside results.
 
+use crate::flow_keys::SCONE;
 use crate::{
     Aggregation, Distribution, FlowSpec, Interruptions, LinkSpec, Mangling, OfferedData, PolicerSpec, Quic,
     RateChanges, Scenario, Traffic,
@@ -167,6 +168,9 @@ impl FlowSpec {
         });
         if self.dscp != class_of(self.dscp) << 3 {
             shown["dscp"] = json!(self.dscp);
+        }
+        if let Some(rate) = self.max_pacing_rate {
+            shown["max_pacing_rate"] = if self.scone { json!(SCONE) } else { json!(rate.text()) };
         }
         if let Some(ends) = &self.ends {
             (shown["from"], shown["to"]) = (ranges(&ends.from).into(), ranges(&ends.to).into());

@@ -164,6 +164,8 @@ params! {
         undo: bool = "true", from "RFC 3522, 3708, 5682; Linux";
         /// The number of segments that leave the host at once (`gso`: variant `rack`).
         bursts: BurstLimit = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
+        /// A controller that sets a pace follows it; if false, segments leave as the window allows.
+        pacing: bool = "true", from "off: no fq and no internal pacing in Linux";
         /// Memory of a segment in a Linux receiver, by its network device: 2280 B from a veth pair, 2304 B from a TUN device. The window
         /// grows with the free memory.
         segment_memory: Bytes = "2280 B" in "1448 B" ..= "65536 B", from "Linux 7.3 (skb->truesize)";

@@ -135,6 +135,12 @@ impl Sender {
         self.tcb.extras.set(Extras::HOST_QUEUE, params.small_queues);
     }
 
+    /// It paces at no more than so many segments per second, whatever its controller (SO_MAX_PACING_RATE in Linux).
+    pub fn limit_pace(&mut self, rate: f64) {
+        self.tcb.cc.limit_pace(rate);
+        self.tcb.extras.set(Extras::LAW | Extras::PACING, true);
+    }
+
     /// A segment has left the queue of its host, sent or dropped: the next may come (`tcp_wfree`, `tcp_tsq_write` in Linux).
     pub fn on_left_host(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let queue = &mut self.tcb.host_queue;

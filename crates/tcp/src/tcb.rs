@@ -82,7 +82,10 @@ impl Tcb {
         let cwnd = if params.syn { 1.0 } else { params.initial_window.0 };
         let mut cc = Congestion::new(cwnd, params.window.0.floor(), control.law());
         cc.law.control_mut().seed(clock_phase.0);
-        cc.adapter().into_iter().for_each(|law| law.has_offload = params.bursts == BurstLimit::Gso);
+        if let Some(law) = cc.adapter() {
+            law.has_offload = params.bursts == BurstLimit::Gso;
+            law.needs.pacing &= params.pacing;
+        }
         let extras = Extras::new(&cc, params);
         let validation = if extras.has(Extras::OWN_WINDOW) { None } else { Validation::new(params.after_idle) };
         Self {

@@ -19,6 +19,7 @@ use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, NetemLoss, Netlink, Qd
 use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, Loss, Scenario};
 use aqmlab_sim::kernel::{FlowInstanceSpec, OwnPropagation};
 use aqmlab_tcp::EcnFeedback;
+use aqmlab_tcp::params::BurstLimit;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::collections::BTreeMap;
@@ -276,7 +277,9 @@ impl GuestNetwork {
         {
             self.within(place, || {
                 link.bring_up(name, None)?;
-                link.segment_singly(name)?;
+                if flows.tcp.bursts == BurstLimit::Packet {
+                    link.segment_singly(name)?;
+                }
                 take_singly(name)?;
                 link.add_address(name, own.into(), 32)?;
                 let (ecn, law) = (flows.ecn != Ecn::NotEct, flows.control.needs().feedback == EcnFeedback::PerPacket);

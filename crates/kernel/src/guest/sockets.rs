@@ -58,6 +58,9 @@ pub fn connection(flows: &FlowSpec, to: Ipv4Addr) -> io::Result<OwnedFd> {
     setsockopt(&socket, sockopt::TcpMaxSeg, &(flows.payload + TIMESTAMPS))?;
     setsockopt(&socket, sockopt::TcpNoDelay, &true)?;
     set_class(&socket, flows)?;
+    if let Some(rate) = flows.max_pacing_rate {
+        set(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &((rate.0 / 8.0).round() as u64))?;
+    }
     match connect(socket.as_raw_fd(), &address(to)) {
         Ok(()) | Err(Errno::EINPROGRESS) => Ok(socket),
         Err(why) => Err(why.into()),

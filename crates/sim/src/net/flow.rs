@@ -109,6 +109,8 @@ pub struct Group {
     pub tcp: TcpParams,
     variant: TcpVariant,
     control: LawChoice,
+    /// Its senders pace at no more than so many segments per second.
+    max_pace: Option<f64>,
     pub is_tcp: bool,
     /// They leave by a link that is their host's.
     pub begins_at_host: bool,
@@ -150,6 +152,7 @@ impl Group {
             tcp: spec.tcp,
             variant: spec.variant,
             control: spec.control.clone(),
+            max_pace: spec.max_pacing_rate.map(|rate| rate.0 / 8.0 / f64::from(spec.payload)),
             is_tcp,
             begins_at_host,
             has_extras: !is_tcp
@@ -179,6 +182,9 @@ impl Group {
         let mut sender = Sender::new(self.variant, &self.tcp, &self.control, self.ecn.is_capable(), phase);
         if self.begins_at_host {
             sender.watch_host_queue(&self.tcp);
+        }
+        if let Some(rate) = self.max_pace {
+            sender.limit_pace(rate);
         }
         sender
     }

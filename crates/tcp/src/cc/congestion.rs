@@ -66,6 +66,18 @@ impl Congestion {
         }
     }
 
+    /// It paces at no more than so many segments per second.
+    pub fn limit_pace(&mut self, rate: f64) {
+        let plain = |law| Box::new(LawAdapter::new(law, Needs::NONE));
+        let mut adapter = match std::mem::replace(&mut self.law, AnyLaw::Reno(Reno)) {
+            AnyLaw::Reno(reno) => plain(Box::new(reno)),
+            AnyLaw::Plain(law) => plain(law),
+            AnyLaw::Other(adapter) => adapter,
+        };
+        adapter.limit_pace(rate);
+        self.law = AnyLaw::Other(adapter);
+    }
+
     /// The adapter of a law that has needs.
     #[inline]
     pub fn adapter(&mut self) -> Option<&mut LawAdapter> {

@@ -32,6 +32,9 @@ pub(crate) struct LawAdapter {
     paced: u32,
     /// The pace, segments/s, and the time between two at it.
     pace: (f64, Span),
+    /// The law sets a pace of its own, and the most of any pace, segments/s.
+    own_pace: bool,
+    max_pace: Option<f64>,
     /// Time at which a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
     pub due: Time,
     /// The last window of a receiver that drives this sender.
@@ -57,6 +60,8 @@ impl LawAdapter {
             has_offload: false,
             paced: 0,
             pace,
+            own_pace: needs.pacing,
+            max_pace: None,
             due,
             advertised: None,
         }
@@ -160,6 +165,19 @@ impl LawAdapter {
         }
     }
 
+    /// Its pace is at most so many segments per second, whether the law paces or not.
+    pub fn limit_pace(&mut self, rate: f64) {
+        self.own_pace = self.needs.pacing;
+        self.needs.pacing = true;
+        self.max_pace = Some(rate);
+    }
+
+    /// Segments per second: the law's, within its limit; `None` as long as neither is there.
+    fn pacing_rate(&self) -> Option<f64> {
+        let own = if self.own_pace { self.law.pacing_rate() } else { None };
+        own.into_iter().chain(self.max_pace).reduce(f64::min)
+    }
+
     /// True if the pace allows a segment now; if not, it is due when the pace allows it.
     pub fn may_send(&mut self, now: Time) -> bool {
         if !self.needs.pacing {
@@ -181,7 +199,7 @@ impl LawAdapter {
             sampler.on_sent(seq, hole, is_first, in_flight, now);
         }
         if self.needs.pacing
-            && let Some(rate) = self.law.pacing_rate()
+            && let Some(rate) = self.pacing_rate()
         {
             assert!(rate > 0.0, "a controller paces at {rate} segments/s; it must be more than 0");
             if rate != self.pace.0 {
@@ -289,6 +307,18 @@ mod tests {
                 adapter.on_sent(seq, 0, false, 1, at(start));
             }
             assert!(!adapter.may_send(at(start + 19)));
+        }
+    }
+
+    #[test]
+    fn a_limit_holds_for_any_law() {
+        // A law's 100 segments per second become 50; Reno, which has no pace, gets one.
+        for law in [paced(100.0, 1), LawAdapter { paced: UNPACED, ..LawAdapter::new(Box::new(Reno), Needs::NONE) }] {
+            let mut adapter = law;
+            adapter.limit_pace(50.0);
+            assert!(adapter.may_send(at(1000)));
+            adapter.on_sent(0, 0, true, 1, at(1000));
+            assert!(!adapter.may_send(at(1009)) && adapter.may_send(at(1020)), "20 ms, of which half may be made good");
         }
     }
 

@@ -80,8 +80,8 @@ params! {
     ///
     /// ## Departures
     /// Not done: telling a Classic ECN queue by its delay (off in Linux too), loss detection in time units under variants
-    /// other than `rack` (2.3.3), bursts of 250 us for fast links (2.5.2: every packet is paced), the SYN with ECT(1). Additive
-    /// increase during loss recovery waits, as in Linux.
+    /// other than `rack` (2.3.3), the SYN with ECT(1). Additive increase during loss recovery waits, as in Linux. Every packet is
+    /// paced; with `bursts = "gso"`, bursts of 250 us (2.5.2).
     pub struct PragueParams {
         /// Minimum virtual round-trip time.
         rtt_virt: Span = "25 ms" in "1 us" ..= "10 s", from "draft, section 2.4.4";
@@ -94,6 +94,8 @@ params! {
     }
 }
 
+/// The longest burst, s (section 2.5.2).
+const BURST: f64 = 250e-6;
 /// g: weight of the last window of data.
 const GAIN: f64 = 1.0 / 16.0;
 
@@ -232,6 +234,10 @@ impl CongestionControl for Prague {
         let rate = if self.is_starting { 2.0 * self.cwnd } else { self.cwnd };
         (self.srtt > Span::ZERO).then(|| rate / self.srtt.seconds())
     }
+
+    fn send_quantum(&self) -> u32 {
+        self.pacing_rate().map_or(1, |rate| ((rate * BURST) as u32).max(1))
+    }
 }
 
 impl Prague {
@@ -304,6 +310,16 @@ mod tests {
         prague.on_feedback(window, ack);
         prague.on_ack(window, ack);
         prague.cwnd
+    }
+
+    #[test]
+    fn a_burst_takes_a_quarter_of_a_millisecond() {
+        // 400 segments in 10 ms are 10 in 250 us.
+        let (mut prague, _) = prague(0, 0.0, 400.0);
+        prague.is_starting = false;
+        assert_eq!(prague.send_quantum(), 10);
+        prague.cwnd = 20.0;
+        assert_eq!(prague.send_quantum(), 1);
     }
 
     #[test]

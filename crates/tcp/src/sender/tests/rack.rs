@@ -542,6 +542,21 @@ fn bursts_wait_until_they_are_whole_while_acks_are_near() {
 }
 
 #[test]
+fn without_pacing_a_window_leaves_at_once() {
+    // The ACK of Prague's initial window allows 20 segments, of which the first 10 are not paced (tcp_update_skb_after_send).
+    for (pacing, at_once) in [("true", 10), ("false", 20)] {
+        let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("pacing", pacing)]);
+        let prague = LawChoice::parse("tcp", "prague").unwrap();
+        bench.sender = Sender::new(TcpVariant::Rack, &bench.params, &prague, true, Span::ZERO);
+        bench.open();
+        bench.now = ms(100);
+        assert_eq!(bench.ack(0).len(), 10);
+        bench.now = ms(200);
+        assert_eq!(bench.ack(10).len(), at_once, "pacing {pacing}");
+    }
+}
+
+#[test]
 fn by_the_rfcs_a_probe_allows_for_a_delayed_ack_and_the_timeout_is_a_second_at_least() {
     let mut bench = bench(TcpVariant::Rack, Profile::Rfc, &[]);
     bench.sender.open(Some(1), bench.now, &bench.params, &mut bench.wire);

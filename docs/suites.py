@@ -33,6 +33,7 @@ SEEDS = {
     "bbr": 1,
     "slow-start": 1,
     "bbr-questions": 5,
+    "bbr-docsis": 5,
     "cake-mq": 1,
     "libreqos": 3,
     "marking": 5,

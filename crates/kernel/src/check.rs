@@ -184,6 +184,13 @@ mod tests {
     }
 
     #[test]
+    fn senders_may_offload_and_limit_their_pace() {
+        let flows = |keys| format!("{LINK}[[flows]]\nname = \"a\"\nrtt = \"20 ms\"\n{keys}\n");
+        assert_eq!(paths(&flows("tcp = { bursts = \"gso\" }\nmax_pacing_rate = \"1 Mbit/s\"")), [""; 0]);
+        assert_eq!(paths(&flows("tcp = { pacing = false }")), ["flows.a.tcp.pacing"]);
+    }
+
+    #[test]
     fn what_linux_lacks_is_named() {
         let flows = "policer = { rate = \"5 Mbit/s\", burst = \"9 kB\" }\naggregation = { every = \"1 ms\" }\njitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
                      [[flows]]\nname = \"r\"\nrtt = \"20 ms\"\ntcp = \"rfc\"\n\

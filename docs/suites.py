@@ -38,6 +38,7 @@ SEEDS = {
     "libreqos": 3,
     "marking": 5,
     "fq-memory": 5,
+    "bursts": 5,
     "rmcat": 5,
     "rmcat-wireless": 5,
 }

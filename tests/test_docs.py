@@ -76,7 +76,7 @@ LONG = {
 LENGTHY = re.compile(
     r"--map|tune pi --parameters|sensitivity|compare boudi/high-10|droptail,codel,fq-codel,cake$"
     r"|20Mbit/s --rtt 50ms --flows|k_p=2e-10"
-    r"|--study (bbr-docsis|bbr-draft|bbr-questions|cake-mq|fq-memory|libreqos|marking|slow-start)$"
+    r"|--study (bbr-docsis|bbr-draft|bbr-questions|bursts|cake-mq|fq-memory|libreqos|marking|slow-start)$"
     r"|--preset lte|leaf-spine-1k --aqm|home --down .* --out line$|--out line   # exit|slides measure --against"
 )
 """What in an example takes long on pages whose other examples do not."""

@@ -28,7 +28,7 @@ STORED = Path(__file__).with_name("frozen.json")
 PAPERS = ("boudi", "jafar", "li2014", "sun2007", "xiong2010")
 LARGE = ("networks/", "board/")
 """Scenarios of ten thousand lines, which `make bench` runs, and those of the board, which `docs/board.py` repeats."""
-BRIEF = ("rmcat-wireless", "marking", "fq-memory", "bbr-docsis")
+BRIEF = ("rmcat-wireless", "marking", "fq-memory", "bbr-docsis", "bursts")
 """Suites whose scenarios take a second each, and are held under the schemes of the suite only."""
 AVERAGED = re.compile(r"boudi/.*-(40|50|60|80|100)$")
 """Scenarios that the document of their paper holds, too, in averages and figures: `make soak` runs them once more."""

@@ -1,5 +1,6 @@
 """The words and cells of a suite, in the terminal and in the report."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from aqmlab.notebook import Sheet
@@ -13,6 +14,9 @@ LEGEND = "D: lowest delay (p95); G: highest goodput; both also mark ties with th
 
 DELAYS = ("Delay p50", "Delay p95", "Delay p99")
 """Shown in one row."""
+
+PERCENTILE = r" p[\d.]+$"
+"""The end of the name of a measure; measures with the same beginning share a table."""
 
 
 def link(result: SuiteResult) -> str:
@@ -101,7 +105,7 @@ def grids(result: SuiteResult) -> list[Sheet]:
         trials = [trial for trial in result.trials if trial.experiment.kind == kind]
         measures: dict[str, list[str]] = {}
         for measure in trials[0].measures:
-            measures.setdefault(measure.rpartition(" p")[0] or measure, []).append(measure)
+            measures.setdefault(re.sub(PERCENTILE, "", measure), []).append(measure)
         found += [_grid(result, trials, f"{kind}: {name}", parts) for name, parts in measures.items()]
     return found
 

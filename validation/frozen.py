@@ -4,7 +4,7 @@
 
 The exit code is 1 if any result changed. `--whole` also compares the larger runs of the papers' documents. `--store`
 stores the results, after a change that is meant to move numbers and that CHANGELOG.md mentions. With
-`--only pi li2014` it stores one scheme and one paper only.
+`--only pi li2014` it stores one scheme and one study only.
 
 A digest covers the values of all keys that the results contained when they were stored. Keys may be added, and the keys
 under `engine` (events, wall time) are ignored. `--dump DIR` writes these values, to find the change.
@@ -84,11 +84,13 @@ def measure(task: tuple[str, str]) -> dict[str, Any]:
 
 
 def measure_all(only: frozenset[str], whole: bool) -> dict[str, Any]:
-    """Return every result by its name, or the results of some schemes and papers."""
+    """Return every result by its name, or the results of some schemes, studies and papers."""
     scenarios = [name for name in aqmlab.scenarios() if not name.startswith(LARGE)]
     scenarios = [name for name in scenarios if whole or not AVERAGED.match(name)]
     runs = [(scenario, aqm) for scenario in scenarios for aqm in schemes_of(scenario)]
-    tasks = [(scenario, aqm) for scenario, aqm in runs if not only or halves(aqm)[0] in only]
+    tasks = [
+        (scenario, aqm) for scenario, aqm in runs if not only or {halves(aqm)[0], scenario.partition("/")[0]} & only
+    ]
     papers = [paper for paper in PAPERS if not only or paper in only]
     with ThreadPoolExecutor() as pool:
         documents = {" ".join(task): found for task, found in zip(tasks, pool.map(measure, tasks), strict=True)}
@@ -109,7 +111,11 @@ def main() -> int:
         "--new-keys", action="store_true", help="for --store: include new measures; every digest changes"
     )
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", help="the results of these schemes and papers, not all"
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="the results of these schemes, studies and papers, not all",
     )
     parser.add_argument("--whole", action="store_true", help="also the runs that the document of their paper holds")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="also write every result there")

@@ -2,8 +2,8 @@
 
 A row contains the discipline in the words of tc, the rate in Mbit/s, the round trip in ms, the measured seconds, the
 seconds before them (`omit`), and groups of flows. Keys of a group are `law` ("udp" with `rate_mbit`) and `count`.
-Optional keys are `ecn`, `rtt_ms`, `class`, `hosts` (one host for the group), `bytes` (bounds of the size of transfers)
-and `think` (the mean pause between them in seconds). `link` contains further keys of the link, `back` the keys of a
+Optional keys are `ecn`, `rtt_ms`, `class`, `hosts` (one host for the group), `bytes` (bounds of the size of transfers),
+`think` (the mean pause between them in seconds), `bursts`, and `access` (the rate of the access links). `link` contains further keys of the link, `back` the keys of a
 second link for the ACKs.
 """
 
@@ -119,7 +119,8 @@ def datagrams(group: Row) -> Row:
 def segments(group: Row) -> Row:
     """Return the keys of a group that sends by TCP."""
     tcp = {"profile": "linux", "congestion_control": group["law"], "clock": CLOCK}
-    found = {"packet": f"{SEGMENT} B", "access_rate": "1 Gbit/s", "tcp": tcp}
+    tcp |= {key: group[key] for key in ("bursts",) if key in group}
+    found = {"packet": f"{SEGMENT} B", "access_rate": group.get("access", "1 Gbit/s"), "tcp": tcp}
     if "bytes" in group:
         sizes = [f"{math.ceil(size / SEGMENT)} packets" for size in group["bytes"]]
         think = {"exponential": f"{group['think']} s"}

@@ -141,7 +141,9 @@ impl LossMeter {
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.
         let segment = LostSegment { first_sent: packet.first_sent()?, seq: packet.data().seq, next: NO_SLOT };
         let index = self.index(packet.flow);
-        Some(self.lost.push(&mut self.flows[index].lost, packet.epoch(), segment))
+        let list = &mut self.flows[index].lost;
+        self.lost.push(list, packet.epoch(), segment);
+        Some(list.last)
     }
 
     /// A segment is sent again: when it was sent first, if it has been lost here before now.
@@ -226,8 +228,8 @@ impl Default for LostSegments {
 }
 
 impl LostSegments {
-    /// One more segment of a list, whose slot is returned; those of an earlier transfer are forgotten.
-    fn push(&mut self, list: &mut LostList, epoch: u8, segment: LostSegment) -> u32 {
+    /// One more segment of a list; those of an earlier transfer are forgotten.
+    fn push(&mut self, list: &mut LostList, epoch: u8, segment: LostSegment) {
         if list.epoch != epoch {
             self.clear(list);
             list.epoch = epoch;
@@ -239,7 +241,6 @@ impl LostSegments {
         if !self.ahead.is_empty() {
             self.ahead.remove(&list.last);
         }
-        list.last
     }
 
     /// True if the segment of a slot was lost before `now`.

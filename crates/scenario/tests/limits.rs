@@ -176,12 +176,12 @@ const SHAPES: [Shape; 19] = [
     ("hosts", hosts, 51_200),
     ("controllers", controllers, 25_600),
     ("plans", plans, 800),
-    ("trace", trace, 1_638_400),
+    ("trace", trace, 819_200),
     ("opportunities", opportunities, 1_638_400),
     ("numbers", numbers, 1_638_400),
     ("tables", tables, 102_400),
     ("small tables", small_tables, 102_400),
-    ("keys", keys, 1_638_400),
+    ("keys", keys, 819_200),
 ];
 
 /// What it takes to read a text, whether it is refused or not.

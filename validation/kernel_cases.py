@@ -2,9 +2,9 @@
 
 A row contains the discipline in the words of tc, the rate in Mbit/s, the round trip in ms, the measured seconds, the
 seconds before them (`omit`), and groups of flows. Keys of a group are `law` ("udp" with `rate_mbit`) and `count`.
-Optional keys are `ecn`, `rtt_ms`, `class`, `hosts` (one host for the group), `bytes` (bounds of the size of transfers),
-`think` (the mean pause between them in seconds), `bursts`, and `access` (the rate of the access links). `link` contains further keys of the link, `back` the keys of a
-second link for the ACKs.
+Optional keys are `ecn`, `rtt_ms`, `class`, `hosts` (one host for the group), `bytes` (bounds of the size of
+transfers), `think` (the mean pause between them in seconds), `bursts`, and `access` (the rate of the access links).
+`link` contains further keys of the link, `back` the keys of a second link for the ACKs.
 """
 
 import json

@@ -3,7 +3,9 @@ document.querySelector("[data-md-component=search]")?.setAttribute("aria-label",
 
 // Boxes of the theme that scroll can be reached by the keyboard, and each block's buttons have a name of their own.
 addEventListener("load", () => {
-  document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code").forEach(box => (box.tabIndex = 0));
+  document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code").forEach(box => {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  });
   document.querySelectorAll(".md-code__nav").forEach((nav, i) => nav.setAttribute("aria-label", `Code block ${i + 1}`));
 });
 

@@ -304,14 +304,13 @@ fn read_batch(flow: &mut TableReader) -> Option<Batch> {
 /// The greatest pace of senders, and whether it is to be the throughput advice of policers. `None` if it is wrong.
 fn read_max_pacing_rate(flow: &mut TableReader) -> Option<(Option<Rate>, bool)> {
     const KEY: &str = "max_pacing_rate";
-    match flow.raw(KEY).map(scalar) {
-        None => Some((None, false)),
-        Some(Some(text)) if text == SCONE => Some((None, true)),
-        Some(text) => {
-            let rate = read_in_range(ParamInput::Text(&text.unwrap_or_default()), Some(RATES));
-            rate.map_err(|why| flow.refuse(KEY, format!("{why}, or \"{SCONE}\""))).ok().map(|rate| (Some(rate), false))
-        }
+    let Some(value) = flow.raw(KEY) else { return Some((None, false)) };
+    let text = scalar(value).ok_or_else(|| format!("expected a rate such as \"10 Mbit/s\", found {}", kind(value)));
+    if text.as_deref() == Ok(SCONE) {
+        return Some((None, true));
     }
+    let rate = text.and_then(|text| read_in_range(ParamInput::Text(&text), Some(RATES)));
+    rate.map_err(|why| flow.refuse(KEY, format!("{why}, or \"{SCONE}\""))).ok().map(|rate| (Some(rate), false))
 }
 
 /// Senders that follow throughput advice pace at no more than that.

@@ -92,6 +92,7 @@ mod tests {
             (without, "flows.g.max_pacing_rate: \"scone\" needs a policer on the path"),
             (text.replace("scone", "fast"), "flows.g.max_pacing_rate: \"fast\""),
             (text.replace("scone", "0 bit/s"), "is out of range"),
+            (text.replace("\"scone\"", "[1]"), "expected a rate such as \"10 Mbit/s\", found a list, or \"scone\""),
         ] {
             let refused = rate(&text).unwrap_err().to_string();
             assert!(refused.contains(why), "{refused}");

@@ -46,6 +46,23 @@ impl<T: Copy> SparseTable<T> {
         Some(&mut self.stored[stored][row % ROWS])
     }
 
+    /// Changes one row after the other, up to the first that is not stored; how many it has changed.
+    #[inline(always)]
+    pub fn for_each_stored(&mut self, rows: &[u16], change: impl Fn(&mut T)) -> usize {
+        let (pages, stored) = (&*self.pages, &mut *self.stored);
+        let is_missing = |row: &u16| {
+            let row = usize::from(*row);
+            match pages.get(row / ROWS) {
+                None | Some(0) => true,
+                Some(page) => {
+                    change(&mut stored[usize::from(*page)][row % ROWS]);
+                    false
+                }
+            }
+        };
+        rows.iter().position(is_missing).unwrap_or(rows.len())
+    }
+
     #[cold]
     #[inline(never)]
     fn store(&mut self, page: usize) -> usize {

@@ -4,56 +4,66 @@ use crate::refused;
 use aqmlab::{DropReason, Ecn, Packet, Path, Problem, Problems, Side, Verdict};
 use aqmlab_core::problem::unknown;
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
-use std::collections::BTreeMap;
+use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::types::PyString;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Payload, ECN field, time in the queue and time at which it comes out, both ns.
-type Out = (Py<PyAny>, &'static str, u64, u64);
+type Out = (Py<PyAny>, Py<PyString>, u64, u64);
 
 /// Payload, ECN field, reason and time, ns.
-type Gone = (Py<PyAny>, &'static str, &'static str, u64);
+type Gone = (Py<PyAny>, Py<PyString>, &'static str, u64);
 
 const CODEPOINTS: [(&str, Ecn); 4] =
     [("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
 
-/// A line or a path, and what its packets carry, by number: any objects, which the garbage collector visits.
+/// A line or a path, and the payloads of its packets by number: any objects, which the garbage collector visits.
 struct Held<L> {
     engine: L,
-    payloads: BTreeMap<u64, Py<PyAny>>,
-    /// The number of the next payload.
-    next: u64,
+    payloads: Vec<Option<Py<PyAny>>>,
+    /// Numbers of packets that have left.
+    free: Vec<u64>,
 }
 
 impl<L> Held<L> {
     fn of(engine: L) -> Mutex<Self> {
-        Mutex::new(Self { engine, payloads: BTreeMap::new(), next: 0 })
+        Mutex::new(Self { engine, payloads: Vec::new(), free: Vec::new() })
+    }
+
+    /// The number of the next packet.
+    fn next(&self) -> u64 {
+        self.free.last().copied().unwrap_or(self.payloads.len() as u64)
     }
 
     fn keep(&mut self, payload: Py<PyAny>) {
-        self.payloads.insert(self.next, payload);
-        self.next += 1;
+        match self.free.pop() {
+            Some(number) => self.payloads[number as usize] = Some(payload),
+            None => self.payloads.push(Some(payload)),
+        }
     }
 
     /// The payload of a packet that has left; none where the garbage collector has taken it.
     fn take(&mut self, py: Python<'_>, number: u64) -> Py<PyAny> {
-        self.payloads.remove(&number).unwrap_or_else(|| py.None())
+        self.free.push(number);
+        self.payloads[number as usize].take().unwrap_or_else(|| py.None())
     }
 
     fn out(&mut self, py: Python<'_>, out: &aqmlab::Delivery<u64>) -> Out {
-        (self.take(py, out.payload), ecn_name(out.ecn), out.waited, out.at)
+        (self.take(py, out.payload), ecn_name(py, out.ecn), out.waited, out.at)
     }
 
     fn gone(&mut self, py: Python<'_>, gone: &aqmlab::Dropped<u64>) -> Gone {
-        (self.take(py, gone.payload), ecn_name(gone.ecn), reason_name(gone.reason), gone.at)
+        (self.take(py, gone.payload), ecn_name(py, gone.ecn), reason_name(gone.reason), gone.at)
     }
 }
 
 impl<L: Clone> Held<L> {
     fn copy(&self, py: Python<'_>) -> Mutex<Self> {
-        let payloads = self.payloads.iter().map(|(number, payload)| (*number, payload.clone_ref(py))).collect();
-        Mutex::new(Self { engine: self.engine.clone(), payloads, next: self.next })
+        let payloads =
+            self.payloads.iter().map(|payload| payload.as_ref().map(|payload| payload.clone_ref(py))).collect();
+        Mutex::new(Self { engine: self.engine.clone(), payloads, free: self.free.clone() })
     }
 }
 
@@ -72,12 +82,13 @@ fn idle<L>(held: &Mutex<Held<L>>) -> Option<MutexGuard<'_, Held<L>>> {
 }
 
 fn traverse<L>(held: &Mutex<Held<L>>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-    idle(held).map_or(Ok(()), |held| held.payloads.values().try_for_each(|payload| visit.call(payload)))
+    idle(held).map_or(Ok(()), |held| held.payloads.iter().flatten().try_for_each(|payload| visit.call(payload)))
 }
 
 /// Lets go of the payloads, once the lock is: their ends may call the line.
 fn clear<L>(held: &Mutex<Held<L>>) {
-    let payloads = idle(held).map(|mut held| std::mem::take(&mut held.payloads));
+    let payloads: Option<Vec<_>> =
+        idle(held).map(|mut held| held.payloads.iter_mut().filter_map(Option::take).collect());
     drop(payloads);
 }
 
@@ -90,8 +101,12 @@ fn ecn_of(name: &str) -> PyResult<Ecn> {
     found.ok_or_else(|| refused(Problem::new("ecn", unknown("codepoint", name, &CODEPOINTS.map(|(name, _)| name)))))
 }
 
-fn ecn_name(ecn: Ecn) -> &'static str {
-    CODEPOINTS.iter().find(|(_, known)| *known == ecn).map_or("", |(name, _)| name)
+/// The name of a codepoint, of which Python has one copy.
+fn ecn_name(py: Python<'_>, ecn: Ecn) -> Py<PyString> {
+    static NAMES: PyOnceLock<[Py<PyString>; CODEPOINTS.len()]> = PyOnceLock::new();
+    let names = NAMES.get_or_init(py, || CODEPOINTS.map(|(name, _)| PyString::intern(py, name).unbind()));
+    let place = CODEPOINTS.iter().position(|(_, known)| *known == ecn).unwrap_or_default();
+    names[place].clone_ref(py)
 }
 
 /// The reason for which a packet was dropped: "full", "evicted", "lost" or the scheme's own word.
@@ -104,11 +119,11 @@ fn reason_name(reason: DropReason) -> &'static str {
     }
 }
 
-fn verdict_name(verdict: Verdict) -> &'static str {
+fn verdict_name<'py>(py: Python<'py>, verdict: Verdict) -> Bound<'py, PyString> {
     match verdict {
-        Verdict::Joined => "joined",
-        Verdict::Marked => "marked",
-        Verdict::Dropped(reason) => reason_name(reason),
+        Verdict::Joined => intern!(py, "joined").clone(),
+        Verdict::Marked => intern!(py, "marked").clone(),
+        Verdict::Dropped(reason) => PyString::new(py, reason_name(reason)),
     }
 }
 
@@ -157,9 +172,9 @@ impl Line {
 
     /// The fate of a packet as it entered: "joined", "marked", or why it was dropped.
     #[allow(clippy::too_many_arguments)] // as Python names them
-    fn push(
+    fn push<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         now: u64,
         length: u32,
         payload: Py<PyAny>,
@@ -167,14 +182,14 @@ impl Line {
         flow: u32,
         host: u32,
         dscp: u8,
-    ) -> PyResult<&'static str> {
+    ) -> PyResult<Bound<'py, PyString>> {
         let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, dscp };
         let mut held = self.lock(py);
-        let number = held.next;
+        let number = held.next();
         let verdict = held.engine.push(now, packet, number).map_err(wrong)?;
         held.keep(payload);
         verify(&held.engine)?;
-        Ok(verdict_name(verdict))
+        Ok(verdict_name(py, verdict))
     }
 
     fn next_event(&self, py: Python<'_>) -> Option<u64> {
@@ -264,9 +279,9 @@ impl SharedPath {
     }
 
     #[allow(clippy::too_many_arguments)] // as Python names them
-    fn push(
+    fn push<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         side: &str,
         now: u64,
         length: u32,
@@ -275,14 +290,14 @@ impl SharedPath {
         flow: u32,
         host: u32,
         dscp: u8,
-    ) -> PyResult<&'static str> {
+    ) -> PyResult<Bound<'py, PyString>> {
         let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, dscp };
         let side = side_of(side)?;
         let mut held = self.lock(py);
-        let number = held.next;
+        let number = held.next();
         let verdict = held.engine.push(side, now, packet, number).map_err(wrong)?;
         held.keep(payload);
-        Ok(verdict_name(verdict))
+        Ok(verdict_name(py, verdict))
     }
 
     fn next_event(&self, py: Python<'_>) -> Option<u64> {

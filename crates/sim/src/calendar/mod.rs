@@ -1,9 +1,10 @@
 //! The event queue. Events come out by time and, at equal times, in the order in which they were pushed ([`EventOrigin`]).
 //!
 //! Most events of a network lie a constant delay ahead, so they are pushed in order: a lane holds them as a plain
-//! queue at about a nanosecond each. What is out of order goes to a timing wheel, and what only tells of a flow's timer to
-//! another one, where it takes a third of the memory; what neither takes, because it comes very soon or very late, goes to a 4-ary
-//! heap.
+//! queue at about a nanosecond each. What is out of order goes to a timing wheel, and a flow's timer to another one, where it
+//! takes a third of the memory; what neither takes, because it comes very soon or very late, goes to a 4-ary heap.
+//!
+//! A slot of timers asks for the present deadlines when it opens: most have moved on.
 
 mod key;
 mod origin;
@@ -11,6 +12,7 @@ mod wheel;
 
 pub use key::{Key, PushTime};
 pub use origin::EventOrigin;
+pub use wheel::{Ask, Moved};
 
 use crate::memory;
 use aqmlab_core::Time;
@@ -157,7 +159,7 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     pub fn push_timer(&mut self, time: Time, place: EventOrigin) {
         self.pushed += 1;
         let key = Key::new(time, self.present, order(place, self.pushed));
-        if self.timers.takes(key) {
+        if self.timers.takes(time) {
             self.note_in_any_order(key);
             self.timers.place(key);
         } else {
@@ -189,30 +191,29 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     /// It stays readable until the next push.
     #[inline(always)]
     pub fn pop(&mut self, until: Time) -> Option<(Time, &E)> {
-        self.pop_showing(until, false, |_| ())
+        self.pop_asking(until, false, |_| None)
     }
 
-    /// The same. If `shows`, shows `coming` events that follow in a little while, so that what they will touch can be fetched
-    /// from memory; each is shown once at most, and few are not.
+    /// The same, which asks about timers before they come and, if `shows`, shows events that follow in a little while.
     #[inline(always)]
-    pub fn pop_showing(&mut self, until: Time, shows: bool, mut coming: impl FnMut(&E)) -> Option<(Time, &E)> {
+    pub fn pop_asking(
+        &mut self,
+        until: Time,
+        shows: bool,
+        mut ask: impl FnMut(Ask<E>) -> Option<Moved>,
+    ) -> Option<(Time, &E)> {
         let (lane, time) = self.first();
         if time >= until && !self.is_due(lane, until) {
             return None;
         }
         if lane == 0 {
             self.present = PushTime { now: time, since: self.first_in_any_order.now };
-            let coming = |event: &E| {
-                if shows {
-                    coming(event);
-                }
-            };
-            return Some((time, self.pop_any(coming)));
+            return Some((time, self.pop_any(shows, ask)));
         }
         let lane = lane % ROOM;
         let ring = &mut self.lanes[lane];
         if shows {
-            ring.look_ahead(&mut coming);
+            ring.look_ahead(&mut ask);
         }
         let popped = ring.pop();
         self.heads[lane] = ring.first_time();
@@ -282,19 +283,30 @@ impl<E: Copy + Default + TimerEvent> Calendar<E> {
     fn storage_in_any_order(&mut self, time: Time, pushed: PushTime, order: u64) -> &mut E {
         let key = Key::new(time, pushed, order);
         self.note_in_any_order(key);
-        if self.wheel.takes(key) { &mut self.wheel.place(key).event } else { self.storage_in_heap(time, pushed, order) }
+        if self.wheel.takes(time) {
+            &mut self.wheel.place(key).event
+        } else {
+            self.storage_in_heap(time, pushed, order)
+        }
     }
 
     /// The first event of wheels and heap together; there must be one.
     #[inline]
-    fn pop_any(&mut self, mut coming: impl FnMut(&E)) -> &E {
+    fn pop_any(&mut self, shows: bool, mut ask: impl FnMut(Ask<E>) -> Option<Moved>) -> &E {
         let first = self.first_in_any_order;
         if self.wheel.first_key() == first {
-            let place = self.wheel.pop(|coming_up| coming(&coming_up.event));
+            let place = self.wheel.pop(|about| match about {
+                Ask::Soon(item) if shows => ask(Ask::Soon(&item.event)),
+                _ => None,
+            });
             self.find_first_in_any_order();
             &self.wheel.at(place).event
         } else if self.timers.first_key() == first {
-            self.timers.pop(|key| coming(&E::of_place(key.place())));
+            self.timers.pop(|about| match about {
+                Ask::Soon(key) if shows => ask(Ask::Soon(&E::of_place(key.place()))),
+                Ask::Soon(_) => None,
+                Ask::Due(key, time, reach) => ask(Ask::Due(&E::of_place(key.place()), time, reach)),
+            });
             self.timer = E::of_place(first.place());
             self.find_first_in_any_order();
             &self.timer
@@ -436,9 +448,9 @@ impl<E: Copy + Default> Ring<E> {
 
     /// Shows an event that is [`AHEAD`] of the first one, if there are so many.
     #[inline(always)]
-    fn look_ahead(&self, coming: &mut impl FnMut(&E)) {
+    fn look_ahead(&self, ask: &mut impl FnMut(Ask<E>) -> Option<Moved>) {
         if self.len > AHEAD {
-            coming(&self.items[self.place_of(AHEAD)].event);
+            ask(Ask::Soon(&self.items[self.place_of(AHEAD)].event));
         }
     }
 
@@ -481,9 +493,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever goes where, events come out by time, at equal times by place, and then in the order of the pushes.
+        /// Whatever goes where, events come out by time, at equal times by the moment of the push, by place, and in the order of the
+        /// pushes.
         #[test]
-        fn sorts_by_time_then_place_then_insertion(
+        fn sorts_by_time_then_push_then_place_then_insertion(
             pushes in prop::collection::vec((0u64..50, 0u32..46, 0usize..6, 0u32..3, 0u64..3, 0usize..3), 0..300),
         ) {
             let mut calendar = Calendar::default();
@@ -492,17 +505,16 @@ mod tests {
             for (i, (ahead, scale, lane, place, since, pops)) in (0u32..).zip(pushes) {
                 let ahead = 1 + (ahead << scale.saturating_sub(6)); // from the next instant to far beyond the wheel
                 calendar.present = PushTime { now: Time(now), since: Time(since) };
-                let place = match lanes.get(lane) {
+                expected.push(match lanes.get(lane) {
                     Some(lane) => {
                         push(&mut calendar, *lane, now + ahead, place, i);
-                        EventOrigin::link(place)
+                        (now + ahead, now, since, EventOrigin::link(place), i)
                     }
                     None => {
                         calendar.push_timer(Time(now + ahead), EventOrigin::timer(i));
-                        EventOrigin::timer(i)
+                        (now + ahead, now, since, EventOrigin::timer(i), i)
                     }
-                };
-                expected.push((now + ahead, now, since, place, i));
+                });
                 for _ in 0..pops {
                     if let Some((time, event)) = calendar.pop(Time::NEVER) {
                         now = time.0;
@@ -526,26 +538,32 @@ mod tests {
             let mut calendar = Calendar::default();
             let (mut expected, mut popped, mut shown) = (Vec::new(), Vec::new(), vec![0; times.len()]);
             let mut take = |calendar: &mut Calendar<Number>| {
-                let next = calendar.pop_showing(Time::NEVER, true, |event| shown[*event as usize] += 1);
+                let next = calendar.pop_asking(Time::NEVER, true, |ask| match ask {
+                    Ask::Soon(event) => {
+                        shown[*event as usize] += 1;
+                        None
+                    }
+                    Ask::Due(..) => None,
+                });
                 next.map(|(time, event)| popped.push((time.0, *event))).is_some()
             };
-            let push = |calendar: &mut Calendar<Number>, time, i: Number| match i % 2 {
-                0 => calendar.push(Lane::ANY, Time(time), EventOrigin::sender(i), i),
-                _ => calendar.push_timer(Time(time), EventOrigin::timer(i)),
+            let mut push = |calendar: &mut Calendar<Number>, time, i: Number| {
+                expected.push((time, i));
+                match i % 2 {
+                    0 => calendar.push(Lane::ANY, Time(time), EventOrigin::sender(i), i),
+                    _ => calendar.push_timer(Time(time), EventOrigin::timer(i)),
+                }
             };
             push(&mut calendar, 0, 0);
-            expected.push((0, 0));
             let (early, late) = times.split_at(times.len() / 2);
             for (i, time) in (0..).zip(early).skip(1) {
                 let time = (time >> grain << grain) + (1 << 33);
                 push(&mut calendar, time, i);
-                expected.push((time, i));
             }
             (0..pops).for_each(|_| assert!(take(&mut calendar)));
             for (i, time) in (early.len() as Number..).zip(late) {
                 let time = (time >> grain << grain) + (5 << 32); // some of it into the slot that is open
                 push(&mut calendar, time, i);
-                expected.push((time, i));
             }
             while take(&mut calendar) {}
             expected.sort();
@@ -568,6 +586,32 @@ mod tests {
         calendar.push(Lane::ANY, Time(4), EventOrigin::wire(9), 1);
         assert_eq!(popped(&mut calendar, 5), [1, 2], "the end of the instant has not come");
         assert_eq!(popped(&mut calendar, 6), [3, 4]);
+    }
+
+    /// Ten timers pend for a second or two; when their slot opens, half of them have moved on, to where another event comes.
+    #[test]
+    fn a_timer_that_has_moved_on_comes_when_it_is_due() {
+        const SECOND: u64 = 1_000_000_000_000;
+        let mut calendar = Calendar::<Number>::default();
+        (0..10)
+            .for_each(|flow| calendar.push_timer(Time((1 + u64::from(flow % 2)) * SECOND), EventOrigin::timer(flow)));
+        calendar.present = PushTime::at(Time(SECOND));
+        calendar.push(Lane::ANY, Time(5 * SECOND), EventOrigin::sender(0), 100);
+        let mut popped = Vec::new();
+        let mut pop = |calendar: &mut Calendar<Number>| {
+            let next = calendar.pop_asking(Time::NEVER, false, |ask| match ask {
+                Ask::Due(flow, time, reach) if flow % 2 == 1 && time.0 < 3 * SECOND => {
+                    assert!(reach.contains(&Time(5 * SECOND)) && reach.end < Time(20 * SECOND));
+                    Some((Time(5 * SECOND), PushTime::at(Time(u64::from(*flow) % 4 * SECOND))))
+                }
+                _ => None,
+            });
+            next.map(|(time, event)| popped.push((time.0 / SECOND, *event))).is_some()
+        };
+        while pop(&mut calendar) {}
+        let moved = [1, 5, 9].map(|flow| (5, flow)); // as if pushed at 1 s, as the other, but by a flow before its sender's
+        let at_one = [0, 2, 4, 6, 8].map(|flow| (1, flow));
+        assert_eq!(popped, [&at_one[..], &[(5, 100)], &moved, &[(5, 3), (5, 7)]].concat());
     }
 
     #[test]

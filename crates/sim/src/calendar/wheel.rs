@@ -1,9 +1,9 @@
 //! A timing wheel (Varghese and Lauck, 1987) whose full slots open in two steps, as the rungs of a ladder queue do (Tang, Goh
 //! and Thng, 2005): events by the slot of time in which they come, 256 slots from the present one on.
 //!
-//! An event is put into its slot unsorted. When a slot becomes the first that holds any, its events are dealt into bins of
-//! a few, and each bin is sorted when its time comes. As the events of the next bins are known, what they will touch can be
-//! fetched from memory in time.
+//! An event is put into its slot unsorted. When a slot becomes the first that holds any, each of its events is asked about: it
+//! may come later by now. What stays is dealt into bins of a few, and each bin is sorted when its time comes. As the
+//! events of the next bins are known, what they will touch can be fetched from memory in time.
 //!
 //! Slots are written page by page, and a page whose events have come is used again: memory is what pends, and no slot is
 //! copied as it grows.
@@ -25,6 +25,18 @@ const PAGE: usize = 64;
 const ALONE: usize = 0;
 /// In place of a page.
 const NO_PAGE: u32 = u32::MAX;
+
+/// What a wheel asks about one of its events before that comes.
+pub enum Ask<'a, T> {
+    /// It follows in a little while, so that what it will touch can be fetched from memory. Each is shown once at most, and few are
+    /// not.
+    Soon(&'a T),
+    /// It pends for this time, and its slot opens: it may come later instead, within this reach, the end of which is included.
+    Due(&'a T, Time, Range<Time>),
+}
+
+/// The time at which an event comes instead, as one that was pushed at that moment.
+pub type Moved = (Time, PushTime);
 
 /// The pages of a slot. Every page knows the one before it.
 #[derive(Clone, Copy, Default)]
@@ -59,6 +71,8 @@ pub struct Wheel<T> {
     open: Slot,
     marks: Vec<u64>,
     ends: Vec<u32>,
+    /// The marks of a full slot before they are dealt into bins.
+    undealt: Vec<u64>,
     /// Number of bins that have begun.
     bins: usize,
     /// Marks of the present bin that are still to come, in order. If there are none, there are no events at all.
@@ -78,6 +92,7 @@ impl<T: Keyed> Wheel<T> {
             open: Slot::default(),
             marks: Vec::new(),
             ends: Vec::new(),
+            undealt: Vec::new(),
             bins: 0,
             bin: 0..0,
             first: Key::NONE,
@@ -85,8 +100,8 @@ impl<T: Keyed> Wheel<T> {
     }
 
     #[inline(always)]
-    fn slot(&self, key: Key) -> u64 {
-        key.time.0 >> self.bits
+    fn slot(&self, time: Time) -> u64 {
+        time.0 >> self.bits
     }
 
     /// Time within the slot, and in the lower bits place.
@@ -100,10 +115,10 @@ impl<T: Keyed> Wheel<T> {
         (mark << self.bits >> self.bits) as usize
     }
 
-    /// True if the wheel takes an event with this key: after the first slot and within its reach, or any if it is empty.
+    /// True if the wheel takes an event of this time: after the first slot and within its reach, or any if it is empty.
     #[inline]
-    pub fn takes(&self, key: Key) -> bool {
-        let ahead = self.slot(key).wrapping_sub(self.present);
+    pub fn takes(&self, time: Time) -> bool {
+        let ahead = self.slot(time).wrapping_sub(self.present);
         ahead > 0 && ahead < SLOTS as u64 || self.first.time == Time::NEVER
     }
 
@@ -113,7 +128,7 @@ impl<T: Keyed> Wheel<T> {
         if self.first.time == Time::NEVER {
             return self.begin(key.time, key.pushed(), key.order);
         }
-        let index = self.slot(key) as usize % SLOTS;
+        let index = self.slot(key.time) as usize % SLOTS;
         let slot = &mut self.slots[index];
         if slot.len == 0 {
             self.occupied[index / 64] |= 1 << (index % 64);
@@ -126,7 +141,7 @@ impl<T: Keyed> Wheel<T> {
     #[cold]
     fn begin(&mut self, time: Time, pushed: PushTime, order: u64) -> &mut T {
         let key = Key::new(time, pushed, order);
-        (self.present, self.first) = (self.slot(key), key);
+        (self.present, self.first) = (self.slot(time), key);
         self.marks.clear();
         self.marks.push(self.mark(key, ALONE));
         self.ends.clear();
@@ -142,14 +157,13 @@ impl<T: Keyed> Wheel<T> {
         self.first
     }
 
-    /// Takes out the first event; there must be one. Its place, which stays as it is until the next push. Shows `coming`
-    /// events that follow in a little while.
+    /// Takes out the first event; there must be one. Its place, which stays as it is until the next push.
     #[inline]
-    pub fn pop(&mut self, coming: impl FnMut(&T)) -> usize {
+    pub fn pop(&mut self, ask: impl FnMut(Ask<T>) -> Option<Moved>) -> usize {
         let place = self.place_of(self.marks[self.bin.start]);
         self.bin.start += 1;
         if self.bin.is_empty() {
-            self.go_on(coming);
+            self.go_on(ask);
         } else {
             self.first = self.first_of_bin();
         }
@@ -168,13 +182,13 @@ impl<T: Keyed> Wheel<T> {
     }
 
     /// Goes on to the next bin that holds any events, if there is one.
-    fn go_on(&mut self, coming: impl FnMut(&T)) {
+    fn go_on(&mut self, mut ask: impl FnMut(Ask<T>) -> Option<Moved>) {
         while self.bin.is_empty() {
             if self.bins < self.ends.len() {
                 self.bin = self.marks_of(self.bins);
                 self.bins += 1;
             } else if let Some(distance) = self.distance() {
-                self.open(distance);
+                self.open(distance, &mut ask);
             } else {
                 self.first = Key::NONE;
                 return;
@@ -182,7 +196,7 @@ impl<T: Keyed> Wheel<T> {
         }
         self.sort_bin();
         self.first = self.first_of_bin();
-        self.look_ahead(coming);
+        self.look_ahead(ask);
     }
 
     /// Range of a bin's marks.
@@ -204,17 +218,19 @@ impl<T: Keyed> Wheel<T> {
     }
 
     /// Shows the events of the next bin, and fetches those of the bin after it; a slot of few events has one bin.
-    fn look_ahead(&self, mut coming: impl FnMut(&T)) {
+    fn look_ahead(&self, mut ask: impl FnMut(Ask<T>) -> Option<Moved>) {
         if self.bins == self.ends.len() {
             return;
         }
         let [next, then] = [0, 1].map(|ahead| &self.marks[self.marks_of(self.bins + ahead)]);
-        next.iter().for_each(|mark| coming(&self.pages.events[self.place_of(*mark)]));
+        for mark in next {
+            ask(Ask::Soon(&self.pages.events[self.place_of(*mark)]));
+        }
         then.iter().for_each(|mark| memory::fetch(&self.pages.events[self.place_of(*mark)]));
     }
 
     /// Opens the slot that is so far after the first one; few events are one bin.
-    fn open(&mut self, distance: u64) {
+    fn open(&mut self, distance: u64, ask: &mut impl FnMut(Ask<T>) -> Option<Moved>) {
         self.present += distance;
         let index = self.present as usize % SLOTS;
         self.occupied[index / 64] &= !(1 << (index % 64));
@@ -223,34 +239,52 @@ impl<T: Keyed> Wheel<T> {
         self.bins = 0;
         self.ends.clear();
         self.marks.clear();
-        if self.open.len > FEW {
-            return self.deal();
+        let mut page = self.pages.last(self.open);
+        while let Some(places) = page {
+            page = self.pages.before(&places);
+            places.for_each(|place| self.mark_or_move(place, ask));
         }
-        for place in self.pages.of(self.open).flatten() {
-            self.marks.push(self.mark(self.pages.key(place), place));
+        if self.marks.len() > FEW {
+            return self.deal();
         }
         self.bin = 0..self.marks.len();
     }
 
-    /// Deals the events of the open slot into bins of equal times.
+    /// An event of the open slot gets its mark, unless it comes in a later slot by now.
+    #[inline(always)]
+    fn mark_or_move(&mut self, place: usize, ask: &mut impl FnMut(Ask<T>) -> Option<Moved>) {
+        let key = self.pages.key(place);
+        let starts = |ahead: usize| Time((self.present + ahead as u64) << self.bits);
+        let reach = starts(1)..Time(starts(SLOTS).0 - 1);
+        match ask(Ask::Due(&self.pages.events[place], key.time, reach)) {
+            None => self.marks.push(self.mark(key, place)),
+            Some((time, pushed)) => {
+                let (event, key) = (self.pages.events[place], Key::new(time, pushed, key.order));
+                let moved = self.place(key);
+                *moved = event;
+                moved.set_key(key);
+            }
+        }
+    }
+
+    /// Deals the marks of the open slot into bins of equal times.
     fn deal(&mut self) {
-        let Self { bits, pages, open, marks, ends, .. } = self;
-        let of_slot = *bits;
-        let bits = (open.len / IN_BIN).next_power_of_two().trailing_zeros().min(of_slot);
-        let bin = |key: Key| ((key.time.0 & ((1 << of_slot) - 1)) >> (of_slot - bits)) as usize;
+        let Self { marks, ends, undealt, .. } = self;
+        std::mem::swap(marks, undealt);
+        let bits = (undealt.len() / IN_BIN).next_power_of_two().trailing_zeros();
+        let bin = |mark: u64| (mark >> (u64::BITS - bits)) as usize;
         ends.resize(1 << bits, 0);
-        for event in pages.of(*open).flat_map(|page| &pages.events[page]) {
-            ends[bin(event.key())] += 1;
+        for mark in &*undealt {
+            ends[bin(*mark)] += 1;
         }
         let mut sum = 0;
         for end in ends.iter_mut() {
             sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
         }
-        marks.resize(open.len, 0);
-        for place in pages.of(*open).flatten() {
-            let key = pages.key(place);
-            let end = &mut ends[bin(key)];
-            marks[*end as usize] = key.time.0 << (u64::BITS - of_slot) | place as u64;
+        marks.resize(undealt.len(), 0);
+        for mark in &*undealt {
+            let end = &mut ends[bin(*mark)];
+            marks[*end as usize] = *mark;
             *end += 1;
         }
     }
@@ -303,18 +337,22 @@ impl<T: Keyed> PagePool<T> {
         slot.end = page * PAGE;
     }
 
-    /// The places of a slot's events, page by page, the last one first.
-    fn of(&self, slot: Slot) -> impl Iterator<Item = Range<usize>> {
-        let last = (slot.len > 0).then(|| (slot.end - 1) / PAGE * PAGE..slot.end);
-        std::iter::successors(last, |page| match self.before[page.start / PAGE] {
+    /// The places of the events in a slot's last page, if it has one.
+    fn last(&self, slot: Slot) -> Option<Range<usize>> {
+        (slot.len > 0).then(|| (slot.end - 1) / PAGE * PAGE..slot.end)
+    }
+
+    /// The places of the page before this one, if there is one.
+    fn before(&self, places: &Range<usize>) -> Option<Range<usize>> {
+        match self.before[places.start / PAGE] {
             NO_PAGE => None,
             before => Some(before as usize * PAGE..(before as usize + 1) * PAGE),
-        })
+        }
     }
 
     /// The pages of a slot hold nothing that is needed.
     fn free(&mut self, slot: Slot) {
-        if let Some(first) = self.of(slot).last() {
+        if let Some(first) = std::iter::successors(self.last(slot), |page| self.before(page)).last() {
             self.before[first.start / PAGE] = std::mem::replace(&mut self.free, ((slot.end - 1) / PAGE) as u32);
         }
     }
@@ -334,7 +372,7 @@ mod tests {
         (0..100).for_each(|i| wheel.place(key(i << 33)).event = i);
         for _ in 0..3000 {
             let first = wheel.first_key();
-            let place = wheel.pop(|_| ());
+            let place = wheel.pop(|_| None);
             let event = wheel.at(place).event;
             wheel.place(key(first.time.0 + (120 << 32))).event = event;
         }

@@ -9,7 +9,7 @@ mod media;
 mod queues;
 pub mod rounds;
 
-use crate::calendar::{EventOrigin, Lane, PushTime};
+use crate::calendar::{Ask, EventOrigin, Lane, PushTime};
 use crate::engine::event::Event;
 use crate::engine::partition::Partition;
 use crate::engine::phases::PhaseLog;
@@ -192,27 +192,16 @@ impl NetworkState {
     /// The same; where `IS_LARGE`, what an event will touch is fetched from memory before it comes.
     #[inline(never)]
     fn handle_until<const IS_LARGE: bool>(&mut self, until: Time, most: u64) -> bool {
-        let fetch = |flows: &Partition<Flow>,
-                     links: &Partition<Link>,
-                     remote: &Option<Box<RemotePartitions>>,
-                     event: &Event| {
-            if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
-                match flows.get(*flow as usize) {
-                    Some(flow) => memory::fetch(flow),
-                    None => remote.iter().for_each(|remote| memory::fetch_at(&remote.locations, *flow as usize)),
-                }
-            }
-            // Which of several links it is bound for only its flow says, and that is not here yet.
-            if let Event::Arrive(packet) = event
-                && packet.is_data()
-                && links.len() == 1
-            {
-                links.iter().for_each(|link| link.fetch_losses(packet.flow));
-            }
-        };
         for _ in 0..most {
             let Scheduler { calendar, remote, .. } = &mut self.scheduler;
-            let next = calendar.pop_showing(until, IS_LARGE, |event| fetch(&self.flows, &self.links, remote, event));
+            let next = calendar.pop_asking(until, IS_LARGE, |ask| match ask {
+                Ask::Soon(event) => {
+                    fetch(event, &self.flows, &self.links, remote);
+                    None
+                }
+                Ask::Due(Event::Timer { flow }, time, reach) => self.flows[*flow as usize].moved(time, reach, self.now),
+                Ask::Due(..) => None,
+            });
             let Some((time, event)) = next else {
                 self.now = self.now.max(until);
                 self.scheduler.as_of(PushTime::at(self.now));
@@ -345,4 +334,21 @@ fn path<'a>(
 ) -> Path<'a, Scheduler> {
     let way = &ways[way as usize];
     Path { group: &groups[way.group as usize], way, schedule }
+}
+
+/// Fetches from memory what an event will touch.
+fn fetch(event: &Event, flows: &Partition<Flow>, links: &Partition<Link>, remote: &Option<Box<RemotePartitions>>) {
+    if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
+        match flows.get(*flow as usize) {
+            Some(flow) => memory::fetch(flow),
+            None => remote.iter().for_each(|remote| memory::fetch_at(&remote.locations, *flow as usize)),
+        }
+    }
+    // Which of several links it is bound for only its flow says, and that is not here yet.
+    if let Event::Arrive(packet) = event
+        && packet.is_data()
+        && links.len() == 1
+    {
+        links.iter().for_each(|link| link.fetch_losses(packet.flow));
+    }
 }

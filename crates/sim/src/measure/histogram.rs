@@ -28,12 +28,6 @@ struct Recent {
     len: u16,
 }
 
-impl Recent {
-    fn bins(&self) -> impl Iterator<Item = usize> {
-        self.bins[..usize::from(self.len)].iter().map(|bin| usize::from(*bin))
-    }
-}
-
 const _: () = assert!(bin(u64::MAX / 1000) <= u16::MAX as usize, "a bin is a number of 16 bits");
 
 impl Default for Histogram {
@@ -62,13 +56,14 @@ impl Histogram {
 
     /// Counts the values that wait to be counted.
     fn count_recent(&mut self) {
-        for bin in self.recent.bins() {
-            match self.counts.get_mut(bin) {
-                Some(count) => *count = count.saturating_add(1),
-                None => {
-                    self.counts.grow(bin + 1);
-                    self.counts[bin] = 1;
-                }
+        let bins = &self.recent.bins[..usize::from(self.recent.len)];
+        let mut rest = bins;
+        while !rest.is_empty() {
+            let counted = self.counts.for_each_stored(rest, |count| *count = count.saturating_add(1));
+            rest = &rest[counted..];
+            if let Some(bin) = rest.first() {
+                self.counts.grow(usize::from(*bin) + 1);
+                self.counts.get_mut(usize::from(*bin)); // stored from now on
             }
         }
         self.recent.len = 0;

@@ -67,8 +67,7 @@ impl NetworkState {
     fn may_act_ahead(&mut self, index: u32, time: Time) -> bool {
         let flow = &mut self.flows[index as usize];
         let may = flow.acks_until < self.now && flow.lookahead() != Lookahead::Never;
-        let is_next = may && flow.is_before_timer(index, time, &mut self.scheduler);
-        let acts = is_next && time <= self.measured.end;
+        let acts = may && time < flow.sender.deadline() && time <= self.measured.end;
         if acts && flow.lookahead() == Lookahead::WarmingUp && time >= self.measured.start {
             self.enter_measured(index);
         }
@@ -218,10 +217,12 @@ impl NetworkState {
 
     #[inline(never)]
     pub(super) fn timer(&mut self, index: u32) {
-        self.events += 1;
         let flow = &mut self.flows[index as usize];
         let path = path(&self.groups, &self.routes.ways, flow.way, &mut self.scheduler);
-        flow.timer(index, self.now, path);
+        if !flow.timer(index, self.now, path) {
+            return;
+        }
+        self.events += 1;
         if flow.sender.has_failed() {
             self.fail_transfer(index);
         }

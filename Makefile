@@ -8,6 +8,9 @@ OLDEST := $(if $(filter Linux,$(shell uname -s)),--compatibility manylinux_2_28)
 TOOLS := studio/node_modules/.package-lock.json
 ENGINE := target/wasm32-unknown-unknown/page/aqmlab_engine.wasm
 PAGE ?= page
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+PROFILE := target/pgo/runs.profdata
+GUIDED := -Cprofile-use=$(CURDIR)/$(PROFILE)
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
@@ -37,10 +40,20 @@ engine-wasm:  ## Build the engine for web pages; leaves it in target/wasm32-unkn
 	rustup target add wasm32-unknown-unknown
 	cargo build --locked --quiet --profile page --target wasm32-unknown-unknown -p aqmlab-wasm
 
-wheel: .venv/.zig $(GUEST)  ## Build the wheel and the source archive that others can install; leaves them in dist/
+# Zig cannot link what counts, so that maturin's --pgo is of no use: the counting engine is linked by the system's linker.
+$(PROFILE): packaging/pgo.py .venv/.installed $(RUST)
+	rustup component add llvm-tools
+	rm -rf target/pgo/raw
+	CARGO_TARGET_DIR=target/pgo RUSTFLAGS=-Cprofile-generate=$(CURDIR)/target/pgo/raw cargo rustc --release --locked --quiet \
+		-p aqmlab-python --lib --crate-type cdylib --features pyo3/extension-module --target $(HOST)
+	cp target/pgo/$(HOST)/release/libaqmlab_python.$(if $(filter Darwin,$(shell uname -s)),dylib,so) target/pgo/_core.so
+	$(BIN)/python $< target/pgo/_core.so
+	$$(rustc --print sysroot)/lib/rustlib/$(HOST)/bin/llvm-profdata merge -o $@ target/pgo/raw
+
+wheel: .venv/.zig $(GUEST) $(PROFILE)  ## Build the wheel and the source archive that others can install; leaves them in dist/ (needs rustup)
 	$(PYTHON) packaging/third_party.py --check
 	rm -rf dist
-	PATH=$(CURDIR)/$(BIN):$$PATH maturin build --release --locked --strip --zig --out dist $(OLDEST)  # not from the archive, which has no commit
+	PATH=$(CURDIR)/$(BIN):$$PATH RUSTFLAGS=$(GUIDED) maturin build --release --locked --strip --zig --out dist $(OLDEST)  # not from the archive, which has no commit
 	$(BIN)/maturin sdist --out dist
 
 .venv/.zig: .venv/.installed requirements-wheel.txt
@@ -138,8 +151,8 @@ $(TOOLS): studio/package-lock.json
 	@if command -v npm > /dev/null; then cd studio && npm ci --silent && touch node_modules/.package-lock.json || echo "npm ci has failed"; \
 	else echo "npm is not installed: TypeScript and bundle of the studio are neither checked nor tested"; fi
 
-bench: .venv/.installed  ## Measure speed as released, beside ns-2 where it is installed; writes docs/benchmarks.md
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked
+bench: .venv/.installed $(PROFILE)  ## Measure speed as released, beside ns-2 where it is installed; writes docs/benchmarks.md (needs rustup)
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv RUSTFLAGS=$(GUIDED) $(BIN)/maturin develop --release --locked --target $(HOST)
 	rm -f .venv/.built  # the next make build restores the engine of the tests
 	$(BIN)/python benches/run.py
 

@@ -111,26 +111,17 @@ def compiler() -> str:
 
 
 def of_commit(commit: str, profile: str) -> Path:
-    """Return the extension of a commit, built with a profile of Cargo.toml."""
+    """Return the extension of a commit, built with a profile of Cargo.toml; a release as `make wheel` builds it."""
     target = ROOT / "target" / "instructions"
     environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
-    build = [
-        "cargo",
-        "rustc",
-        "--profile",
-        profile,
-        "--locked",
-        "--quiet",
-        "-p",
-        "aqmlab-python",
-        "--lib",
-        "--crate-type",
-        "cdylib",
-    ]
+    options = ["--profile", profile, "--locked", "--quiet"]
+    build = [str(Path(sys.executable).with_name("maturin")), "build", *options, "--out", str(target / "wheel")]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", folder, commit], cwd=ROOT, check=True)
         try:
-            subprocess.run([*build, "--features", "pyo3/extension-module"], cwd=folder, env=environment, check=True)
+            is_guided = "pgo-command" in (Path(folder) / "pyproject.toml").read_text(encoding="utf-8")
+            guided = ["--pgo"] if profile == "release" and is_guided else []
+            subprocess.run([*build, *guided], cwd=folder, env=environment, check=True)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
     [built] = (target / profile).glob("lib*.so")

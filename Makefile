@@ -8,6 +8,8 @@ OLDEST := $(if $(filter Linux,$(shell uname -s)),--compatibility manylinux_2_28)
 TOOLS := studio/node_modules/.package-lock.json
 ENGINE := target/wasm32-unknown-unknown/page/aqmlab_engine.wasm
 PAGE ?= page
+# Hundreds of processes import the same packages: what they compile is kept, whatever the environment asks for.
+export PYTHONDONTWRITEBYTECODE :=
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 

@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 from types import ModuleType
 
@@ -103,8 +103,16 @@ LIBRARIES = [
     "pytest",
     "scipy.stats",
 ]
-FORKS.set_forkserver_preload([*MODULES, *LIBRARIES])
+FORKS.set_forkserver_preload([*MODULES, *LIBRARIES, "preloaded"])
 """Each command has a process of its own, forked from one that has imported what takes long."""
+
+
+@cache
+def start_forkserver() -> None:
+    """Start that process; it finds `preloaded` in this folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        forkserver.ensure_running()
 
 
 @pytest.fixture
@@ -164,6 +172,7 @@ def in_fork(
     run: Callable[[Sequence[str]], None], folder: Path, arguments: Sequence[str], limit: float | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run something in a process of its own that has imported what takes long."""
+    start_forkserver()
     with tempfile.TemporaryDirectory() as streams:
         files = Path(streams) / "stdout", Path(streams) / "stderr"
         process = FORKS.Process(target=run_alone, args=(run, arguments, folder, dict(os.environ), *files))

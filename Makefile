@@ -11,6 +11,8 @@ PAGE ?= page
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PROFILE := target/pgo/runs.profdata
 GUIDED := -Cprofile-use=$(CURDIR)/$(PROFILE)
+# Hundreds of processes import the same packages: what they compile is kept, whatever the environment asks for.
+export PYTHONDONTWRITEBYTECODE :=
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 

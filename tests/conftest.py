@@ -11,10 +11,12 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import typer.main
 
 import aqmlab as lab
 
@@ -88,8 +90,29 @@ MODULES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if path.stem not in ("__init__", "__main__", "sb3", "cluster")
 ]
-FORKS.set_forkserver_preload([*MODULES, "matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.special"])
+LIBRARIES = [
+    "cmaes",
+    "control",
+    "fontTools.subset",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.pyplot",
+    "pandas",
+    "pyarrow.parquet",
+    "pytest",
+    "scipy.stats",
+]
+FORKS.set_forkserver_preload([*MODULES, *LIBRARIES, "preloaded"])
 """Each command has a process of its own, forked from one that has imported what takes long."""
+
+
+@cache
+def start_forkserver() -> None:
+    """Start that process; it finds `preloaded` in this folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        forkserver.ensure_running()
 
 
 @pytest.fixture
@@ -105,6 +128,10 @@ def within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Aqmlab:
     return partial(in_process, monkeypatch)
 
 
+command_tree = cache(typer.main.get_command)
+"""The commands with all their options, which take longer to build than most commands need to refuse their input."""
+
+
 def in_process(
     monkeypatch: pytest.MonkeyPatch, *args: object, stdin: bytes = b""
 ) -> "subprocess.CompletedProcess[str]":
@@ -115,6 +142,7 @@ def in_process(
     arguments = ["aqmlab", *map(str, args)]
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
     monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.setattr(typer.main, "get_command", command_tree)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
     for name, stream in zip(("stdout", "stderr"), streams, strict=True):
         monkeypatch.setattr(sys, name, stream)
@@ -132,10 +160,22 @@ def in_process(
 
 def forked(folder: Path, *args: object, limit: float | None = None) -> "subprocess.CompletedProcess[str]":
     """Run the command as a user does, in a folder; a command that does not end within `limit` seconds fails."""
-    arguments = [str(COMMAND), *map(str, args)]
+    return in_fork(run_command, folder, [str(COMMAND), *map(str, args)], limit)
+
+
+def forked_program(folder: Path, text: str) -> "subprocess.CompletedProcess[str]":
+    """Run a Python program as `python -c` does, in a folder."""
+    return in_fork(run_program, folder, ["-c", text])
+
+
+def in_fork(
+    run: Callable[[Sequence[str]], None], folder: Path, arguments: Sequence[str], limit: float | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run something in a process of its own that has imported what takes long."""
+    start_forkserver()
     with tempfile.TemporaryDirectory() as streams:
         files = Path(streams) / "stdout", Path(streams) / "stderr"
-        process = FORKS.Process(target=run_command, args=(arguments, folder, dict(os.environ), *files))
+        process = FORKS.Process(target=run_alone, args=(run, arguments, folder, dict(os.environ), *files))
         process.start()
         process.join(limit)
         if process.exitcode is None:
@@ -145,8 +185,14 @@ def forked(folder: Path, *args: object, limit: float | None = None) -> "subproce
     return subprocess.CompletedProcess(arguments, process.exitcode, *told)
 
 
-def run_command(arguments: Sequence[str], folder: Path, environment: dict[str, str], *files: Path) -> None:
-    """Be the command: with these arguments, in this folder, its two streams in files."""
+def run_alone(
+    run: Callable[[Sequence[str]], None],
+    arguments: Sequence[str],
+    folder: Path,
+    environment: dict[str, str],
+    *files: Path,
+) -> None:
+    """Be a process of these arguments, in this folder, its two streams in files."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -156,7 +202,21 @@ def run_command(arguments: Sequence[str], folder: Path, environment: dict[str, s
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8")
     sys.stderr = sys.__stderr__ = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", write_through=True)
+    run(arguments)
 
+
+def run_program(arguments: Sequence[str]) -> None:
+    """Be the program of `python -c`, which is in the module `__main__`, with its folder first on the path."""
+    option, text = arguments
+    sys.argv = [option]
+    sys.path.insert(0, "")
+    program = sys.modules["__main__"] = ModuleType("__main__")
+    exec(compile(text, "<string>", "exec"), program.__dict__)
+    sys.stdout.flush()
+
+
+def run_command(arguments: Sequence[str]) -> None:
+    """Be the command."""
     from aqmlab.cli import main
 
     main()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from aqmlab.analysis import maps
 from conftest import Aqmlab
 
 LINK = ("--rate", "45 Mbit/s", "--rtt", "80 ms", "--flows", "60")
@@ -39,9 +40,12 @@ def test_a_design_can_be_pasted(aqmlab: Aqmlab) -> None:
     assert "stable" in text
 
 
-def test_fluid_and_packets_stand_beside_the_prediction(aqmlab: Aqmlab, tmp_path: Path) -> None:
+def test_fluid_and_packets_stand_beside_the_prediction(
+    within: Aqmlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps.axis, "__defaults__", (20,))  # points per axis, of 100
     (tmp_path / "s.toml").write_text(SCENARIO)
-    answer = aqmlab("analyse", "pi", "--scenario", "s.toml", "--out", "out", "--map", "rtt=20 ms..800 ms,gain")
+    answer = within("analyse", "pi", "--scenario", "s.toml", "--out", "out", "--map", "rtt=20 ms..800 ms,gain")
     assert answer.returncode == 0, answer.stderr
     assert "packets" in answer.stdout
     found = json.loads((tmp_path / "out" / "analysis.json").read_text())

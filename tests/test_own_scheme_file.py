@@ -1,12 +1,16 @@
 """A scheme in a Python file on the command line: it runs as any other, and what is wrong with it is said."""
 
 import json
+import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from aqmlab import Aqm
+from aqmlab.own import defines, in_file
 from conftest import COMMAND, Aqmlab
 from test_interrupt import heed_interrupts, wait_until_simulating
 
@@ -44,6 +48,19 @@ def test_a_file_stands_for_its_scheme(file: str, small: str, aqmlab: Aqmlab, tmp
     assert (tmp_path / "left" / "queue.svg").exists()
     done = aqmlab("compare", small, "--aqms", f"pi,{file}:Short:most=10 packets,{file}:Short,red", "--json")
     assert json.loads(done.stdout)["aqms"] == ["pi", "short:most=10 packets", "short", "red"]
+
+
+def test_a_file_changed_within_a_second_is_read_again(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / file
+    for name, nanoseconds in [("Short", 1), ("Small", 2)]:
+        path.write_text(FILE.replace("Short", name), encoding="utf-8")
+        os.utime(path, ns=(10**18, 10**18 + nanoseconds))
+        assert defines("aqm", f"{path}", Aqm)
+        assert in_file("aqm", f"{path}", name, Aqm, "scheme") == name.lower()
+    assert not (tmp_path / "__pycache__").exists(), "nothing is left beside the user's file"
 
 
 def test_a_scenario_may_set_parameters_of_a_file_s_scheme(

@@ -2,7 +2,7 @@
 
     python benches/instructions.py                 # the built extension; exits with 1 if a run takes 1 % more
     python benches/instructions.py --store         # store the counts of the built extension
-    python benches/instructions.py --release       # build as for a release, and store its counts beside those
+    python benches/instructions.py --release       # build HEAD as for a release, and store its counts beside those
     python benches/instructions.py --commit NAME   # the same of another commit, stored under its name
 
 A commit that does not know a run is counted without it. `python benches/stored.py` writes the counts of release builds
@@ -35,6 +35,8 @@ MOST = 1.01
 LOOP = "*NetworkState*advance*"
 """The function that is counted, with all that it calls."""
 PUSH_AND_POP = "*python::line::Line::__pymethod_p*"
+GUIDE = "target/pgo/runs.profdata"
+"""The profile that a release is compiled with, as the Makefile names it."""
 LOOPS = {"6f37adff": "*Simulation*advance*"}
 """Its name in other commits."""
 
@@ -111,17 +113,29 @@ def compiler() -> str:
 
 
 def of_commit(commit: str, profile: str) -> Path:
-    """Return the extension of a commit, built with a profile of Cargo.toml; a release as `make wheel` builds it."""
+    """Return the extension of a commit, built with a profile of Cargo.toml; a release of HEAD as `make wheel` does."""
     target = ROOT / "target" / "instructions"
     environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
-    options = ["--profile", profile, "--locked", "--quiet"]
-    build = [str(Path(sys.executable).with_name("maturin")), "build", *options, "--out", str(target / "wheel")]
+    if (commit, profile) == ("HEAD", "release"):
+        subprocess.run(["make", GUIDE], cwd=ROOT, check=True)
+        environment["RUSTFLAGS"] = f"-Cprofile-use={ROOT / GUIDE}"
+    build = [
+        "cargo",
+        "rustc",
+        "--profile",
+        profile,
+        "--locked",
+        "--quiet",
+        "-p",
+        "aqmlab-python",
+        "--lib",
+        "--crate-type",
+        "cdylib",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", folder, commit], cwd=ROOT, check=True)
         try:
-            is_guided = "pgo-command" in (Path(folder) / "pyproject.toml").read_text(encoding="utf-8")
-            guided = ["--pgo"] if profile == "release" and is_guided else []
-            subprocess.run([*build, *guided], cwd=folder, env=environment, check=True)
+            subprocess.run([*build, "--features", "pyo3/extension-module"], cwd=folder, env=environment, check=True)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
     [built] = (target / profile).glob("lib*.so")

@@ -42,13 +42,13 @@ def test_flows_are_in_proportion_to_the_bandwidth(of: str) -> None:
     for level in boudi.LEVELS:
         [searched] = set(flows(f"boudi/{of}{level}-50").values())
         for rate in boudi.BANDWIDTHS[of]:
-            text = (boudi.FOLDER / f"{of}{level}-{rate}.toml").read_text(encoding="utf-8")
+            text = aqmlab.load(f"boudi/{of}{level}-{rate}").text
             assert text == boudi.scenario(of, level, rate, round(searched * rate / 50))
 
 
 def test_the_transient_goes_through_the_three_levels() -> None:
     counts = {level: flows(f"boudi/{level}-50")["rtt-40"] for level in boudi.LEVELS}
-    assert (boudi.FOLDER / "transient.toml").read_text(encoding="utf-8") == boudi.transient(counts)
+    assert boudi.TRANSIENT.read_text(encoding="utf-8") == boudi.transient(counts)
 
 
 @pytest.mark.nightly

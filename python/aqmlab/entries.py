@@ -6,7 +6,7 @@ from importlib.resources import files
 from tomllib import loads
 from typing import Any, TypeVar
 
-__all__ = ["filled", "loads", "read_file"]
+__all__ = ["filled", "insert", "loads", "read_file"]
 
 T = TypeVar("T")
 
@@ -21,3 +21,10 @@ def filled(kind: type[T], entry: Mapping[str, Any]) -> T:
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     known = {name: value for name, value in entry.items() if name in names}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+
+
+def insert(text: str, values: Mapping[str, object]) -> str:
+    """Return a text with each value in the place of its name in angle brackets: "<rate> Mbit/s"."""
+    for name, value in values.items():
+        text = text.replace(f"<{name}>", str(value))
+    return text

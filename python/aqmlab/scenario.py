@@ -2,6 +2,7 @@
 
 A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package and is called
 `<study>/<name>`; the scenario of a lesson is `lessons/<name>`; any other TOML file is called by its stem.
+`families/<study>.toml` has the scenarios of a study that differ in a few values: a text, and a row of values for each.
 """
 
 import json
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import untrusted
 from aqmlab._core import Scenario, read_toml
+from aqmlab.entries import insert, loads
 from aqmlab.files import is_within
 from aqmlab.names import is_text, suggestion, unknown
 from aqmlab.problems import InputError
@@ -227,20 +229,32 @@ def scenarios() -> tuple[str, ...]:
 
 
 def _text(name: str) -> str:
-    return _built_in()[name].read_text(encoding="utf-8")
+    found = _built_in()[name]
+    return found if isinstance(found, str) else found.read_text(encoding="utf-8")
 
 
 @cache
-def _built_in() -> "Mapping[str, Traversable]":
-    """The files of the built-in scenarios, by name: the studies' and the lessons' scenarios."""
+def _built_in() -> "Mapping[str, Traversable | str]":
+    """The files of the built-in scenarios, by name: the studies' and the lessons' scenarios; the text of a family's."""
     package = files("aqmlab")
     folders = [each for each in (package / "scenarios").iterdir() if each.is_dir()]
-    return {
+    return _families() | {
         f"{folder.name}/{item.name.removesuffix('.toml')}": item
         for folder in [*folders, package / "studio" / "lessons"]
         for item in folder.iterdir()
         if item.name.endswith(".toml")
     }
+
+
+def _families() -> dict[str, "Traversable | str"]:
+    found: dict[str, Traversable | str] = {}
+    for item in (files("aqmlab") / "families").iterdir():
+        study = item.name.removesuffix(".toml")
+        for family in loads(item.read_text(encoding="utf-8"))["families"]:
+            for row in family["rows"]:
+                values = dict(zip(family["columns"], row, strict=True))
+                found[f"{study}/{insert(family['name'], values)}"] = insert(family["text"], values)
+    return found
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -10,7 +10,7 @@ from itertools import chain
 from math import inf
 from typing import Any
 
-from aqmlab.entries import read_file
+from aqmlab.entries import insert, read_file
 from aqmlab.runs.metrics import Shown
 from aqmlab.study.readings import READ, SeriesReading
 
@@ -107,7 +107,7 @@ NUMBERS = ("within", "factor", "up_to", "margin", "alike", "steady")
 def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mapping[str, str], list[Claim]]:
     """Return the meanings of the vague words of a paper or suite, and the sentences; "all" means these `schemes`.
 
-    `idle` says whether `IDLE` is the control of checks that name none.
+    Where `schemes` is "each", there is a sentence for each of them, whose name is <scheme> in the text. `idle` says whether `IDLE` is the control of checks that name none.
     """
     data = read_file("aqmlab.study", "ledgers", f"{name}.toml")
     numbers, known = _numbers(data["words"]), list(schemes)
@@ -115,7 +115,14 @@ def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mappi
     def claim(entry: Mapping[str, Any]) -> Claim:
         return _claim(_counted(entry, numbers), known, idle)
 
-    return _meanings(data["words"]), [_with_alternatives(entry, claim) for entry in data["claims"]]
+    entries = chain.from_iterable(_for_each(entry, known) for entry in data["claims"])
+    return _meanings(data["words"]), [_with_alternatives(entry, claim) for entry in entries]
+
+
+def _for_each(entry: Mapping[str, Any], schemes: Iterable[str]) -> list[Mapping[str, Any]]:
+    if entry.get("schemes") != "each":
+        return [entry]
+    return [{**entry, "schemes": [name], "text": insert(entry["text"], {"scheme": name})} for name in schemes]
 
 
 def _with_alternatives(entry: Mapping[str, Any], claim: Callable[[Mapping[str, Any]], Claim]) -> Claim:

@@ -1,8 +1,9 @@
 """A suite: experiments that scale with the user's link, and the schemes that do well there.
 
-`suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT. Each
-suite has a page, for example docs/rfc7928.md, docs/l4s.md and docs/bbr.md. `ledgers/<name>.toml` contains published
-claims about the subject of a suite, if there are any. They are judged like the sentences of a paper.
+`suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT. `usual`
+there has what an experiment has unless it says otherwise, `kinds` the same for the experiments of a kind. Each suite has a page, for example docs/rfc7928.md, docs/l4s.md and
+docs/bbr.md. `ledgers/<name>.toml` contains published claims about the subject of a suite, if there are any. They are
+judged like the sentences of a paper.
 """
 
 import json
@@ -426,7 +427,7 @@ def load_suite(name: str) -> Suite:
         data["base"],
         [
             _experiment(entry, varied, across)
-            for entry in data["experiments"]
+            for entry in map(partial(_whole, data), data["experiments"])
             for varied in _varied(entry.get("vary", {}))
         ],
         schemes,
@@ -435,6 +436,15 @@ def load_suite(name: str) -> Suite:
         claims,
         law=data.get("law", ""),
     )
+
+
+def _whole(suite: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an experiment's entry with the keys of `usual` and of its kind in `kinds` that it does not replace."""
+    found: dict[str, Any] = {}
+    for part in (suite.get("usual", {}), suite.get("kinds", {}).get(entry.get("kind"), {}), entry):
+        for key, value in part.items():
+            found[key] = {**found.get(key, {}), **value} if isinstance(value, dict) else value
+    return found
 
 
 def _varied(vary: Mapping[str, Any]) -> list[dict[str, tuple[str, str]]]:

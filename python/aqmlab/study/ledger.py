@@ -107,7 +107,8 @@ NUMBERS = ("within", "factor", "up_to", "margin", "alike", "steady")
 def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mapping[str, str], list[Claim]]:
     """Return the meanings of the vague words of a paper or suite, and the sentences; "all" means these `schemes`.
 
-    Where `schemes` is "each", there is a sentence for each of them, whose name is <scheme> in the text. `idle` says whether `IDLE` is the control of checks that name none.
+    Where `schemes` is "each", there is a sentence for each of them, whose name is <scheme> in the text. `idle` says
+    whether `IDLE` is the control of checks that name none.
     """
     data = read_file("aqmlab.study", "ledgers", f"{name}.toml")
     numbers, known = _numbers(data["words"]), list(schemes)

@@ -1,9 +1,9 @@
 """A suite: experiments that scale with the user's link, and the schemes that do well there.
 
 `suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT. `usual`
-there has what an experiment has unless it says otherwise, `kinds` the same for the experiments of a kind. Each suite has
-a page, for example docs/rfc7928.md, docs/l4s.md and docs/bbr.md. `ledgers/<name>.toml` contains published claims about
-the subject of a suite, if there are any. They are judged like the sentences of a paper.
+there has what an experiment has unless it says otherwise, `kinds` the same for the experiments of a kind. Each suite
+has a page, for example docs/rfc7928.md, docs/l4s.md and docs/bbr.md. `ledgers/<name>.toml` contains published claims
+about the subject of a suite, if there are any. They are judged like the sentences of a paper.
 """
 
 import json

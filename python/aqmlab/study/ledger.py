@@ -110,7 +110,7 @@ def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mappi
     Where `schemes` is "each", there is a sentence for each of them, whose name is <scheme> in the text. `idle` says
     whether `IDLE` is the control of checks that name none.
     """
-    data = read_file("aqmlab.study", "ledgers", f"{name}.toml")
+    data = read_ledger(name)
     numbers, known = _numbers(data["words"]), list(schemes)
 
     def claim(entry: Mapping[str, Any]) -> Claim:
@@ -118,6 +118,25 @@ def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mappi
 
     entries = chain.from_iterable(_for_each(entry, known) for entry in data["claims"])
     return _meanings(data["words"]), [_with_alternatives(entry, claim) for entry in entries]
+
+
+def read_ledger(name: str) -> dict[str, Any]:
+    """Return the contents of a ledger, with the claims of all sections in one list and what they name filled in."""
+    data = read_file("aqmlab.study", "ledgers", f"{name}.toml")
+    places, readings = data.get("places", {}), data.get("readings", {})
+
+    def placed(entry: Mapping[str, Any]) -> dict[str, Any]:
+        return {**entry, **places[entry["scenarios"]]} if isinstance(entry.get("scenarios"), str) else {**entry}
+
+    def alternative(entry: str | Mapping[str, Any]) -> dict[str, Any]:
+        named = {"name": entry} if isinstance(entry, str) else entry
+        return placed(named if len(named) > 1 else {**named, **readings[named["name"]]})
+
+    def claim(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+        found = {"section": section, **placed(entry)}
+        return found | {"alternatives": list(map(alternative, entry.get("alternatives", ())))}
+
+    return data | {"claims": [claim(each["name"], entry) for each in data["sections"] for entry in each["claims"]]}
 
 
 def _for_each(entry: Mapping[str, Any], schemes: Iterable[str]) -> list[Mapping[str, Any]]:

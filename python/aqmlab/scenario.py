@@ -2,7 +2,7 @@
 
 A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package and is called
 `<study>/<name>`; the scenario of a lesson is `lessons/<name>`; any other TOML file is called by its stem.
-`families/<study>.toml` has the scenarios of a study that differ in a few values: a text, and a row of values for each.
+`families/<study>.toml` contains scenarios that differ in a few values: one text, and a row of values for each.
 """
 
 import json
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import untrusted
 from aqmlab._core import Scenario, read_toml
-from aqmlab.entries import insert, loads
 from aqmlab.files import is_within
 from aqmlab.names import is_text, suggestion, unknown
 from aqmlab.problems import InputError
@@ -247,6 +246,8 @@ def _built_in() -> "Mapping[str, Traversable | str]":
 
 
 def _families() -> dict[str, "Traversable | str"]:
+    from aqmlab.entries import insert, loads  # not needed for help
+
     found: dict[str, Traversable | str] = {}
     for item in (files("aqmlab") / "families").iterdir():
         study = item.name.removesuffix(".toml")

@@ -48,7 +48,7 @@ def test_flows_are_in_proportion_to_the_bandwidth(of: str) -> None:
 
 def test_the_transient_goes_through_the_three_levels() -> None:
     counts = {level: flows(f"boudi/{level}-50")["rtt-40"] for level in boudi.LEVELS}
-    assert boudi.TRANSIENT.read_text(encoding="utf-8") == boudi.transient(counts)
+    assert (boudi.FOLDER / "transient.toml").read_text(encoding="utf-8") == boudi.transient(counts)
 
 
 @pytest.mark.nightly

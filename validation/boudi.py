@@ -20,12 +20,12 @@ from statistics import fmean
 from typing import Any
 
 import aqmlab
-from aqmlab.entries import insert, read_file
+from aqmlab.entries import loads, of_family
 from aqmlab.study.congestion import find_flows
 
 PACKAGE = Path(aqmlab.__file__).parent
 FAMILIES = PACKAGE / "families" / "boudi.toml"
-TRANSIENT = PACKAGE / "scenarios" / "boudi" / "transient.toml"
+FOLDER = PACKAGE / "scenarios" / "boudi"
 LEVELS = {"light": 0.001, "medium": 0.005, "high": 0.01}
 ROUND_TRIPS = (40, 80, 160, 320, 640)
 """Milliseconds; a group of flows has one of them, so that what a class gets is measured."""
@@ -63,7 +63,7 @@ def buffer(of: str, rate: int) -> int:
 
 def families() -> dict[str, dict[str, Any]]:
     """Return the family of each set of scenarios; those of the five round trips are one."""
-    fixed, drawn = read_file("aqmlab", "families", "boudi.toml")["families"]
+    fixed, drawn = loads(FAMILIES.read_text(encoding="utf-8"))["families"]
     return {"": fixed, "droptail-": fixed, "lognormal-": drawn}
 
 
@@ -84,7 +84,7 @@ def row(of: str, level: str, rate: int, count: int) -> dict[str, object]:
 
 def scenario(of: str, level: str, rate: int, count: int) -> str:
     """Return the text of one scenario; `count` flows a group."""
-    return insert(families()[of]["text"], row(of, level, rate, count))
+    return of_family(families()[of], list(row(of, level, rate, count).values()))
 
 
 def transient(counts: dict[str, int]) -> str:
@@ -121,7 +121,7 @@ def at(rate: int, count: int) -> int:
 
 
 def write() -> None:
-    """Search the numbers of flows and write the rows of the families, and the transient."""
+    """Search the numbers of flows and write the first scenarios and the rows of the families, and the transient."""
     tasks = [(of, level) for of in BANDWIDTHS for level in LEVELS]
     with ProcessPoolExecutor() as pool:
         counts = dict(zip(tasks, pool.map(search, tasks), strict=True))
@@ -131,13 +131,16 @@ def write() -> None:
         found = (row(of, level, rate, at(rate, count)).values() for rate in BANDWIDTHS[of])
         rows[of if of in rows else ""] += [f"  {json.dumps(list(each))},\n" for each in found]
     text = re.sub(
-        r"^rows = \[\n.*?^\]$",
-        lambda _: "rows = [\n" + "".join(rows.popitem()[1]) + "]",
+        r"^rows = \[ # the first is the original\n.*?^\]$",
+        lambda _: "rows = [ # the first is the original\n" + "".join(rows.popitem()[1]) + "]",
         FAMILIES.read_text(encoding="utf-8"),
         flags=re.MULTILINE | re.DOTALL,
     )
+    texts = {f"{of}light-10": scenario(of, "light", 10, at(10, counts[of, "light"])) for of in ("", "lognormal-")}
+    texts["transient"] = transient({level: counts["", level] for level in LEVELS})
+    for name, each in texts.items():
+        (FOLDER / f"{name}.toml").write_text(each, encoding="utf-8")
     FAMILIES.write_text(text, encoding="utf-8")
-    TRANSIENT.write_text(transient({level: counts["", level] for level in LEVELS}), encoding="utf-8")
 
 
 def fairness(level: str, rate: int, gain: float) -> float:

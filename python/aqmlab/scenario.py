@@ -2,7 +2,7 @@
 
 A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package and is called
 `<study>/<name>`; the scenario of a lesson is `lessons/<name>`; any other TOML file is called by its stem.
-`families/<study>.toml` contains scenarios that differ in a few values: one text, and a row of values for each.
+`families/<study>.toml` lists scenarios that differ from such a file in a few values.
 """
 
 import json
@@ -235,27 +235,16 @@ def _text(name: str) -> str:
 @cache
 def _built_in() -> "Mapping[str, Traversable | str]":
     """The files of the built-in scenarios, by name: the studies' and the lessons' scenarios; the text of a family's."""
+    from aqmlab.entries import families  # not needed for help
+
     package = files("aqmlab")
     folders = [each for each in (package / "scenarios").iterdir() if each.is_dir()]
-    return _families() | {
+    return families() | {
         f"{folder.name}/{item.name.removesuffix('.toml')}": item
         for folder in [*folders, package / "studio" / "lessons"]
         for item in folder.iterdir()
         if item.name.endswith(".toml")
     }
-
-
-def _families() -> dict[str, "Traversable | str"]:
-    from aqmlab.entries import insert, loads  # not needed for help
-
-    found: dict[str, Traversable | str] = {}
-    for item in (files("aqmlab") / "families").iterdir():
-        study = item.name.removesuffix(".toml")
-        for family in loads(item.read_text(encoding="utf-8"))["families"]:
-            for row in family["rows"]:
-                values = dict(zip(family["columns"], row, strict=True))
-                found[f"{study}/{insert(family['name'], values)}"] = insert(family["text"], values)
-    return found
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -1,12 +1,15 @@
 """Data in TOML: files of the package, and their entries as dataclasses."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from importlib.resources import files
+from itertools import product
 from tomllib import loads
 from typing import Any, TypeVar
 
-__all__ = ["families", "filled", "insert", "loads", "of_family", "read_file"]
+__all__ = ["families", "filled", "insert", "loads", "of_family", "read_file", "varied"]
 
 T = TypeVar("T")
 
@@ -52,7 +55,33 @@ def _values(family: Mapping[str, Any], row: Sequence[object]) -> dict[str, objec
 
 
 def insert(text: str, values: Mapping[str, object]) -> str:
-    """Return a text with each value in the place of its name in angle brackets: "<rate> Mbit/s"."""
+    """Return a text with each value in the place of its name, <rtt>, and a multiple of it in the place of <4 rtt>."""
     for name, value in values.items():
         text = text.replace(f"<{name}>", str(value))
+        text = re.sub(rf"<(\d+) {name}>", partial(_multiple, value), text)
     return text
+
+
+def _multiple(value: Any, found: re.Match[str]) -> str:
+    return f"{int(found[1]) * float(value):g}"
+
+
+def inserted(value: Any, values: Mapping[str, object]) -> Any:
+    """Return a value with `insert` done to each text in it."""
+    if isinstance(value, str):
+        return insert(value, values)
+    if isinstance(value, Mapping):
+        return {key: inserted(each, values) for key, each in value.items()}
+    return [inserted(each, values) for each in value] if isinstance(value, list) else value
+
+
+def varied(entry: Mapping[str, Any], title: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+    """Yield an entry for every combination of the values that its `vary` lists, with the names of these values.
+
+    The text at the key `title` has the names in the places of the values. In a list each value is its own name.
+    """
+    vary = entry.get("vary", {})
+    choices = ({value: value for value in values} if isinstance(values, list) else values for values in vary.values())
+    for pairs in product(*(each.items() for each in choices)):
+        names, values = ({key: pair[part] for key, pair in zip(vary, pairs, strict=True)} for part in (0, 1))
+        yield {**inserted(entry, values), title: insert(entry[title], names)}, names

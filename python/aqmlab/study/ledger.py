@@ -4,13 +4,13 @@
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
 from typing import Any
 
-from aqmlab.entries import insert, read_file
+from aqmlab.entries import insert, read_file, varied
 from aqmlab.runs.metrics import Shown
 from aqmlab.study.readings import READ, SeriesReading
 
@@ -136,7 +136,17 @@ def read_ledger(name: str) -> dict[str, Any]:
         found = {"section": section, **placed(entry)}
         return found | {"alternatives": list(map(alternative, entry.get("alternatives", ())))}
 
-    return data | {"claims": [claim(each["name"], entry) for each in data["sections"] for entry in each["claims"]]}
+    entries = ((each["name"], whole) for each in data["sections"] for whole in each["claims"])
+    return data | {"claims": [claim(section, entry) for section, whole in entries for entry in _varied(whole)]}
+
+
+def _varied(whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a claim for each value that an entry varies; a table `why` has the reasons by the names of the values."""
+    for entry, names in varied(whole, "text"):
+        entry.pop("vary", None)
+        if isinstance(entry.get("why"), dict):
+            entry["why"] = entry["why"][", ".join(names.values())]
+        yield entry
 
 
 def _for_each(entry: Mapping[str, Any], schemes: Iterable[str]) -> list[Mapping[str, Any]]:

@@ -29,9 +29,9 @@ def filled(kind: type[T], entry: Mapping[str, Any]) -> T:
 def families() -> dict[str, Any]:
     """Return the texts of the built-in scenarios that differ from another one in a few values, by name.
 
-    `families/<study>.toml` lists them: a family has the text `of` a scenario. The first of its `rows` are the values
-    of that scenario, each other row those of a scenario called `name`. `places` are the parts of the text that contain
-    values, whose names are in angle brackets.
+    `families/<study>.toml` lists them. A family has the text `of` a scenario, whose values are the first of its `rows`;
+    each other row gives the values of a scenario called `name`. `places` are the parts of the text that contain values,
+    whose names are in angle brackets.
     """
     found: dict[str, Any] = {}
     for item in (files("aqmlab") / "families").iterdir():
@@ -78,7 +78,7 @@ def inserted(value: Any, values: Mapping[str, object]) -> Any:
 def varied(entry: Mapping[str, Any], title: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
     """Yield an entry for every combination of the values that its `vary` lists, with the names of these values.
 
-    The text at the key `title` has the names in the places of the values. In a list each value is its own name.
+    The text at the key `title` contains the names instead of the values. In a list each value is its own name.
     """
     vary = entry.get("vary", {})
     choices = ({value: value for value in values} if isinstance(values, list) else values for values in vary.values())

@@ -141,7 +141,7 @@ def read_ledger(name: str) -> dict[str, Any]:
 
 
 def _varied(whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a claim for each value that an entry varies; a table `why` has the reasons by the names of the values."""
+    """Yield a claim for each value that an entry varies; a table `why` lists the reasons by the names of the values."""
     for entry, names in varied(whole, "text"):
         entry.pop("vary", None)
         if isinstance(entry.get("why"), dict):

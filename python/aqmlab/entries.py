@@ -1,7 +1,7 @@
 """Data in TOML: files of the package, and their entries as dataclasses."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from importlib.resources import files
@@ -26,18 +26,18 @@ def filled(kind: type[T], entry: Mapping[str, Any]) -> T:
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
 
 
-def families() -> dict[str, Any]:
-    """Return the texts of the built-in scenarios that differ from another one in a few values, by name.
+def families() -> dict[str, Callable[[], str]]:
+    """Return what gives the text of each built-in scenario that differs from another one in a few values, by name.
 
     `families/<study>.toml` lists them. A family has the text `of` a scenario, whose values are the first of its `rows`;
     each other row gives the values of a scenario called `name`. `places` are the parts of the text that contain values,
     whose names are in angle brackets.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Callable[[], str]] = {}
     for item in (files("aqmlab") / "families").iterdir():
         for family in loads(item.read_text(encoding="utf-8"))["families"]:
             name = f"{family['of'].partition('/')[0]}/{family['name']}"
-            found |= {insert(name, _values(family, row)): of_family(family, row) for row in family["rows"][1:]}
+            found |= {insert(name, _values(family, row)): partial(of_family, family, row) for row in family["rows"][1:]}
     return found
 
 
@@ -58,7 +58,8 @@ def insert(text: str, values: Mapping[str, object]) -> str:
     """Return a text with each value in the place of its name, <rtt>, and a multiple of it in the place of <4 rtt>."""
     for name, value in values.items():
         text = text.replace(f"<{name}>", str(value))
-        text = re.sub(rf"<(\d+) {name}>", partial(_multiple, value), text)
+        if f" {name}>" in text:
+            text = re.sub(rf"<(\d+) {name}>", partial(_multiple, value), text)
     return text
 
 

@@ -9,13 +9,13 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aqmlab import untrusted
 from aqmlab._core import Scenario, read_toml
@@ -23,9 +23,6 @@ from aqmlab.files import is_within
 from aqmlab.names import is_text, suggestion, unknown
 from aqmlab.problems import InputError
 from aqmlab.quantities import shown
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 LARGEST_FILE = 16_000_000
 """Bytes; a scenario is a page of text and a trace an hour of a link, so anything larger is some other file."""
@@ -228,19 +225,18 @@ def scenarios() -> tuple[str, ...]:
 
 
 def _text(name: str) -> str:
-    found = _built_in()[name]
-    return found if isinstance(found, str) else found.read_text(encoding="utf-8")
+    return _built_in()[name]()
 
 
 @cache
-def _built_in() -> "Mapping[str, Traversable | str]":
-    """The files of the built-in scenarios, by name: the studies' and the lessons' scenarios; the text of a family's."""
+def _built_in() -> Mapping[str, Callable[[], str]]:
+    """What gives the text of each built-in scenario, by name: the studies' and the lessons' scenarios."""
     from aqmlab.entries import families  # not needed for help
 
     package = files("aqmlab")
     folders = [each for each in (package / "scenarios").iterdir() if each.is_dir()]
     return families() | {
-        f"{folder.name}/{item.name.removesuffix('.toml')}": item
+        f"{folder.name}/{item.name.removesuffix('.toml')}": partial(item.read_text, encoding="utf-8")
         for folder in [*folders, package / "studio" / "lessons"]
         for item in folder.iterdir()
         if item.name.endswith(".toml")

@@ -27,7 +27,7 @@ def filled(kind: type[T], entry: Mapping[str, Any]) -> T:
 
 
 def families() -> dict[str, Callable[[], str]]:
-    """Return what gives the text of each built-in scenario that differs from another one in a few values, by name.
+    """Return functions for the texts of the built-in scenarios that differ from another one in a few values, by name.
 
     `families/<study>.toml` lists them. A family has the text `of` a scenario, whose values are the first of its `rows`;
     each other row gives the values of a scenario called `name`. `places` are the parts of the text that contain values,

@@ -230,7 +230,7 @@ def _text(name: str) -> str:
 
 @cache
 def _built_in() -> Mapping[str, Callable[[], str]]:
-    """What gives the text of each built-in scenario, by name: the studies' and the lessons' scenarios."""
+    """Functions that return the texts of the built-in scenarios, by name: the studies' and the lessons' scenarios."""
     from aqmlab.entries import families  # not needed for help
 
     package = files("aqmlab")

@@ -8,7 +8,7 @@ from aqmlab.laws import OF_CALLS, of_call
 from aqmlab.present import labels
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import find
-from aqmlab.runs.simulate import compare, compare_all
+from aqmlab.runs.simulate import compare, compare_engines
 from aqmlab.scenario import chosen, load
 
 PAGE = Path(__file__).parent / "advise-evidence.md"
@@ -38,7 +38,8 @@ PICTURE = tuple(f"flows.call-up.{name}" for name in ("media.frame_delay_p95", "g
 
 def delays() -> str:
     """Return the table as measured, mean ± half-width of the 95 % interval."""
-    found = {each.scenario.name: each for each in compare_all(chosen("home"), SCHEMES, SEEDS, set=LINE)}
+    compared = [each.first for each in compare_engines(chosen("home"), SCHEMES, SEEDS, set=LINE)]
+    found = {each.scenario.name: each for each in compared}
     rows = []
     for scheme in SCHEMES:
         cells = []

@@ -42,7 +42,7 @@ def test_flows_are_in_proportion_to_the_bandwidth(of: str) -> None:
     for level in boudi.LEVELS:
         [searched] = set(flows(f"boudi/{of}{level}-50").values())
         for rate in boudi.BANDWIDTHS[of]:
-            text = (boudi.FOLDER / f"{of}{level}-{rate}.toml").read_text(encoding="utf-8")
+            text = aqmlab.load(f"boudi/{of}{level}-{rate}").text
             assert text == boudi.scenario(of, level, rate, round(searched * rate / 50))
 
 

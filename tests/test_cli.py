@@ -14,7 +14,7 @@ from aqmlab import cli
 from aqmlab.catalogue import DEPLOYED
 from aqmlab.cli import app
 from aqmlab.present.html.glance import glance
-from aqmlab.runs.simulate import compare_all
+from aqmlab.runs.simulate import compare_engines
 from conftest import COMMAND, Aqmlab
 
 SEED_PAPER = ["ared", "rem", "pi", "iapi", "neuron-pid", "an-aqm", "fapidnn", "nrl"]
@@ -225,7 +225,7 @@ def test_compare_has_the_schemes_of_the_papers_in_their_scenarios(aqmlab: Aqmlab
     settings = [part for path, value in short.items() for part in ("--set", f"{path}={value}")]
     text = aqmlab("compare", small, "li2014/table-1", *settings).stdout
     assert all(scheme in text for scheme in ("FQ-PIE", "AN-AQM"))
-    found = compare_all([small, "li2014/table-1"], set=short)
+    found = [each.first for each in compare_engines([small, "li2014/table-1"], set=short)]
     assert found[0].schemes == DEPLOYED
     assert set(SEED_PAPER) <= set(found[1].schemes)
     assert {"FQ-PIE", "PD-RED‡"} < set(glance(found).heads)

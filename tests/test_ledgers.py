@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from aqmlab.entries import loads
 from aqmlab.study import ledger
-from aqmlab.study.ledger import NUMBERS
+from aqmlab.study.ledger import NUMBERS, read_ledger
 from aqmlab.study.paper import load_study, studies
 
 FOLDER = files("aqmlab.study") / "ledgers"
@@ -23,14 +22,10 @@ VAGUE = DEGREES[:-3] + r"|quickly|fast|largely|massively|little|around|close to 
 """Words that may have a number, which is not a check's own."""
 
 
-def read(name: str) -> dict[str, Any]:
-    return loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-
-
 def checked(name: str, words: str) -> list[Mapping[str, Any]]:
     return [
         entry
-        for entry in read(name)["claims"]
+        for entry in read_ledger(name)["claims"]
         if "value" in entry and "scenarios" in entry and re.search(words, entry["text"])
     ]
 
@@ -50,7 +45,7 @@ def own_number(entry: Mapping[str, Any], key: str) -> bool:
 
 @pytest.mark.parametrize("name", LEDGERS)
 def test_every_word_with_a_number_is_used_and_is_listed_once(name: str) -> None:
-    data = read(name)
+    data = read_ledger(name)
     several = [words for words, entry in data["words"].items() if not isinstance(entry, str)]
     listed = [word.strip() for words in several for word in words.split(",")]
     assert len(listed) == len(set(listed))

@@ -13,7 +13,7 @@ from aqmlab.present.html import glance
 from aqmlab.present.html.setup import setup
 from aqmlab.present.html.topology import topology
 from aqmlab.runs import metrics
-from aqmlab.runs.simulate import compare_all
+from aqmlab.runs.simulate import compare, compare_engines
 from conftest import SMALL, Aqmlab
 
 LINE = {"duration": "6 s", "warmup": "2 s"}
@@ -102,7 +102,8 @@ def test_schemes_with_a_target_follow_that_of_the_link(name: str) -> None:
 
 
 def test_a_first_table_says_what_users_notice() -> None:
-    both = compare_all(["home/call", "home/web"], ["droptail", "fq-codel", "cake"], set=LINE)
+    found = compare_engines(["home/call", "home/web"], ["droptail", "fq-codel", "cake"], set=LINE)
+    both = [each.first for each in found]
     table = glance.glance(both)
     assert table.heads[1:] == ["DropTail", "FQ-CoDel", "CAKE"]
     assert list(cells(table))[:3] == ["call: upload: Goodput (Mbit/s)", "call: call-up: MOS", "call: call-down: MOS"]
@@ -118,7 +119,7 @@ def test_a_first_table_says_what_users_notice() -> None:
 
 
 def test_a_first_table_of_greedy_flows_has_the_delay_of_the_queue() -> None:
-    [compared] = compare_all([str(SMALL)], ["droptail", "codel"])
+    compared = compare(str(SMALL), ["droptail", "codel"])
     table = glance.glance([compared])
     assert list(cells(table)) == ["ftp: Goodput (Mbit/s)", "bottleneck: Delay mean (ms)"]
     [told] = glance.sentences([compared])
@@ -127,7 +128,7 @@ def test_a_first_table_of_greedy_flows_has_the_delay_of_the_queue() -> None:
 
 
 def test_nothing_is_bold_where_all_are_alike() -> None:
-    [compared] = compare_all([str(SMALL)], ["pi", "pi:w=170Hz"])
+    compared = compare(str(SMALL), ["pi", "pi:w=170Hz"])
     assert not any(item.bold for row in glance.glance([compared]).lines for item in row)
 
 

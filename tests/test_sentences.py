@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from aqmlab.entries import loads
+from aqmlab.study.ledger import read_ledger
 
 LEDGERS = files("aqmlab.study") / "ledgers"
 PAPERS = sorted(
@@ -39,7 +39,7 @@ def sentences(paper: str) -> list[Sentence]:
 
 @pytest.fixture
 def ledger(paper: str) -> Mapping[str, Any]:
-    return loads((LEDGERS / f"{paper}.toml").read_text(encoding="utf-8"))
+    return read_ledger(paper)
 
 
 @pytest.fixture

@@ -10,29 +10,30 @@ bandwidth elsewhere. tests/test_boudi.py searches some again.
 """
 
 import argparse
+import json
+import re
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import aqmlab
+from aqmlab.entries import loads, of_family
 from aqmlab.study.congestion import find_flows
 
-FOLDER = Path(aqmlab.__file__).parent / "scenarios" / "boudi"
+PACKAGE = Path(aqmlab.__file__).parent
+FAMILIES = PACKAGE / "families" / "boudi.toml"
+FOLDER = PACKAGE / "scenarios" / "boudi"
 LEVELS = {"light": 0.001, "medium": 0.005, "high": 0.01}
 ROUND_TRIPS = (40, 80, 160, 320, 640)
 """Milliseconds; a group of flows has one of them, so that what a class gets is measured."""
 
-SPREADS = {
-    "": "of 40 to 640 ms",
-    "lognormal-": "drawn from a lognormal distribution",
-    "droptail-": "of 40 to 640 ms",
-}
 BANDWIDTHS: dict[str, Sequence[int]] = {
     "": (10, 20, 30, 40, 50, 60, 80, 100),
-    "lognormal-": (10, 20, 30, 40, 50, 60, 80, 100),
     "droptail-": (10, 50, 100),
+    "lognormal-": (10, 20, 30, 40, 50, 60, 80, 100),
 }
 """Of each set of scenarios, Mbit/s."""
 
@@ -45,9 +46,6 @@ TYPICAL = {"": 0.248, "lognormal-": 0.149, "droptail-": 0.248}
 RFC 7928 uses the longest round trip; the paper does not specify it.
 """
 
-GAIN = 6e-6
-"""The output gain of FuzzyRTT in all scenarios, as `fit` finds it."""
-
 FITTED_AT, FITTED_UNDER = (20, 50, 80), (101, 102, 103)
 """Bandwidths (Mbit/s) and seeds that the gain is fitted to; the study is judged by seeds 1 to 5."""
 
@@ -57,76 +55,36 @@ PRINTED = {"light": 0.90, "medium": 0.83, "high": 0.80}
 
 MTU = 576
 
-WORLD = """\
-# {question}
-schema = 1
-title = "{title}"
-duration = "{duration} s"
-warmup = "{warmup} s"
-sample = "100 ms"
-
-[[links]]
-name = "bottleneck"
-rate = "{rate} Mbit/s"
-delay = "1 ms"
-buffer = "{buffer} packets" # the bandwidth-delay product
-target = "10 ms"
-aqm = "droptail"
-
-{flows}
-[schemes.red]
-mean_packet = "576 B"
-
-[schemes.codel]
-ecn = false # CoDel drops in this paper
-
-[schemes.fuzzy-rtt]
-gain = {gain:g} # fitted: validation/boudi.py
-"""
-
-FLOWS = """\
-[[flows]]
-name = "{name}"
-kind = "ftp"
-{count}
-rtt = {rtt}
-packet = "536 B"
-ecn = true
-rtt_notification = true
-tcp = {{ variant = "newreno", profile = "ns2", window = "100000 packets" }}
-"""
-
-START = 'start = { uniform = ["0 s", "2 s"] }'
-
 
 def buffer(of: str, rate: int) -> int:
     """Return the bandwidth-delay product in packets of 576 B."""
     return round(rate * 1e6 * TYPICAL[of] / 8 / MTU)
 
 
-def groups(of: str, count: str) -> str:
-    """Return the groups of flows of one scenario, each with the keys `count`."""
-    if of == "lognormal-":
-        law = '{ lognormal = { median = "149 ms", sigma = 0.405 } } # sigma = ln 1.5'
-        return FLOWS.format(name="ftp", count=count, rtt=law)
-    return "\n".join(FLOWS.format(name=f"rtt-{rtt}", count=count, rtt=f'"{rtt} ms"') for rtt in ROUND_TRIPS)
+def families() -> dict[str, dict[str, Any]]:
+    """Return the family of each set of scenarios; those of the five round trips are one."""
+    fixed, drawn = loads(FAMILIES.read_text(encoding="utf-8"))["families"]
+    return {"": fixed, "droptail-": fixed, "lognormal-": drawn}
+
+
+def row(of: str, level: str, rate: int, count: int) -> dict[str, object]:
+    """Return the values of one scenario; `count` flows a group."""
+    loses = "DropTail would lose" if of == "droptail-" else "PID loses about"
+    values = {
+        "set": of,
+        "congestion": level,
+        "loss": f"{loses} {100 * LEVELS[level]:g} %",
+        "rate": rate,
+        "buffer": buffer(of, rate),
+        "flows": count * (1 if of == "lognormal-" else len(ROUND_TRIPS)),
+        "count": count,
+    }
+    return {name: values[name] for name in families()[of]["columns"]}
 
 
 def scenario(of: str, level: str, rate: int, count: int) -> str:
     """Return the text of one scenario; `count` flows a group."""
-    flows = count * (1 if of == "lognormal-" else len(ROUND_TRIPS))
-    told = f"{flows} New-Reno flows at {rate} Mbit/s, {level} congestion, round trips {SPREADS[of]}"
-    loses = "DropTail would lose" if of == "droptail-" else "PID loses about"
-    return WORLD.format(
-        question=f"How fair is a scheme to round trips {SPREADS[of]} when {loses} {100 * LEVELS[level]:g} %?",
-        title=f"{told} (Boudi & Loudini)",
-        duration=300,
-        warmup=100,
-        rate=rate,
-        buffer=buffer(of, rate),
-        flows=groups(of, f"count = {count}\n{START}"),
-        gain=GAIN,
-    )
+    return of_family(families()[of], list(row(of, level, rate, count).values()))
 
 
 def transient(counts: dict[str, int]) -> str:
@@ -139,16 +97,13 @@ def transient(counts: dict[str, int]) -> str:
         f'{{ count = {high - medium}, start = {{ uniform = ["80 s", "82 s"] }}, '
         'stop = { uniform = ["120 s", "122 s"] } }',
     ]
-    return WORLD.format(
-        question="How fast does a scheme follow as the congestion rises to medium and high and falls again?",
-        title="Light, medium, high, medium and light congestion, 40 s each, at 50 Mbit/s (Boudi & Loudini)",
-        duration=200,
-        warmup=0,
-        rate=SEARCHED,
-        buffer=buffer("", SEARCHED),
-        flows=groups("", "groups = [\n" + "".join(f"  {coming},\n" for coming in comings) + "]"),
-        gain=GAIN,
-    )
+    question = "How fast does a scheme follow as the congestion rises to medium and high and falls again?"
+    title = "Light, medium, high, medium and light congestion, 40 s each, at 50 Mbit/s (Boudi & Loudini)"
+    text = scenario("", "light", SEARCHED, light).replace("300 s", "200 s").replace("100 s", "0 s")
+    text = re.sub("^# .*", f"# {question}", text)
+    text = re.sub("title = .*", f'title = "{title}"', text)
+    flows = f'count = {light}\nstart = {{ uniform = ["0 s", "2 s"] }}'
+    return text.replace(flows, "groups = [\n" + "".join(f"  {coming},\n" for coming in comings) + "]")
 
 
 def search(task: tuple[str, str]) -> int:
@@ -166,16 +121,26 @@ def at(rate: int, count: int) -> int:
 
 
 def write() -> None:
-    """Search the numbers of flows and write every scenario."""
+    """Search the numbers of flows and write the first scenarios and the rows of the families, and the transient."""
     tasks = [(of, level) for of in BANDWIDTHS for level in LEVELS]
     with ProcessPoolExecutor() as pool:
         counts = dict(zip(tasks, pool.map(search, tasks), strict=True))
+    rows: dict[str, list[str]] = {"lognormal-": [], "": []}  # of the families, from the last to the first
     for (of, level), count in counts.items():
         print(f"{of}{level}-{SEARCHED}: {count} flows a group")
-        for rate in BANDWIDTHS[of]:
-            text = scenario(of, level, rate, at(rate, count))
-            (FOLDER / f"{of}{level}-{rate}.toml").write_text(text, encoding="utf-8")
-    (FOLDER / "transient.toml").write_text(transient({level: counts["", level] for level in LEVELS}), encoding="utf-8")
+        found = (row(of, level, rate, at(rate, count)).values() for rate in BANDWIDTHS[of])
+        rows[of if of in rows else ""] += [f"  {json.dumps(list(each))},\n" for each in found]
+    text = re.sub(
+        r"^rows = \[ # the first is the original\n.*?^\]$",
+        lambda _: "rows = [ # the first is the original\n" + "".join(rows.popitem()[1]) + "]",
+        FAMILIES.read_text(encoding="utf-8"),
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    texts = {f"{of}light-10": scenario(of, "light", 10, at(10, counts[of, "light"])) for of in ("", "lognormal-")}
+    texts["transient"] = transient({level: counts["", level] for level in LEVELS})
+    for name, each in texts.items():
+        (FOLDER / f"{name}.toml").write_text(each, encoding="utf-8")
+    FAMILIES.write_text(text, encoding="utf-8")
 
 
 def fairness(level: str, rate: int, gain: float) -> float:

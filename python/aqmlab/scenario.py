@@ -2,19 +2,20 @@
 
 A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package and is called
 `<study>/<name>`; the scenario of a lesson is `lessons/<name>`; any other TOML file is called by its stem.
+`families/<study>.toml` lists scenarios that differ from such a file in a few values.
 """
 
 import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aqmlab import untrusted
 from aqmlab._core import Scenario, read_toml
@@ -22,9 +23,6 @@ from aqmlab.files import is_within
 from aqmlab.names import is_text, suggestion, unknown
 from aqmlab.problems import InputError
 from aqmlab.quantities import shown
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 LARGEST_FILE = 16_000_000
 """Bytes; a scenario is a page of text and a trace an hour of a link, so anything larger is some other file."""
@@ -227,16 +225,18 @@ def scenarios() -> tuple[str, ...]:
 
 
 def _text(name: str) -> str:
-    return _built_in()[name].read_text(encoding="utf-8")
+    return _built_in()[name]()
 
 
 @cache
-def _built_in() -> "Mapping[str, Traversable]":
-    """The files of the built-in scenarios, by name: the studies' and the lessons' scenarios."""
+def _built_in() -> Mapping[str, Callable[[], str]]:
+    """Functions that return the texts of the built-in scenarios, by name: the studies' and the lessons' scenarios."""
+    from aqmlab.entries import families  # not needed for help
+
     package = files("aqmlab")
     folders = [each for each in (package / "scenarios").iterdir() if each.is_dir()]
-    return {
-        f"{folder.name}/{item.name.removesuffix('.toml')}": item
+    return families() | {
+        f"{folder.name}/{item.name.removesuffix('.toml')}": partial(item.read_text, encoding="utf-8")
         for folder in [*folders, package / "studio" / "lessons"]
         for item in folder.iterdir()
         if item.name.endswith(".toml")

@@ -265,6 +265,11 @@ impl Section {
         self.all().find(|key| key.name == name)
     }
 
+    /// Names of its first group of keys but `name`, those that a link has not.
+    pub fn own(&self) -> Vec<&'static str> {
+        self.keys[0].iter().map(|key| key.name).filter(|name| *name != "name").collect()
+    }
+
     /// Those of the keys that an engine lacks, each with the reason.
     pub fn refusals(
         &self,

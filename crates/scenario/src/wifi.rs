@@ -15,25 +15,6 @@ use toml::{Table, Value};
 
 /// Most stations of a cell: as many as have an association identifier (IEEE 802.11, 9.4.1.8).
 const MAX_STATIONS: usize = 2007;
-/// Keys of `[wifi]` and of `[[stations]]` that are not those of their links.
-const OWN: [&str; 15] = [
-    "queues",
-    "airtime_fairness",
-    "aql",
-    "driver_queue",
-    "hardware_queue",
-    "codel",
-    "slot",
-    "sifs",
-    "aifsn",
-    "cw_min",
-    "cw_max",
-    "preamble",
-    "block_ack",
-    "ampdu",
-    "retries",
-];
-const OF_STATION: [&str; 5] = ["count", "rate", "error", "airtime", "each"];
 /// The queue of each station as mac80211 has it: `net/fq_impl.h` and the parameters of `ieee80211_txq_setup_flows`.
 const MAC80211: &str = "fq-codel:flows=4096,quantum=300B,drop_batch=32,target=20ms,interval=100ms";
 /// The same for slow stations before Linux 6.15.
@@ -443,7 +424,7 @@ impl CellShape<'_> {
             let rate = self.lists.iter().map(|list| list.rate).fold(Rate(0.0), |a, b| if b > a { b } else { a });
             let first = self.wifi.first();
             let given = [("buffer", "1000 packets"), ("aqm", "droptail")];
-            let spec = link(self.table, "wifi", &OWN, rate, &given, first, context, found)?;
+            let spec = link(self.table, "wifi", rate, &given, first, context, found)?;
             let name = format!("{}-down", self.name);
             specs.push((first, LinkSpec { list: name.clone(), name, ..spec }));
         }
@@ -456,11 +437,11 @@ impl CellShape<'_> {
                         let is_slow = self.is_before_2025 && list.rate.0 < SLOW * all;
                         let aqm = if is_slow { MAC80211_SLOW } else { MAC80211 };
                         let given = [("buffer", "8192 packets"), ("aqm", aqm)];
-                        link(self.table, "wifi", &OWN, list.rate, &given, of(0), context, found)?
+                        link(self.table, "wifi", list.rate, &given, of(0), context, found)?
                     }
                     _ => {
                         let given = [("buffer", "1000 packets"), ("aqm", "droptail"), ("fixed", "true")];
-                        link(list.table, &list.at, &OF_STATION, list.rate, &given, of(0), context, found)?
+                        link(list.table, &list.at, list.rate, &given, of(0), context, found)?
                     }
                 };
                 let name = format!("{}-{label}", list.name);
@@ -479,12 +460,10 @@ impl CellShape<'_> {
     }
 }
 
-/// A link of the cell, the `index`-th of the scenario, whose table has other keys besides: `own`. What `given` has is the default.
-#[allow(clippy::too_many_arguments)] // as `read_link`, and how the table differs from that of a link
+/// A link of the cell, the `index`-th of the scenario, whose table has keys of its own, too. What `given` has is the default.
 fn link(
     table: &Table,
     at: &str,
-    own: &[&str],
     rate: Rate,
     given: &[(&str, &str)],
     index: usize,
@@ -492,7 +471,9 @@ fn link(
     found: &mut Vec<Problem>,
 ) -> Option<LinkSpec> {
     let mut problems = Vec::new();
-    let mut reader = TableReader::new(table, at, if at == "wifi" { &WIFI } else { &STATIONS }, &mut problems);
+    let section = if at == "wifi" { &WIFI } else { &STATIONS };
+    let own = section.own();
+    let mut reader = TableReader::new(table, at, section, &mut problems);
     reader.refuse_all(&["host", "classes"], "is that of a link of [[links]]; leave it out");
     let mut table = table.clone();
     own.iter().chain(&["host", "classes"]).for_each(|key| drop(table.remove(*key)));
@@ -505,7 +486,7 @@ fn link(
         table.entry(*key).or_insert(value);
     }
     let spec = read_link(&table, at, index, context, &mut problems);
-    note_of_link(problems, own, found);
+    note_of_link(problems, &own, found);
     spec.map(|(spec, _)| spec)
 }
 

@@ -167,11 +167,6 @@ def results(document: object) -> dict[str, bytes | str]:
     return {"results.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n"}
 
 
-def leave_results(folder: Path, document: object) -> None:
-    """Write a result as results.json into a folder, as `leave` does."""
-    leave(folder, results(document))
-
-
 def print_json(document: object) -> None:
     """Print one document on stdout."""
     print(json.dumps(document, indent=1, ensure_ascii=False))

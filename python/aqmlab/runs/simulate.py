@@ -119,40 +119,15 @@ def compare(
     `engines` (["sim", "linux"]) runs it in each of them and compares their results. A run that fails is
     listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """
-    if engines is None:
-        [compared] = compare_all(
-            [scenario], aqms, seeds, set=set, law=law, measures=measures, jobs=jobs, engine=engine, progress=progress
-        )
-        return compared
-    if engine != SIM:
-        raise InputError("engine", f"{engine}: cannot be combined with engines; leave out one of the two")
-    check_engines(engines)
+    if engines is not None:
+        if engine != SIM:
+            raise InputError("engine", f"{engine}: cannot be combined with engines; leave out one of the two")
+        check_engines(engines)
+    asked = engines or [engine]
     [found] = compare_engines(
-        [scenario], aqms, seeds, engines=engines, set=set, law=law, measures=measures, jobs=jobs, progress=progress
+        [scenario], aqms, seeds, engines=asked, set=set, law=law, measures=measures, jobs=jobs, progress=progress
     )
-    return found
-
-
-def compare_all(
-    scenarios: Sequence[Source],
-    aqms: own.Scheme | Sequence[own.Scheme] | None = None,
-    seeds: int = 1,
-    *,
-    set: Values | None = None,
-    law: laws.Law | None = None,
-    measures: Sequence[str] = (),
-    jobs: int | None = None,
-    engine: str = SIM,
-    progress: Progress | None = None,
-) -> list[Comparison]:
-    """Return the comparison of each scenario, all runs in one batch; arguments as of `compare`.
-
-    A measure must be known in one of the scenarios, and is shown in those that have it.
-    """
-    found = compare_engines(
-        scenarios, aqms, seeds, engines=[engine], set=set, law=law, measures=measures, jobs=jobs, progress=progress
-    )
-    return [each.first for each in found]
+    return found.first if engines is None else found
 
 
 def compare_engines(
@@ -160,14 +135,17 @@ def compare_engines(
     aqms: own.Scheme | Sequence[own.Scheme] | None = None,
     seeds: int = 1,
     *,
-    engines: Sequence[str],
+    engines: Sequence[str] = (SIM,),
     set: Values | None = None,
     law: laws.Law | None = None,
     measures: Sequence[str] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[EngineComparison]:
-    """Return the comparison of each scenario by one engine or several; arguments as of `compare_all`."""
+    """Return the comparison of each scenario by one engine or several, all runs in one batch; see `compare`.
+
+    A measure must be known in one of the scenarios, and is shown in those that have it.
+    """
     given = None if aqms is None else own.select(aqms)  # first, as a scenario may set parameters of a user's scheme
     loaded = [laws.load_with(scenario, set, law) for scenario in scenarios]
     grid = [(each, given or catalogue.usual(each.name)) for each in loaded]

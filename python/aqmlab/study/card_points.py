@@ -98,6 +98,7 @@ class Rfc:
     source: str
     notes: Sequence[str]
     scenarios: Mapping[str, Mapping[str, Any]]
+    usual: Mapping[str, Any]
     link: Mapping[str, Any]
     flow: Mapping[str, Any]
     tcp: Mapping[str, Any]
@@ -127,8 +128,8 @@ def load_rfc() -> Rfc:
 
 
 def _cells(entry: Mapping[str, Any], ranges: Mapping[str, Sequence[str]]) -> CardCells:
-    """Return cells; an axis without values takes the middle of its range, or the whole range."""
-    usual = {axis: ranges[axis] if entry.get("grid") else [middle(ranges[axis])] for axis in AXES}
+    """Return cells; an axis without values takes the middle of its range, or the whole range if `grid` names it."""
+    usual = {axis: ranges[axis] if axis in entry.get("grid", ()) else [middle(ranges[axis])] for axis in AXES}
     return filled(CardCells, {**usual, **entry})
 
 
@@ -173,7 +174,7 @@ def scenario(cells: CardCells, by: str, path: CardPath, law: str, alone: Mapping
     Raises InputError if the controller does not support the scenario.
     """
     rfc = load_rfc()
-    values: dict[str, Any] = deepcopy(dict(rfc.scenarios[cells.scenario]))
+    values: dict[str, Any] = deepcopy({**rfc.usual, **rfc.scenarios[cells.scenario]})
     values["links"] = [{**rfc.link, "buffer": path.buffer, **link} for link in values["links"]]
     values["flows"] = [_flow(rfc, flow, law, cells.victim) for flow in values["flows"]]
     changed = {**cells.set, **cells.by[by], **(alone or {})}

@@ -4,13 +4,13 @@
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
 from typing import Any
 
-from aqmlab.entries import read_file
+from aqmlab.entries import insert, read_file, varied
 from aqmlab.runs.metrics import Shown
 from aqmlab.study.readings import READ, SeriesReading
 
@@ -107,15 +107,52 @@ NUMBERS = ("within", "factor", "up_to", "margin", "alike", "steady")
 def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mapping[str, str], list[Claim]]:
     """Return the meanings of the vague words of a paper or suite, and the sentences; "all" means these `schemes`.
 
-    `idle` says whether `IDLE` is the control of checks that name none.
+    Where `schemes` is "each", there is a sentence for each of them, whose name is <scheme> in the text. `idle` says
+    whether `IDLE` is the control of checks that name none.
     """
-    data = read_file("aqmlab.study", "ledgers", f"{name}.toml")
+    data = read_ledger(name)
     numbers, known = _numbers(data["words"]), list(schemes)
 
     def claim(entry: Mapping[str, Any]) -> Claim:
         return _claim(_counted(entry, numbers), known, idle)
 
-    return _meanings(data["words"]), [_with_alternatives(entry, claim) for entry in data["claims"]]
+    entries = chain.from_iterable(_for_each(entry, known) for entry in data["claims"])
+    return _meanings(data["words"]), [_with_alternatives(entry, claim) for entry in entries]
+
+
+def read_ledger(name: str) -> dict[str, Any]:
+    """Return the contents of a ledger, with the claims of all sections in one list and what they name filled in."""
+    data = read_file("aqmlab.study", "ledgers", f"{name}.toml")
+    places, readings = data.get("places", {}), data.get("readings", {})
+
+    def placed(entry: Mapping[str, Any]) -> dict[str, Any]:
+        return {**entry, **places[entry["scenarios"]]} if isinstance(entry.get("scenarios"), str) else {**entry}
+
+    def alternative(entry: str | Mapping[str, Any]) -> dict[str, Any]:
+        named = {"name": entry} if isinstance(entry, str) else entry
+        return placed(named if len(named) > 1 else {**named, **readings[named["name"]]})
+
+    def claim(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+        found = {"section": section, **placed(entry)}
+        return found | {"alternatives": list(map(alternative, entry.get("alternatives", ())))}
+
+    entries = ((each["name"], whole) for each in data["sections"] for whole in each["claims"])
+    return data | {"claims": [claim(section, entry) for section, whole in entries for entry in _varied(whole)]}
+
+
+def _varied(whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a claim for each value that an entry varies; a table `why` lists the reasons by the names of the values."""
+    for entry, names in varied(whole, "text"):
+        entry.pop("vary", None)
+        if isinstance(entry.get("why"), dict):
+            entry["why"] = entry["why"][", ".join(names.values())]
+        yield entry
+
+
+def _for_each(entry: Mapping[str, Any], schemes: Iterable[str]) -> list[Mapping[str, Any]]:
+    if entry.get("schemes") != "each":
+        return [entry]
+    return [{**entry, "schemes": [name], "text": insert(entry["text"], {"scheme": name})} for name in schemes]
 
 
 def _with_alternatives(entry: Mapping[str, Any], claim: Callable[[Mapping[str, Any]], Claim]) -> Claim:

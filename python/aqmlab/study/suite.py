@@ -1,12 +1,12 @@
 """A suite: experiments that scale with the user's link, and the schemes that do well there.
 
-`suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT. Each
-suite has a page, for example docs/rfc7928.md, docs/l4s.md and docs/bbr.md. `ledgers/<name>.toml` contains published
-claims about the subject of a suite, if there are any. They are judged like the sentences of a paper.
+`suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT. `usual`
+there has what an experiment has unless it says otherwise, `kinds` the same for the experiments of a kind. Each suite
+has a page, for example docs/rfc7928.md, docs/l4s.md and docs/bbr.md. `ledgers/<name>.toml` contains published claims
+about the subject of a suite, if there are any. They are judged like the sentences of a paper.
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -18,7 +18,7 @@ from typing import Any
 
 from aqmlab import _core, laws
 from aqmlab._core import Scenario, read_toml
-from aqmlab.entries import filled, read_file
+from aqmlab.entries import filled, read_file, varied
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.quantities import quantity, read
@@ -425,9 +425,9 @@ def load_suite(name: str) -> Suite:
         data["source"],
         data["base"],
         [
-            _experiment(entry, varied, across)
-            for entry in data["experiments"]
-            for varied in _varied(entry.get("vary", {}))
+            _experiment(entry, names.get(across, ""))
+            for whole in map(partial(_whole, data), data["experiments"])
+            for entry, names in varied(whole, "title")
         ],
         schemes,
         Picture(**{**drawn, "panels": [Curves(**panel) for panel in drawn["panels"]]}),
@@ -437,39 +437,24 @@ def load_suite(name: str) -> Suite:
     )
 
 
-def _varied(vary: Mapping[str, Any]) -> list[dict[str, tuple[str, str]]]:
-    """Return every combination of the values that an entry varies, as name and text; an empty one if there are none.
-
-    In a list each text is also the name.
-    """
-    choices = [
-        values.items() if isinstance(values, dict) else zip(values, values, strict=True) for values in vary.values()
-    ]
-    return [dict(zip(vary, values, strict=True)) for values in product(*choices)]
+def _whole(suite: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an experiment's entry with the keys of `usual` and of its kind in `kinds` that it does not replace."""
+    found: dict[str, Any] = {}
+    for part in (suite.get("usual", {}), suite.get("kinds", {}).get(entry.get("kind"), {}), entry):
+        for key, value in part.items():
+            found[key] = {**found.get(key, {}), **value} if isinstance(value, dict) else value
+    return found
 
 
-def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]], across: str) -> Experiment:
-    def text(value: Any, part: int = 1) -> Any:
-        for name, texts in varied.items() if isinstance(value, str) else ():
-            value = value.replace(f"<{name}>", texts[part])
-            value = re.sub(rf"<(\d+) {name}>", partial(_multiple, texts[part]), value)
-        return value
-
+def _experiment(entry: Mapping[str, Any], column: str) -> Experiment:
     read = {
-        "scenario": text(entry["scenario"]),
-        "title": text(entry["title"], 0),
-        "set": {path: text(value) for path, value in entry.get("set", {}).items()},
-        "fixed": {path: text(value) for path, value in entry.get("fixed", {}).items()},
-        "measures": {title: _measure(text(path)) for title, path in entry.get("measures", {}).items()},
+        "set": entry.get("set", {}),
+        "fixed": entry.get("fixed", {}),
+        "measures": {title: _measure(path) for title, path in entry.get("measures", {}).items()},
         "phases": Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
-        "column": varied[across][0] if across in varied else "",
+        "column": column,
     }
     return filled(Experiment, {**entry, **read})
-
-
-def _multiple(text: str, found: re.Match[str]) -> str:
-    """Return a varied number times the factor of a placeholder: 40 for "<4 kmin>" if kmin is 10."""
-    return f"{int(found[1]) * float(text):g}"
 
 
 def _measure(text: str) -> Measure:

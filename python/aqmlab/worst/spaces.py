@@ -32,7 +32,6 @@ MOST_GROUPS = 3
 """Groups of flows of a drawn scenario."""
 WIDTH = 4.0
 """`around` varies a value from this part of it to this multiple."""
-AROUND_UNITS = ("bit/s", "s", "packets", "Hz", "ratio", "B")
 MAIN = "main"
 """The group of flows whose controller is searched."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "python" / "aqmlab" / "scenarios"
-PAPERS = ("li2014/table-1", "li2014/table-5", "li2014/table-12", "sun2007/fig-2a")
+PAPERS = ("li2014/table-1", "li2014/table-3", "li2014/table-11", "sun2007/fig-2a")
 DEPLOYED = ("deployed/bulk", "deployed/rtt-fairness", "home/rrul", "home/web", "l4s/pair")
 SCHEMES = ("droptail", "red", "pi", "pie", "codel", "fq-codel", "fq-pie", "cake", "dualpi2")
 OTHERS = (

@@ -26,7 +26,7 @@ const ALONE: usize = 0;
 /// In place of a page.
 const NO_PAGE: u32 = u32::MAX;
 
-/// What a wheel asks about one of its events before that comes.
+/// A question about an event of a wheel, before it comes.
 pub enum Ask<'a, T> {
     /// It follows in a little while, so that what it will touch can be fetched from memory. Each is shown once at most, and few are
     /// not.

@@ -416,7 +416,7 @@ impl Flow {
         is_due
     }
 
-    /// Where the timer event of this time moves, if that is within `reach` or after it.
+    /// Moves the timer event of this time into `reach`, if it is due there or later.
     #[inline(always)]
     pub fn moved(&mut self, time: Time, reach: Range<Time>, now: Time) -> Option<Moved> {
         if self.timer_event != time {

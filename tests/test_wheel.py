@@ -153,9 +153,8 @@ def test_the_base_says_what_a_report_needs(base: Place, tmp_path: Path) -> None:
 def test_the_tour_works(whole: Place, tmp_path: Path) -> None:
     show(tmp_path)
     lines = [line for block in blocks(TOUR, "console") for line in block.splitlines()]
-    commands = [
-        line for line in lines if line.startswith("$ ") and " live " not in line
-    ]  # no other program is found here
+    # No program but those of the wheel is found, so nothing is live.
+    commands = [line for line in lines if line.startswith("$ ") and " live " not in line]
     for line in commands:
         done = whole.run(*shlex.split(line.removeprefix("$ ")), cwd=tmp_path)
         assert done.returncode == 0, f"{line}\n{done.stderr}"

@@ -199,7 +199,9 @@ impl NetworkState {
                     fetch(event, &self.flows, &self.links, remote);
                     None
                 }
-                Ask::Due(Event::Timer { flow }, time, reach) => self.flows[*flow as usize].moved(time, reach, self.now),
+                Ask::Due(Event::Timer { flow }, time, reach) => {
+                    self.flows[*flow as usize].move_timer(time, reach, self.now)
+                }
                 Ask::Due(..) => None,
             });
             let Some((time, event)) = next else {

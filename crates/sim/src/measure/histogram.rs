@@ -56,8 +56,7 @@ impl Histogram {
 
     /// Counts the values that wait to be counted.
     fn count_recent(&mut self) {
-        let bins = &self.recent.bins[..usize::from(self.recent.len)];
-        let mut rest = bins;
+        let mut rest = &self.recent.bins[..usize::from(self.recent.len)];
         while !rest.is_empty() {
             let counted = self.counts.for_each_stored(rest, |count| *count = count.saturating_add(1));
             rest = &rest[counted..];

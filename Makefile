@@ -10,6 +10,7 @@ ENGINE := target/wasm32-unknown-unknown/page/aqmlab_engine.wasm
 PAGE ?= page
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PROFILE := target/pgo/runs.profdata
+# With --target: flags are for the engine only, not for build scripts, which no profile has.
 GUIDED := -Cprofile-use=$(CURDIR)/$(PROFILE)
 # Hundreds of processes import the same packages: what they compile is kept, whatever the environment asks for.
 export PYTHONDONTWRITEBYTECODE :=
@@ -42,14 +43,14 @@ engine-wasm:  ## Build the engine for web pages; leaves it in target/wasm32-unkn
 	rustup target add wasm32-unknown-unknown
 	cargo build --locked --quiet --profile page --target wasm32-unknown-unknown -p aqmlab-wasm
 
-# Zig cannot link what counts, so that maturin's --pgo is of no use: the counting engine is linked by the system's linker.
-$(PROFILE): packaging/pgo.py .venv/.installed $(RUST)
+# Profile-guided optimization. Zig cannot link the counting engine, so maturin's --pgo fails; the system's linker can.
+$(PROFILE): packaging/pgo.py $(RUST)
 	rustup component add llvm-tools
 	rm -rf target/pgo/raw
 	CARGO_TARGET_DIR=target/pgo RUSTFLAGS=-Cprofile-generate=$(CURDIR)/target/pgo/raw cargo rustc --release --locked --quiet \
 		-p aqmlab-python --lib --crate-type cdylib --features pyo3/extension-module --target $(HOST)
 	cp target/pgo/$(HOST)/release/libaqmlab_python.$(if $(filter Darwin,$(shell uname -s)),dylib,so) target/pgo/_core.so
-	$(BIN)/python $< target/pgo/_core.so
+	$(PYTHON) $< target/pgo/_core.so
 	$$(rustc --print sysroot)/lib/rustlib/$(HOST)/bin/llvm-profdata merge -o $@ target/pgo/raw
 
 wheel: .venv/.zig $(GUEST) $(PROFILE)  ## Build the wheel and the source archive that others can install; leaves them in dist/ (needs rustup)

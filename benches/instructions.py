@@ -36,7 +36,7 @@ LOOP = "*NetworkState*advance*"
 """The function that is counted, with all that it calls."""
 PUSH_AND_POP = "*python::line::Line::__pymethod_p*"
 GUIDE = "target/pgo/runs.profdata"
-"""The profile that a release is compiled with, as the Makefile names it."""
+"""What a release is optimized for, as the Makefile names it."""
 LOOPS = {"6f37adff": "*Simulation*advance*"}
 """Its name in other commits."""
 
@@ -107,18 +107,22 @@ def verdict(stored: Mapping[str, Any]) -> int:
     return min(worse, 1)
 
 
-def compiler() -> str:
-    """The version of the compiler."""
-    return subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+def compiler(asked: str = "--version") -> str:
+    """The version of the compiler, or what else it is asked for."""
+    return subprocess.run(["rustc", asked], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def of_commit(commit: str, profile: str) -> Path:
     """Return the extension of a commit, built with a profile of Cargo.toml; a release of HEAD as `make wheel` does."""
     target = ROOT / "target" / "instructions"
     environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
+    built = target / profile
+    options: list[str] = []
     if (commit, profile) == ("HEAD", "release"):
         subprocess.run(["make", GUIDE], cwd=ROOT, check=True)
         environment["RUSTFLAGS"] = f"-Cprofile-use={ROOT / GUIDE}"
+        [host] = re.findall("host: (.+)", compiler("-vV"))
+        options, built = ["--target", host], target / host / profile  # names of functions depend on it
     build = [
         "cargo",
         "rustc",
@@ -131,6 +135,7 @@ def of_commit(commit: str, profile: str) -> Path:
         "--lib",
         "--crate-type",
         "cdylib",
+        *options,
     ]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", folder, commit], cwd=ROOT, check=True)
@@ -138,8 +143,8 @@ def of_commit(commit: str, profile: str) -> Path:
             subprocess.run([*build, "--features", "pyo3/extension-module"], cwd=folder, env=environment, check=True)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
-    [built] = (target / profile).glob("lib*.so")
-    return built
+    [extension] = built.glob("lib*.so")
+    return extension
 
 
 def counts(extension: Path, loop: str = LOOP, *, is_other: bool = False) -> dict[str, int]:

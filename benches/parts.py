@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def built() -> Path:
-    """Return the engine's example, as fast as it is released."""
+    """Return the engine's example, as a release without profile-guided optimization."""
     command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "aqmlab-sim", "--example", "run"]
     subprocess.run(command, cwd=ROOT, env=os.environ | {"CARGO_PROFILE_RELEASE_DEBUG": "1"}, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "run"

@@ -104,9 +104,9 @@ def instructions_section() -> str:
     return f"""## Instructions of fixed runs
 
 Instructions of the event loop in millions, which callgrind counts in release builds (`python benches/instructions.py
---release`, or `--commit`). "Now" is compiled with a profile (`packaging/pgo.py`), the others are not. The counts do not
-depend on the load of the machine. Table 1 is from Li et al. 2014 with 500 flows, bulk is `deployed/bulk` with ten
-flows of profile `linux`.
+--release`, or `--commit`). "Now" is built with profile-guided optimization (`packaging/pgo.py`), the others without.
+The counts do not depend on the load of the machine. Table 1 is from Li et al. 2014 with 500 flows, bulk is
+`deployed/bulk` with ten flows of profile `linux`.
 
 {table(header, rows)}"""
 

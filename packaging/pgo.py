@@ -1,4 +1,4 @@
-"""Runs that a profile-guided build learns from: papers, deployed schemes, homes, controllers, a Wi-Fi cell, a line.
+"""Runs for profile-guided optimization (PGO): papers, deployed schemes, homes, controllers, a Wi-Fi cell, a line.
 
     python packaging/pgo.py LIBRARY
 

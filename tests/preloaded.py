@@ -1,6 +1,6 @@
-"""What the process does from which commands are forked: it builds their tree, and sets aside what it has imported.
+"""Prepares the process from which commands are forked: builds the tree of commands, and freezes the imported objects.
 
-The garbage collector of a command then neither visits nor copies that.
+The garbage collector of a command then neither visits nor copies them.
 """
 
 import gc

@@ -20,12 +20,9 @@ use std::ops::Range;
 #[repr(C, align(64))]
 pub struct Flow {
     pub receiver: Receiver,
-    /// Its [`Route`], in parts that leave no gaps: round-trip propagation, as drawn, and lanes.
-    pub rtt: Span,
+    own: OwnPath,
     /// Time from which the receiver's access link is free.
     egress_busy_until: Time,
-    /// Time from which the sender's access link is free.
-    access_busy_until: Time,
     /// Time of the next look at the timer, which may be due later. An ACK looks for it where no event does.
     timer_look: Time,
     /// Time of the timer's pending event.
@@ -34,19 +31,40 @@ pub struct Flow {
     pub acks_until: Time,
     /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
     pub connection: u32,
-    /// Stands for its addresses and ports.
-    tuple: u32,
     /// Index of its [`PathTemplate`], which tells its group.
     pub way: u32,
-    /// Its DSCP, and which transfer this is: packets of an earlier one are strangers.
-    stamp: DscpEpoch,
-    /// With its [`Lookahead`].
-    lanes: Lanes,
     pub sender: Sender,
     /// Time of the last look at the timer.
     looked_at: Time,
     /// Time as of which the delayed ACK was arranged.
     due_since: Time,
+}
+
+/// A flow's own part of its path.
+#[derive(Clone)]
+struct OwnPath {
+    /// Round-trip propagation, as drawn.
+    rtt: Span,
+    /// Time from which the sender's access link is free.
+    busy_until: Time,
+    /// Stands for its addresses and ports.
+    tuple: u32,
+    /// Its DSCP, and which transfer this is: packets of an earlier one are strangers.
+    stamp: DscpEpoch,
+    /// With its [`Lookahead`].
+    lanes: Lanes,
+}
+
+impl OwnPath {
+    #[inline]
+    fn route(&self) -> Route {
+        Route { rtt: self.rtt, lanes: self.lanes }
+    }
+
+    #[inline]
+    fn label(&self, index: u32) -> FlowTag {
+        FlowTag { flow: index, tuple: self.tuple, stamp: self.stamp }
+    }
 }
 
 /// Each cache line more costs a run of many flows a tenth of its time.
@@ -131,6 +149,8 @@ pub struct Group {
     dscp: u8,
     /// Packets carry the smoothed round-trip time.
     announces_rtt: bool,
+    /// Its segments carry [`Notes`].
+    has_notes: bool,
     /// ACKs carry the one-way delay of the segment that caused them.
     measures_delay: bool,
     /// ACKs carry the number of marked segments received.
@@ -172,6 +192,7 @@ impl Group {
             ecn: spec.ecn,
             dscp: spec.dscp,
             announces_rtt: spec.rtt_notification,
+            has_notes: spec.rtt_notification || is_rledbat,
             measures_delay,
             counts_marks,
             is_rledbat,
@@ -220,10 +241,14 @@ impl Flow {
         Self {
             sender: group.sender(phase),
             receiver: group.receiver(),
-            rtt: route.rtt,
-            lanes: route.lanes,
+            own: OwnPath {
+                rtt: route.rtt,
+                busy_until: Time::ZERO,
+                tuple,
+                stamp: DscpEpoch::new(group.dscp, 0),
+                lanes: route.lanes,
+            },
             way,
-            access_busy_until: Time::ZERO,
             egress_busy_until: Time::ZERO,
             timer_look: Time::NEVER,
             timer_event: Time::NEVER,
@@ -231,8 +256,6 @@ impl Flow {
             acks_until: Time::ZERO,
             due_since: Time::ZERO,
             connection,
-            tuple,
-            stamp: DscpEpoch::new(group.dscp, 0),
         }
     }
 
@@ -244,16 +267,16 @@ impl Flow {
 
     /// Ready for another transfer, from segment 0 on, of other ports.
     pub fn restart(&mut self, sender: Sender, tuple: u32) {
-        self.tuple = tuple;
+        self.own.tuple = tuple;
         self.sender = sender;
         self.receiver.restart();
-        self.stamp = self.stamp.next();
+        self.own.stamp = self.own.stamp.next();
     }
 
     /// Its own part of its path.
     #[inline]
     pub fn route(&self) -> Route {
-        Route { rtt: self.rtt, lanes: self.lanes }
+        self.own.route()
     }
 
     /// True if what its sender has counted is part of what its group's have: that of a transfer that has ended was counted then,
@@ -264,13 +287,13 @@ impl Flow {
 
     /// Takes another time on its way from now on.
     pub fn set_route(&mut self, route: Route) {
-        (self.rtt, self.lanes) = (route.rtt, route.lanes.with_spare(self.lanes.spare()));
+        (self.own.rtt, self.own.lanes) = (route.rtt, route.lanes.with_spare(self.own.lanes.spare()));
     }
 
     /// Its sender's licence to act on ACKs ahead of time.
     #[inline(always)]
     pub fn lookahead(&self) -> Lookahead {
-        match self.lanes.spare() {
+        match self.own.lanes.spare() {
             0 => Lookahead::Never,
             1 => Lookahead::WarmingUp,
             _ => Lookahead::Measured,
@@ -279,24 +302,24 @@ impl Flow {
 
     /// From now on its sender may, or may not.
     pub fn set_lookahead(&mut self, ahead: Lookahead) {
-        self.lanes = self.lanes.with_spare(ahead as u16);
+        self.own.lanes = self.own.lanes.with_spare(ahead as u16);
     }
 
     /// DSCP of its packets, 0 to 63.
     pub fn set_dscp(&mut self, dscp: u8) {
-        self.stamp = DscpEpoch::new(dscp, self.stamp.epoch());
+        self.own.stamp = DscpEpoch::new(dscp, self.own.stamp.epoch());
     }
 
     /// Fields that its packets share.
     #[inline]
     pub fn label(&self, index: u32) -> FlowTag {
-        FlowTag { flow: index, tuple: self.tuple, stamp: self.stamp }
+        self.own.label(index)
     }
 
     /// The packet is of the present transfer.
     #[inline]
     pub fn is_current_transfer(&self, packet: &Packet) -> bool {
-        packet.epoch() == self.stamp.epoch()
+        packet.epoch() == self.own.stamp.epoch()
     }
 
     /// The sender, and the access link that takes its segments to the first queue.
@@ -309,14 +332,8 @@ impl Flow {
     ) -> (&'a mut Sender, AccessLink<'a, P>) {
         self.pass_look(now);
         let Path { group, way, schedule } = path;
-        let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
-        let rtt = rtt.map_or(AnnouncedRtt::default(), AnnouncedRtt::new);
-        let (label, entry) = (self.label(index), way.entry(self.route()));
-        let echo = if group.is_rledbat { self.sender.echo() } else { None };
-        (
-            &mut self.sender,
-            AccessLink { free: &mut self.access_busy_until, label, rtt, echo, group, entry, now, schedule },
-        )
+        let notes = if group.has_notes { Notes::of(&self.sender, group) } else { Notes::default() };
+        (&mut self.sender, AccessLink { own: &mut self.own, index, notes, group, way, now, schedule })
     }
 
     /// Lets the sender act, then sees to its timer.
@@ -517,15 +534,30 @@ impl Flow {
     }
 }
 
-/// The sender's access link: sends one packet after the other, queue unlimited.
-pub struct AccessLink<'a, P> {
-    free: &'a mut Time,
-    label: FlowTag,
+/// A sender's state that segments carry, if their group has any.
+#[derive(Default)]
+struct Notes {
     rtt: AnnouncedRtt,
     /// When the ACK was sent whose timestamp segments echo.
     echo: Option<Time>,
+}
+
+impl Notes {
+    #[cold]
+    fn of(sender: &Sender, group: &Group) -> Self {
+        let srtt = if group.announces_rtt { sender.srtt() } else { None };
+        let echo = if group.is_rledbat { sender.echo() } else { None };
+        Self { rtt: srtt.map_or(AnnouncedRtt::default(), AnnouncedRtt::new), echo }
+    }
+}
+
+/// The sender's access link: sends one packet after the other, queue unlimited.
+pub struct AccessLink<'a, P> {
+    own: &'a mut OwnPath,
+    index: u32,
+    notes: Notes,
     group: &'a Group,
-    entry: Leg,
+    way: &'a PathTemplate,
     now: Time,
     schedule: &'a mut P,
 }
@@ -538,17 +570,18 @@ impl<P: Schedule> AccessLink<'_, P> {
 
     #[inline(always)] // one copy of its code where segments are sent
     fn push(&mut self, size: u16, on_link: Span, segment: &Segment, ecn: Ecn) {
-        *self.free = self.now.max(*self.free) + on_link;
+        let entry = self.way.entry(self.own.route());
+        self.own.busy_until = self.now.max(self.own.busy_until) + on_link;
         let Segment { seq, is_cwr, is_push, is_retransmission: is_resent, .. } = *segment;
-        let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_push, is_resent };
-        let mut packet = Packet::of_data(self.label, size, data);
-        if let Some(sent_at) = self.echo
+        let data = Data { sent_at: self.now, seq, rtt: self.notes.rtt, ecn, is_cwr, is_push, is_resent };
+        let mut packet = Packet::of_data(self.own.label(self.index), size, data);
+        if let Some(sent_at) = self.notes.echo
             && !is_resent
         {
             packet.set_echo(sent_at);
         }
         let place = EventOrigin::sender(packet.flow);
-        self.schedule.arrive(self.entry, *self.free + self.entry.delay, place, packet);
+        self.schedule.arrive(entry, self.own.busy_until + entry.delay, place, packet);
     }
 }
 

@@ -210,7 +210,7 @@ impl Simulation {
                 _ => bits * f64::from(flow.receiver.delivered),
             };
             let dropped = dropped_of(index);
-            FlowShare { goodput, always_active, is_long: spec.traffic.is_long(), dropped, rtt: flow.rtt }
+            FlowShare { goodput, always_active, is_long: spec.traffic.is_long(), dropped, rtt: flow.route().rtt }
         };
         self.members[group].iter().map(share).collect()
     }

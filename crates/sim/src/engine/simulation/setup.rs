@@ -223,12 +223,12 @@ impl Simulation {
     /// Events of delays that many flows share are queued in order.
     fn assign_lanes(&mut self) {
         let NetworkState { flows, clients, routes, scheduler, .. } = &mut self.network;
-        let of_flows = flows.iter().map(|flow| (routes.group(flow.way), flow.rtt));
+        let of_flows = flows.iter().map(|flow| (routes.group(flow.way), flow.route().rtt));
         let of_clients = clients.iter().map(|client| (routes.group(client.peer.way), client.peer.rtt));
         let drawn = of_flows.chain(of_clients).collect();
         routes.assign_lanes(drawn, || scheduler.calendar.lane());
         for flow in flows {
-            flow.set_route(routes.of(routes.group(flow.way), flow.rtt));
+            flow.set_route(routes.of(routes.group(flow.way), flow.route().rtt));
         }
     }
 
@@ -247,7 +247,7 @@ impl Simulation {
                 let flow = &self.network.flows[number as usize];
                 let way = &self.network.routes.ways[flow.way as usize];
                 let there = way.hops.iter().take(usize::from(way.first_back));
-                there.for_each(|hop| long[hop.link].push((number, flow.rtt)));
+                there.for_each(|hop| long[hop.link].push((number, flow.route().rtt)));
             }
         }
         let records = self.network.links.len() * self.network.flows.len();

@@ -83,7 +83,7 @@ impl Sender {
     }
 
     /// An ACK arrives.
-    #[inline(always)] // at one place
+    #[inline(always)] // at two places
     pub fn on_ack(&mut self, mut ack: Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let tcb = &mut self.tcb;
         if tcb.snd_una == 0 {

@@ -135,7 +135,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         }
         let (arriving, marks) = (&*packet, self.state.ecn);
         let verdict = self.scheme.judge_arrival(move |now| view(arriving, now, marks), &self.state.view, cx);
-        if verdict == Verdict::Pass {
+        if matches!(verdict, Verdict::Pass) {
             return Fate::Kept;
         }
         let fate = Fate::of(verdict, can_mark(packet, self.state.ecn));

@@ -155,6 +155,11 @@ struct Derived {
 impl Derived {
     /// Of no target.
     const NONE: Self = Self { target: f64::NAN, rate: Rate(0.0), weight: 0.0, min_th: 0.0, max_th: 0.0 };
+
+    #[inline]
+    fn is_of(&self, queue: &QueueView) -> bool {
+        (self.target, self.rate) == (queue.target, queue.rate)
+    }
 }
 
 /// Arrivals since the last signal, times p_b, at which the next is certain. Gaps are uniform from one less to this, so
@@ -274,7 +279,7 @@ impl Red {
     /// Folds the present queue, and any idle time before it, into the average.
     #[inline]
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
-        if (self.derived.target, self.derived.rate) != (queue.target, queue.rate) {
+        if !self.derived.is_of(queue) {
             self.derive(queue.target, queue.rate);
         }
         let w = self.derived.weight;
@@ -306,6 +311,24 @@ impl Red {
     #[inline(always)]
     fn length(&self, packets: f64) -> f64 {
         if self.in_whole_packets { whole(packets) } else { packets }
+    }
+
+    /// On a busy link, thresholds known, ns-2's rule calls no function: its own copy of the code needs no stack.
+    #[inline]
+    fn is_in_steady_state(&self, queue: &QueueView) -> bool {
+        let is_ns2 = matches!(self.params.flavour, RedFlavour::Ns2) && !self.in_whole_packets;
+        is_ns2 && self.idle_since.is_none() && self.derived.is_of(queue)
+    }
+
+    #[inline(never)]
+    fn judge_in_any_state(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        self.judge(queue, cx)
+    }
+
+    #[inline(always)]
+    fn judge(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        self.update_average(queue, cx);
+        self.decide(queue, cx)
     }
 
     /// Drops or keeps the packet that has just been averaged in.
@@ -432,8 +455,7 @@ impl Scheme for Red {
 impl Aqm for Red {
     #[inline]
     fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-        self.update_average(queue, cx);
-        self.decide(queue, cx)
+        if self.is_in_steady_state(queue) { self.judge(queue, cx) } else { self.judge_in_any_state(queue, cx) }
     }
 
     /// Both judge the packet before they test the limit; ns-2 restarts the count at a forced drop.

@@ -354,13 +354,24 @@ impl Flow {
     /// An ACK reaches the sender.
     #[inline(always)] // at one place
     pub fn acknowledge(&mut self, packet: &Packet, now: Time, path: Path<impl Schedule>) {
+        match packet.plain_ack() {
+            Some(ack) => self.take_ack(packet.flow, ack, now, path),
+            None => self.acknowledge_more(packet, now, path),
+        }
+    }
+
+    /// An ACK with SACK blocks, a delay or other extras. A copy of the code of its own: plain ACKs stay in registers.
+    #[inline(never)]
+    fn acknowledge_more(&mut self, packet: &Packet, now: Time, path: Path<impl Schedule>) {
         if let Some(window) = packet.advertised(now) {
             self.sender.take_window(window);
         }
-        let Path { group, way, schedule } = path;
-        let (sender, mut access) = self.at_sender(packet.flow, now, Path { group, way, schedule });
-        sender.on_ack(packet.ack(), now, &group.tcp, &mut access);
-        self.arm(packet.flow, schedule);
+        self.take_ack(packet.flow, packet.ack(), now, path);
+    }
+
+    #[inline(always)] // at two places
+    fn take_ack(&mut self, index: u32, ack: Ack, now: Time, path: Path<impl Schedule>) {
+        self.act(index, now, path, |sender, now, tcp, net| sender.on_ack(ack, now, tcp, net));
     }
 
     /// A source, whose number is `index`, sends a datagram or offers data, and arranges for the next; false if it has stopped.

@@ -412,12 +412,21 @@ impl Packet {
 
     const AGE_UNIT: Span = Span::from_micros(1);
 
-    /// Contents of an ACK.
+    /// Contents of an ACK, if it has only what each has.
     #[inline]
+    pub fn plain_ack(&self) -> Option<Ack> {
+        (self.body[1] >> MORE & 1 == 0).then(|| self.basic_ack())
+    }
+
+    /// Contents of an ACK.
     pub fn ack(&self) -> Ack {
+        self.plain_ack().unwrap_or_else(|| self.whole(self.basic_ack()))
+    }
+
+    #[inline]
+    fn basic_ack(&self) -> Ack {
         let rwnd = if self.body[1] >> OFFERS & 1 == 1 { self.tuple } else { 0 };
-        let ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, rwnd, ..Ack::default() };
-        if self.body[1] >> MORE & 1 == 0 { ack } else { self.whole(ack) }
+        Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, rwnd, ..Ack::default() }
     }
 
     /// An ACK with what few carry. Nothing is written to a place that is known at run time only: the reader would wait for it.

@@ -109,6 +109,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled + Clone, T: TinPolicy + Clone, P: Carried
         match self {
             Any::Fifo(queue) => queue.len(),
             Any::Fair(queue) => queue.len(),
+            Any::Tins(queue) => queue.len(),
             others => others.len_of_others(),
         }
     }

@@ -60,8 +60,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<(u32, bool)> {
         loop {
-            let is_new = !self.new.is_empty();
-            let index = *if is_new { &self.new } else { &self.old }.front()?;
+            let (index, is_new) = match self.new.front() {
+                Some(index) => (*index, true),
+                None => (*self.old.front()?, false),
+            };
             if self.queues[index as usize].credits > 0 {
                 return Some((index, is_new));
             }

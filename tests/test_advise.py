@@ -19,7 +19,8 @@ from aqmlab.advise.needs import NEEDS, Sign, chosen, signs
 from aqmlab.advise.ties import preferred
 from aqmlab.advise.words import sentences
 from aqmlab.kernel.images import images
-from aqmlab.present.terminal.advice import advice as advice_in_terminal
+from aqmlab.present.reports.advice import parts
+from aqmlab.present.terminal.parts import show
 from aqmlab.problems import InputError
 from aqmlab.quantities import quantity
 from aqmlab.runs.comparison import Comparison
@@ -604,7 +605,7 @@ def test_an_untested_scheme_is_advised_only_where_it_is_10_percent_better() -> N
 def test_the_title_of_commands_is_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     found = given({"fq-pie": [0.010, 0.010], "droptail": [0.020, 0.020]})
     typed = Typed(("tc qdisc replace dev eth0 root fq_pie",), ("fq_pie: not tested on a kernel yet",))
-    advice_in_terminal(found, {"fq-pie": typed})
+    show(parts(found, {"fq-pie": typed}))
     said = capsys.readouterr().out
     assert "Commands for FQ-PIE\nNote: these commands are not tested on a kernel. FQ-PIE is recommended because" in said
     assert "To type" not in said

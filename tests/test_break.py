@@ -338,7 +338,7 @@ def test_a_folder_continues_only_its_own_search(search: Worst, tmp_path: Path) -
 def test_the_command_prints_the_scenario(aqmlab: Aqmlab, space: str) -> None:
     done = aqmlab("break", SLOW, "--against", "codel", "--by", "delay", "--space", space, "--runs", "500")
     assert done.returncode == 0, done.stderr
-    assert "See it: aqmlab compare worst.toml --aqms codel:target=100ms,interval=1s,codel" in done.stdout
+    assert "See it\naqmlab compare worst.toml --aqms codel:target=100ms,interval=1s,codel" in done.stdout
     assert "[[links]]" in done.stdout
 
 

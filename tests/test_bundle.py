@@ -123,6 +123,9 @@ def test_code_is_run_only_if_it_is_named(swept: dict[str, bytes], aqmlab: Aqmlab
     named = aqmlab("verify", "e.zip", "--run-code", "schemes/own.py", "--json")
     document = json.loads(named.stdout)
     assert (named.returncode, document["runs"], document["within"], document["neither"]) == (0, 6, [], [])
+    printed = aqmlab("verify", "e.zip", "--run-code", "schemes/own.py", "--format", "markdown").stdout
+    assert "6 runs, " in printed
+    assert "| bit-identical | under every seed | " in printed
 
 
 def test_code_that_is_not_named_is_not_even_read(swept: dict[str, bytes], aqmlab: Aqmlab, tmp_path: Path) -> None:

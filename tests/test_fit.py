@@ -294,6 +294,9 @@ def test_the_command_says_what_is_missing(files: list[Path], aqmlab: Aqmlab, tmp
         found = aqmlab("fit", *paths)
         assert (found.returncode, reason in found.stderr) == (code, True), found.stderr
     assert aqmlab("fit", *files, "--picture", "x.gif").returncode == 2
+    assert (
+        "format: latex: --json prints one JSON document" in aqmlab("fit", *files, "--format", "latex", "--json").stderr
+    )
 
 
 def test_lines_of_the_law_repeat() -> None:

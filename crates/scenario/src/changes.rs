@@ -1,10 +1,11 @@
 //! Changes of a running simulation: what `[[changes]]`, and whoever changes a simulation from outside, may say.
 
+use crate::condition_trace::ConditionTrace;
 use crate::distribution::Distribution;
-use crate::flow_keys::{COUNT, FLOWS};
+use crate::flows::{COUNT, FLOWS};
 use crate::impairments::Loss;
 use crate::keys::{KeySpec, RATES, Section, ValueForm};
-use crate::link_keys::LINKS;
+use crate::links::LINKS;
 use crate::sizing::{SizingBases, SizingBasis, limit, target};
 use crate::table_reader::{TableReader, kind, places, scalar, unknown_name};
 use crate::{AqmChoice, LinkSpec, RateChanges, Scenario, Traffic};
@@ -103,11 +104,6 @@ impl Change {
         let read = format!("value = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
         let value = read.unwrap_or_else(|| Value::String(value.to_string()));
         Self { at, path: path.to_string(), value, is_of_trace: false }
-    }
-
-    /// A line of the trace that a link follows.
-    pub(super) fn of_trace(at: Span, path: String, value: Value) -> Self {
-        Self { at, path, value, is_of_trace: true }
     }
 
     /// Its effect at the `link`-th link, which it names, of a scenario as it begins.
@@ -309,8 +305,17 @@ impl Scenario {
     }
 }
 
+/// The changes at a link of this name that follows a trace, beside the rate.
+pub fn changes_of_trace(trace: &ConditionTrace, link: &str) -> Vec<Change> {
+    let change =
+        |time: &Span, key, value| Change { at: *time, path: format!("links.{link}.{key}"), value, is_of_trace: true };
+    let delays = trace.delays.iter().skip(1).map(|(time, delay)| change(time, "delay", exact(*delay).into()));
+    let losses = trace.losses.iter().skip(1).map(|(time, loss)| change(time, "loss", Value::Float(loss.0)));
+    delays.chain(losses).collect()
+}
+
 /// A time as text from which the same picoseconds are read.
-pub(super) fn exact(time: Span) -> String {
+fn exact(time: Span) -> String {
     match Span::parse(&time.text()) {
         Ok(read) if read == time => time.text(),
         _ => format!("{} ps", time.0),

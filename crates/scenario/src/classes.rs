@@ -1,8 +1,8 @@
 //! Reads the classes that share a link: a tree, as Linux's HTB has it.
 
+use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::link_context::LinkContext;
-use crate::link_keys::CLASSES;
-use crate::sizing::{SizingBasis, limit};
+use crate::sizing::{BUFFER, SizingBasis, limit, limit_text};
 use crate::table_reader::{TableReader, places, scalar};
 use crate::{AqmChoice, FlowSpec};
 use aqmlab_aqm::Limit;
@@ -12,6 +12,34 @@ use aqmlab_core::{Bytes, Problem, Quantity, Rate};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
+
+/// The bytes that a class may send at once.
+const BYTES: (&str, &str) = ("1 B", "100 MB");
+
+/// Keys of `[[links.classes]]`. `tc` adds the default burst to what the rate gives in a tick of the clock, which is next to nothing
+/// with clocks of nanoseconds.
+pub const CLASSES: Section = Section::new(&[&[
+    KeySpec::new("name", ValueForm::Name, "Name of the class.").required("\"gold\""),
+    KeySpec::new("parent", ValueForm::Text, "The class above it; without one it is a child of the link."),
+    KeySpec::of::<Rate>("rate", "Guaranteed rate.").within(RATES.0, RATES.1).required("\"10 Mbit/s\""),
+    KeySpec::of::<Rate>("ceil", "Ceiling up to which it borrows; default: the rate, so that nothing is borrowed.")
+        .within(RATES.0, RATES.1),
+    KeySpec::of::<Bytes>("burst", "Sent at once after a pause, at the rate.").within(BYTES.0, BYTES.1).or("1600 B"),
+    KeySpec::of::<Bytes>("cburst", "Sent at once after a pause, at the ceiling.").within(BYTES.0, BYTES.1).or("1600 B"),
+    KeySpec::of::<Bytes>(
+        "quantum",
+        "Sent in a turn; default: what the rate sends in 100 ms, at least 1000 B and at most 200 kB.",
+    )
+    .within(BYTES.0, BYTES.1),
+    KeySpec::of::<u32>("prio", "Order in which classes borrow: the lowest first.").within("0", "7").or("0"),
+    KeySpec::new("aqm", ValueForm::Scheme, "Scheme of a leaf's queue; default: that of the link."),
+    KeySpec::new("buffer", BUFFER, "Capacity of a leaf's queue; times are at the ceiling. Default: that of the link."),
+    KeySpec::new(
+        "flows",
+        ValueForm::List(&ValueForm::Text),
+        "Groups of flows of a leaf; one leaf without `flows` has all others.",
+    ),
+]]);
 
 /// Classes that share a link.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +105,7 @@ impl ClassTree {
         }
         let class = |(class, groups): (&ClassSpec, Vec<&str>)| {
             let HtbClass { parent, rate, ceil, burst, cburst, prio, quantum, queue } = &class.htb;
-            let own = queue.as_ref().and_then(|queue| queue.limit).map(|(limit, _)| crate::show::buffer(limit));
+            let own = queue.as_ref().and_then(|queue| queue.limit).map(|(limit, _)| limit_text(limit));
             json!({
                 "name": class.name,
                 "parent": parent.map(|parent| self.classes[parent].name.as_str()),

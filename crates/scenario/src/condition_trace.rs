@@ -1,11 +1,9 @@
 //! Traces of a line: its rate, delay and loss over time, as a table in CSV.
 
-use crate::changes::{Change, exact};
 use crate::keys::{DELAYS, RATES};
 use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Quantity, Rate, Ratio, Span};
-use toml::Value;
 
 const COLUMNS: [&str; 4] = ["time", "rate", "delay", "loss"];
 
@@ -58,14 +56,6 @@ impl ConditionTrace {
         push_change(&mut self.delays, time, row.get("delay", DELAYS)?);
         push_change(&mut self.losses, time, row.get("loss", ("0", "1"))?);
         Ok(time)
-    }
-
-    /// The changes at a link of this name beside the rate.
-    pub fn changes(&self, link: &str) -> Vec<Change> {
-        let change = |time: &Span, key, value| Change::of_trace(*time, format!("links.{link}.{key}"), value);
-        let delays = self.delays.iter().skip(1).map(|(time, delay)| change(time, "delay", exact(*delay).into()));
-        let losses = self.losses.iter().skip(1).map(|(time, loss)| change(time, "loss", Value::Float(loss.0)));
-        delays.chain(losses).collect()
     }
 }
 
@@ -124,6 +114,8 @@ impl Row<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::changes_of_trace;
+    use toml::Value;
 
     fn ms(number: u64) -> Span {
         Span::from_millis(number)
@@ -139,7 +131,7 @@ mod tests {
         assert_eq!(trace.delays, [(Span::ZERO, ms(20)), (ms(500), ms(30))]);
         assert_eq!(trace.losses, [(Span::ZERO, Ratio(0.01)), (ms(2000), Ratio(0.0))]);
         let changes: Vec<(Span, String, Value)> =
-            trace.changes("up").into_iter().map(|change| (change.at, change.path, change.value)).collect();
+            changes_of_trace(&trace, "up").into_iter().map(|change| (change.at, change.path, change.value)).collect();
         assert_eq!(
             changes,
             [

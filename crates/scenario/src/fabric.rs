@@ -3,11 +3,10 @@
 use crate::impairments::WIRE;
 use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::link_context::LinkContext;
-use crate::link_keys::QUEUE;
-use crate::links::read_link;
+use crate::links::{QUEUE, read_link};
 use crate::shared_buffer::{ALPHA, SharedBufferSpec, shared_size};
 use crate::table_reader::{TableReader, note_of_link};
-use crate::{AlikeLinks, LinkSpec};
+use crate::{AlikeLinks, HostRange, LinkSpec};
 use aqmlab_core::{Problem, Rate};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,15 +52,6 @@ pub struct Fabric {
     pub leaves: u32,
     /// Hosts, evenly below the leaves.
     pub hosts: u32,
-}
-
-/// The hosts between which the flows of a group go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostRange {
-    /// Those that send.
-    pub from: Arc<[u32]>,
-    /// Those that receive.
-    pub to: Arc<[u32]>,
 }
 
 impl Fabric {

@@ -1,26 +1,140 @@
-//! The flows of a scenario.
+//! A group of flows: the declarations of its keys, its values, how they are read, and how they are shown.
 
 use crate::distribution::Distribution;
-use crate::fabric::{FabricShape, read_hosts};
-use crate::flow_keys::{FLOWS, GROUPS, SCONE};
-use crate::keys::RATES;
-use crate::media::read_media_ecn;
+use crate::keys::{Engine, KeySpec, Kind, RATES, Section, ValueForm};
+use crate::media::{MEDIA, read_media_ecn};
 use crate::table_reader::{TableReader, kind, scalar};
 use crate::tcp::{Tcp, read_tcp};
-use crate::traffic::{read_distribution, read_traffic, required_distribution};
-use crate::tree::TreeShape;
-use crate::wifi::CellShape;
-use crate::{Batch, Branch, FlowSpec, LinkSpec, Traffic};
-use aqmlab_aqm::{Ecn, Limit};
+use crate::traffic::{
+    APP_LIMITED, CBR, HTTP, ON_OFF, QUIC, SHORT, Traffic, VIDEO, read_distribution, read_traffic, required_distribution,
+};
+use aqmlab_aqm::{Ecn, class_of};
 use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::clip;
-use aqmlab_core::{Bytes, Frequency, Problem, Quantity, Rate, Span};
-use aqmlab_tcp::{LawChoice, cc};
-use std::collections::{BTreeMap, BTreeSet};
-use toml::{Table, Value};
+use aqmlab_core::{Bytes, Frequency, ParamSet, Problem, Quantity, Rate, Span};
+use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant, cc};
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use toml::Table;
 
-/// Most links in a path, there and back together.
-const MAX_HOPS: usize = 254;
+/// Keys of `[[flows]]`.
+pub const FLOWS: Section = Section { keys: &[PLACE, OF_ANY], kinds: &KINDS };
+
+/// Keys of `groups`.
+pub const GROUPS: Section = Section::new(&[&[COUNT, START, STOP]]);
+
+/// The kinds of traffic.
+const KINDS: [Kind; 9] = [
+    Kind { name: "ftp", doc: "Unlimited data over TCP.", keys: &[TCP] },
+    Kind {
+        name: "app-limited",
+        doc: "Data over TCP that the application offers at a rate.",
+        keys: &[APP_LIMITED, TCP],
+    },
+    Kind { name: "udp-cbr", doc: "Datagrams at a constant rate.", keys: &[CBR, UDP] },
+    Kind { name: "udp-onoff", doc: "Datagrams at a constant rate while on, none while off.", keys: &[ON_OFF, UDP] },
+    Kind { name: "media", doc: "Frames of a call, at a rate that may adapt.", keys: &[MEDIA, RTP] },
+    Kind { name: "http", doc: "Web sessions: each object of each page is a TCP transfer.", keys: &[HTTP, TCP] },
+    Kind { name: "video", doc: "Players of adaptive video: each segment is a transfer.", keys: &[VIDEO, TCP] },
+    Kind { name: "short", doc: "TCP transfers with Poisson arrivals.", keys: &[SHORT, TCP] },
+    Kind { name: "quic", doc: "Connections of a QUIC stack, each with one stream.", keys: &[QUIC, QUIC_PACKETS] },
+];
+
+/// Flows of a group, or of a part of it.
+pub const COUNT: KeySpec = KeySpec::of::<u32>("count", "Number of flows.").within("0", "1000000").or("1").changeable();
+const START: KeySpec = KeySpec::distribution::<Span>("start", "Start of each flow.").or("0 s");
+const STOP: KeySpec =
+    KeySpec::distribution::<Span>("stop", "End of each flow; default: the end of the run.").changeable();
+
+const PLACE: &[KeySpec] = &[
+    KeySpec::new("name", ValueForm::Name, "Name that results use.").or("flows"),
+    KeySpec::new("kind", ValueForm::Kind, "Kind of traffic.").or("ftp"),
+    COUNT,
+    KeySpec::distribution::<Span>("rtt", "Round-trip propagation of the whole path, the links' delays included.")
+        .example("\"80 ms\"")
+        .changeable(),
+    KeySpec::new("path", ValueForm::Some(&ValueForm::Text), "Links crossed, in order; default: all."),
+    KeySpec::new("each", ValueForm::Text, "A list of links: one group of flows for each of its links."),
+    KeySpec::new("lines", NAMES, "Plans of a tree on whose access links the flows are; true for all.").example("true"),
+    KeySpec::new("stations", NAMES, "Stations of a Wi-Fi cell where the flows are; true for all.").example("true"),
+    KeySpec::new("direction", ValueForm::Words(&["down", "up"]), "Direction of data on access links and at stations.")
+        .or("down"),
+    KeySpec::new("from", HOSTS, "Hosts of a fabric that send; default: all."),
+    KeySpec::new("to", HOSTS, "Hosts of a fabric that receive; default: all."),
+];
+
+const NAMES: ValueForm = ValueForm::Any(&[ValueForm::of::<bool>(), ValueForm::Text, ValueForm::Some(&ValueForm::Text)]);
+const HOSTS: ValueForm = ValueForm::Any(&[ValueForm::of::<u32>(), ValueForm::Some(&ValueForm::of::<u32>())]);
+
+const OF_ANY: &[KeySpec] = &[
+    START,
+    STOP,
+    KeySpec::new(
+        "groups",
+        ValueForm::Tables(&GROUPS),
+        "Flows that start and stop together, instead of `count`, `start` and `stop`.",
+    ),
+    KeySpec::of::<f64>("start_spread", "Each flow starts later by up to so many of its round trips, drawn evenly.")
+        .within("0", "1000")
+        .or("0")
+        .refused_by(Engine::Fluid, "the fluid model does not support starts within a round trip; leave it out"),
+    KeySpec::of::<u32>("hosts", "Hosts that the flows are spread over; default: one for each flow.")
+        .within("1", "1000000"),
+    KeySpec::new(
+        "ecn",
+        ValueForm::Any(&[ValueForm::of::<bool>(), ValueForm::Words(&["ect0", "ect1"])]),
+        "The flows use ECN: true for the codepoint that the congestion control requires.",
+    ),
+    KeySpec::of::<u32>("class", "Upper three bits of the DSCP.").within("0", "7").or("0"),
+    KeySpec::of::<u32>("dscp", "DSCP of the packets.").within("0", "63").or("0"),
+    KeySpec::of::<bool>("phases", "Record the phases of the senders, which must last.")
+        .or("false")
+        .refused_by(Engine::Fluid, "the fluid model does not support sender phases; leave it out")
+        .refused_by(Engine::Linux, "are not reported by Linux; leave it out"),
+];
+
+const fn packet(least: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::of::<Bytes>("packet", doc).within(least, "64000 B")
+}
+
+const ACK_PATH: KeySpec =
+    KeySpec::new("ack_path", ValueForm::Some(&ValueForm::Text), "Links at which ACKs queue; default: none.");
+const ACCESS_RATE: KeySpec =
+    KeySpec::of::<Rate>("access_rate", "Rate of the links of hosts; default: no time to send.")
+        .within(RATES.0, RATES.1);
+
+const fn header(default: &'static str) -> KeySpec {
+    KeySpec::of::<Bytes>("header", "Headers of a packet.").within("0 B", "1000 B").or(default)
+}
+
+const TCP: &[KeySpec] = &[
+    KeySpec::new("tcp", ValueForm::Tcp, "Congestion control, loss recovery, profile and constants of TCP.").or("linux"),
+    packet("1 B", "Payload of a full segment; default: 1448 B, or 1000 B in the profiles rfc and ns2."),
+    ACCESS_RATE,
+    ACK_PATH,
+    KeySpec::of::<bool>("rtt_notification", "Packets carry the sender's smoothed round-trip time.")
+        .or("false")
+        .refused_by(Engine::Linux, "is not sent by Linux"),
+    KeySpec::new(
+        "max_pacing_rate",
+        ValueForm::Any(&[ValueForm::of::<Rate>(), ValueForm::Words(&[SCONE])]),
+        "Maximum rate of payload at which the sender paces; scone: the throughput advice of the policers on the path.",
+    )
+    .refused_by(Engine::Fluid, "the fluid model has no pacing; leave it out"),
+];
+
+/// The value of `max_pacing_rate` that follows throughput advice (draft-ietf-scone-protocol).
+const SCONE: &str = "scone";
+
+/// Headers of UDP and IP (RFC 768, RFC 791 without options).
+const UDP: &[KeySpec] = &[packet("1 B", "Payload of a packet; default: 1000 B."), header("28 B"), ACCESS_RATE];
+
+/// The default of `packet` is what libwebrtc fills; headers are those of RTP without extensions (RFC 3550), UDP and IP.
+const RTP: &[KeySpec] = &[packet("1 B", "RTP payload of a full packet; default: 1200 B."), header("40 B"), ACK_PATH];
+
+/// QUIC packets have at least 1200 B (RFC 9000, section 14). The default is what quinn finds on a path of 1500 B.
+const QUIC_PACKETS: &[KeySpec] = &[packet("1200 B", "UDP payload of a full packet; default: 1452 B."), ACK_PATH];
 
 /// UDP and IP (RFC 768, RFC 791 without options).
 const UDP_HEADER: Bytes = Bytes(28.0);
@@ -31,49 +145,245 @@ const RTP_PAYLOAD: u32 = 1200;
 /// UDP payload of a full QUIC packet, bytes: what quinn finds out on a path of 1500 B.
 const QUIC_PAYLOAD: u32 = 1452;
 
-/// The places where flows may be: paths name links, or the flows are on lines of a tree, between hosts of a fabric, or at stations of a cell.
-pub struct FlowPlaces<'a> {
-    pub links: &'a [String],
-    /// The place of each link, by its name.
-    pub link_of: &'a BTreeMap<&'a str, usize>,
-    pub tree: Option<&'a TreeShape<'a>>,
-    pub fabric: Option<&'a FabricShape<'a>>,
-    pub cell: Option<&'a CellShape<'a>>,
+/// A group of flows alike in all but what their distributions draw.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Name that results carry.
+    pub name: String,
+    /// The kind of traffic.
+    pub traffic: Traffic,
+    /// Indices of the links crossed, in order.
+    pub path: Vec<usize>,
+    /// Indices of the links that ACKs queue at on their way back, in order; none: they return without queueing.
+    pub ack_path: Vec<usize>,
+    /// On lines, or at stations: the way of the flows of each, in order; `path` and `ack_path` are those of the first. Empty elsewhere.
+    pub branches: Vec<Branch>,
+    /// On a fabric: the hosts that the flows go between.
+    pub ends: Option<Arc<HostRange>>,
+    /// Hosts that the flows are spread over, on lines and at stations those of each; one for each flow if `None`.
+    pub hosts: Option<u32>,
+    /// Round-trip propagation of the whole path, link delays included.
+    pub rtt: Distribution<Span>,
+    /// Flows that start (and stop) together.
+    pub batches: Vec<Batch>,
+    /// Each flow starts later by up to so many of its round trips, drawn evenly.
+    pub start_spread: f64,
+    /// Payload of a packet, bytes.
+    pub payload: u32,
+    /// Headers of a packet, bytes.
+    pub header: u32,
+    /// Rate of the links between hosts and the path; `None` takes no time to send.
+    pub access_rate: Option<Rate>,
+    /// The codepoint of the packets if the endpoints speak ECN: ECT(0) or ECT(1).
+    pub ecn: Ecn,
+    /// DSCP of the packets, 0 to 63.
+    pub dscp: u8,
+    /// Packets carry the sender's smoothed round-trip time.
+    pub rtt_notification: bool,
+    /// The phases that its senders go through are recorded.
+    pub phases: bool,
+    /// Maximum rate of payload at which its senders pace.
+    pub max_pacing_rate: Option<Rate>,
+    /// That is the throughput advice of the policers on the path.
+    pub scone: bool,
+    /// TCP profile.
+    pub profile: Profile,
+    /// The scenario sets constants of TCP and leaves their profile to the default.
+    pub lacks_profile: bool,
+    /// Loss recovery.
+    pub variant: TcpVariant,
+    /// TCP constants.
+    pub tcp: TcpParams,
+    /// Congestion control, with its parameters.
+    pub control: LawChoice,
 }
 
-/// One `[[flows]]`, whose table stands at `at`.
-pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<Problem>) -> Option<FlowSpec> {
-    let FlowPlaces { tree: shape, fabric, cell, .. } = *places;
+/// So many flows that start and stop by the same distributions.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The number of flows.
+    pub count: u32,
+    /// The start of each.
+    pub start: Distribution<Span>,
+    /// The end of each, if any.
+    pub stop: Option<Distribution<Span>>,
+}
+
+/// The way of a member of a group of flows on a tree or in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    /// Number of its line among those of the plan, whether all of them are built or not, or of its station in the cell.
+    pub number: u32,
+    /// Indices of the links crossed, in order.
+    pub path: Vec<usize>,
+    /// Indices of the links that ACKs queue at.
+    pub ack_path: Vec<usize>,
+    /// The part of the tree where its line is.
+    pub region: u16,
+}
+
+/// The hosts between which the flows of a group go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRange {
+    /// Those that send.
+    pub from: Arc<[u32]>,
+    /// Those that receive.
+    pub to: Arc<[u32]>,
+}
+
+/// The way of a group's packets.
+pub struct FlowWay {
+    /// Indices of the links crossed, in order.
+    pub path: Vec<usize>,
+    /// Indices of the links that ACKs queue at.
+    pub ack_path: Vec<usize>,
+    /// The way of the flows on each line, or at each station.
+    pub branches: Vec<Branch>,
+    /// The hosts of a fabric that the flows go between.
+    pub ends: Option<Arc<HostRange>>,
+    /// Rate of their transfers on the wire, if that is given in place of their arrivals.
+    pub load: Option<Rate>,
+}
+
+impl FlowSpec {
+    /// The keys that it uses and an engine lacks, each with the reason.
+    pub fn refusals(&self, engine: Engine) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let own = [
+            ("phases", self.phases),
+            ("rtt_notification", self.rtt_notification),
+            ("max_pacing_rate", self.max_pacing_rate.is_some()),
+            ("start_spread", self.start_spread > 0.0),
+        ];
+        FLOWS.refusals(own.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key), engine)
+    }
+
+    /// Flows in the group.
+    pub fn count(&self) -> u32 {
+        self.count_of_line().saturating_mul(self.branches.len().max(1) as u32)
+    }
+
+    /// Flows of a line, or of the group where it is not on lines.
+    pub fn count_of_line(&self) -> u32 {
+        self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
+    }
+
+    /// Data cross the link.
+    pub fn sends_over(&self, link: usize) -> bool {
+        self.path.contains(&link) || self.branches.iter().any(|branch| branch.path.contains(&link))
+    }
+
+    /// ACKs queue at the link.
+    pub fn acknowledges_over(&self, link: usize) -> bool {
+        self.ack_path.contains(&link) || self.branches.iter().any(|branch| branch.ack_path.contains(&link))
+    }
+
+    /// Size of a data packet on the wire, bytes.
+    pub fn wire_size(&self) -> u32 {
+        self.payload + self.header
+    }
+
+    /// Propagation of the links crossed, there and back, from the delay of each. Where ACKs queue nowhere, they return
+    /// along the same links.
+    pub fn own_delay(&self, delay: impl Fn(usize) -> Span) -> Span {
+        let sum = |path: &[usize]| path.iter().map(|link| delay(*link).0).sum::<u64>();
+        let back = if self.ack_path.is_empty() { &self.path } else { &self.ack_path };
+        Span(sum(&self.path) + sum(back))
+    }
+
+    /// Times at which flows of this group start or stop together, as scripted.
+    pub(super) fn scripted_changes(&self) -> impl Iterator<Item = Span> {
+        let times = self.batches.iter().flat_map(|batch| [Some(&batch.start), batch.stop.as_ref()]);
+        times.flatten().filter_map(|time| if let Distribution::Fixed(time) = time { Some(*time) } else { None })
+    }
+
+    /// Everything that a run depends on, as JSON.
+    pub(super) fn resolved(&self) -> Json {
+        let batches: Vec<Json> = self
+            .batches
+            .iter()
+            .map(
+                |b| json!({"count": b.count, "start": b.start.text(), "stop": b.stop.as_ref().map(|stop| stop.text())}),
+            )
+            .collect();
+        let mut shown = json!({
+            "name": self.name,
+            "kind": self.traffic.kind(),
+            "path": self.path,
+            "rtt": self.rtt.text(),
+            "groups": batches,
+            "start_spread": self.start_spread,
+            "packet": format!("{} B", self.payload),
+            "header": format!("{} B", self.header),
+            "access_rate": self.access_rate.map(|rate| rate.text()),
+            "ecn": match (self.ecn, self.control.needs().l4s) {
+                (Ecn::Ect1, _) => json!("ect1"),
+                (Ecn::Ect0, true) => json!("ect0"), // true is ECT(1) there
+                _ => json!(self.ecn.is_capable()),
+            },
+            "class": class_of(self.dscp),
+            "hosts": self.hosts,
+            "phases": self.phases,
+        });
+        if self.dscp != class_of(self.dscp) << 3 {
+            shown["dscp"] = json!(self.dscp);
+        }
+        if let Some(rate) = self.max_pacing_rate {
+            shown["max_pacing_rate"] = if self.scone { json!(SCONE) } else { json!(rate.text()) };
+        }
+        if let Some(ends) = &self.ends {
+            (shown["from"], shown["to"]) = (ranges(&ends.from).into(), ranges(&ends.to).into());
+        }
+        let more = self.traffic.resolved().into_iter().chain(self.resolved_tcp());
+        shown.as_object_mut().expect("made as an object above").extend(more);
+        shown
+    }
+
+    fn resolved_tcp(&self) -> Map<String, Json> {
+        if !self.traffic.is_tcp() {
+            return Map::new();
+        }
+        let mut tcp = BTreeMap::from_iter(self.tcp.values());
+        tcp.insert("variant", self.variant.text());
+        tcp.insert("profile", self.profile.text());
+        tcp.insert("congestion_control", self.control.text());
+        let pairs = [
+            ("ack_path", json!(self.ack_path)),
+            ("rtt_notification", json!(self.rtt_notification)),
+            ("tcp", json!(tcp)),
+        ];
+        pairs.into_iter().map(|(key, value)| (key.to_string(), value)).collect()
+    }
+}
+
+/// Ascending numbers in short: `0-3, 7`.
+fn ranges(numbers: &[u32]) -> String {
+    let rows = numbers.chunk_by(|a, b| a + 1 == *b).map(|row| match row {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    rows.collect::<Vec<_>>().join(", ")
+}
+
+/// One `[[flows]]`, whose table stands at `at`; `read_way` reads where they are.
+pub fn read_flows(
+    table: &Table,
+    at: &str,
+    read_way: impl FnOnce(&mut TableReader, Option<&Traffic>) -> Option<FlowWay>,
+    found: &mut Vec<Problem>,
+) -> Option<FlowSpec> {
     let mut flow = TableReader::new(table, at, &FLOWS, found);
     let name = flow.name("flows");
     let traffic = read_traffic(&mut flow);
     let is_tcp = traffic.as_ref().is_none_or(Traffic::is_tcp);
     let media = traffic.as_ref().and_then(Traffic::media).cloned();
     let is_quic = traffic.as_ref().is_some_and(Traffic::is_foreign);
-    let plan = flow.text("lines");
-    let stations = flow.text("stations");
-    let path = read_data_path(&mut flow, plan.is_some() || stations.is_some(), places);
+    let way = read_way(&mut flow, traffic.as_ref());
     let rtt = required_distribution(&mut flow, "rtt");
     let payload = flow.optional("packet").map(|bytes: Bytes| bytes.0.round() as u32);
     let access_rate: Option<Rate> = if is_quic || media.is_some() { None } else { flow.optional("access_rate") };
     let dscp = read_dscp(&mut flow);
     let hosts = flow.optional("hosts");
-    let ack_path = if is_tcp || is_quic || media.is_some() { flow.raw("ack_path") } else { None };
-    let ack_path = match ack_path {
-        None if is_tcp && fabric.is_some() => fabric.map(|shape| shape.fabric.longest(true)),
-        None => Some(Vec::new()),
-        Some(value) => read_path(&mut flow, "ack_path", value, places),
-    };
-    let ends = fabric.and_then(|shape| read_hosts(&mut flow, shape));
-    let has_acks = is_tcp || media.is_some();
-    let branches = match (plan, shape, stations, cell) {
-        (Some(plan), Some(shape), ..) => read_branches(&mut flow, plan, shape, has_acks),
-        (_, _, Some(list), Some(cell)) => {
-            let wired = [&path, &ack_path].map(|path| path.as_deref().unwrap_or_default());
-            read_direction(&mut flow).map(|is_up| cell.branches(list, is_up, has_acks, wired))
-        }
-        _ => Some(Vec::new()),
-    };
     let (rtt_notification, tcp) = match is_tcp {
         true => (flow.or_default("rtt_notification"), read_tcp(&mut flow)),
         false => (false, Some(Tcp::none())),
@@ -88,24 +398,15 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         false => flow.optional_or_default("header"),
     };
     let pacing = if is_tcp { read_max_pacing_rate(&mut flow) } else { Some((None, false)) };
-    let load = read_load(&mut flow, traffic.as_ref(), fabric.is_some());
     let phases = flow.or_default("phases");
     if phases && !traffic.as_ref().is_none_or(Traffic::has_lasting_senders) {
         flow.refuse("phases", "\"true\" needs senders that last; expected kind = \"ftp\" or \"app-limited\"");
     }
     let batches = read_batches(&mut flow);
     let start_spread = flow.or_default("start_spread");
-    let hops = path.as_ref().map_or(0, Vec::len) + ack_path.as_ref().map_or(0, Vec::len);
-    if hops > MAX_HOPS {
-        refuse_long(&mut flow, "path", hops);
-    }
     flow.finish();
     let Tcp { profile, lacks_profile, variant, params, control } = tcp?;
-    let (branches, mut path, mut ack_path) = (branches?, path?, ack_path?);
-    if plan.is_some() || stations.is_some() {
-        let first = branches.first()?; // a plan may have no line at all
-        (path, ack_path) = (first.path.clone(), first.ack_path.clone());
-    }
+    let FlowWay { path, ack_path, branches, ends, load } = way?;
     let default_payload = match &media {
         Some(_) => RTP_PAYLOAD,
         None if is_quic => QUIC_PAYLOAD,
@@ -113,11 +414,8 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
     };
     let (payload, header) = (payload.unwrap_or(default_payload), header?);
     let mut traffic = traffic?;
-    if fabric.is_some() != ends.is_some() {
-        return None; // what is wrong with the hosts has been said
-    }
-    if let (Some(load), Some(fabric), Some(ends)) = (load?, fabric, &ends) {
-        set_arrivals(&mut traffic, load * fabric.host_rate.0 * ends.from.len() as f64, f64::from(payload) + header.0);
+    if let (Traffic::Short { arrivals, size }, Some(rate)) = (&mut traffic, load) {
+        *arrivals = Frequency(rate.0 / (8.0 * (f64::from(payload) + header.0) * size.mean()));
     }
     let (max_pacing_rate, scone) = pacing?;
     Some(FlowSpec {
@@ -146,61 +444,6 @@ pub fn read_flows(table: &Table, at: &str, places: &FlowPlaces, found: &mut Vec<
         tcp: params,
         control,
     })
-}
-
-/// The way of the data: by default over all links in order, on a line, from a station, or through a fabric.
-fn read_data_path(flow: &mut TableReader, has_own_links: bool, places: &FlowPlaces) -> Option<Vec<usize>> {
-    let FlowPlaces { links, fabric, cell, .. } = *places;
-    match flow.raw("path") {
-        None if has_own_links => Some(Vec::new()),
-        None if fabric.is_some() => fabric.map(|shape| shape.fabric.longest(false)),
-        None if links.is_empty() => {
-            flow.miss(if cell.is_some() { "stations" } else { "lines" });
-            None
-        }
-        None if links.len() > MAX_HOPS => {
-            refuse_long(flow, "path", links.len());
-            None
-        }
-        None => Some((0..links.len()).collect()),
-        Some(value) => read_path(flow, "path", value, places),
-    }
-}
-
-/// Transfers begin as often as it takes for so many bits a second, in packets of so many bytes.
-fn set_arrivals(traffic: &mut Traffic, rate: f64, packet: f64) {
-    if let Traffic::Short { arrivals, size } = traffic {
-        *arrivals = Frequency(rate / (8.0 * packet * size.mean()));
-    }
-}
-
-/// The load of transfers on a fabric, in place of their arrivals: the share that they take of the links of the hosts that send. `None` if
-/// it is wrong.
-fn read_load(flow: &mut TableReader, traffic: Option<&Traffic>, is_on_fabric: bool) -> Option<Option<f64>> {
-    if !matches!(traffic, Some(Traffic::Short { .. })) || flow.raw("load").is_none() {
-        return Some(None);
-    }
-    if !is_on_fabric {
-        flow.refuse("load", "is that of hosts of a [fabric]; expected arrivals, as in \"50 Hz\"");
-    }
-    if flow.raw("arrivals").is_some() {
-        flow.refuse("load", "cannot be combined with arrivals; leave one of them out");
-    }
-    flow.optional("load").map(Some)
-}
-
-/// The way of the flows on each line of a plan.
-fn read_branches(flow: &mut TableReader, plan: &str, shape: &TreeShape, has_acks: bool) -> Option<Vec<Branch>> {
-    flow.refuse_all(
-        &["path", "ack_path"],
-        "cannot be combined with lines, which have paths of their own; leave one of them out",
-    );
-    read_direction(flow).map(|is_up| shape.branches(plan, is_up, has_acks))
-}
-
-/// Whether data go up.
-fn read_direction(flow: &mut TableReader) -> Option<bool> {
-    flow.word("direction", "direction").map(|direction| direction == "up")
 }
 
 /// `dscp`, or `class`, its upper three bits where the lower are 0.
@@ -245,31 +488,6 @@ fn read_ecn(flow: &mut TableReader, law: Option<&LawChoice>) -> Option<Ecn> {
     }
 }
 
-fn refuse_long(flow: &mut TableReader, key: &str, hops: usize) {
-    flow.refuse(key, format!("crosses {hops} links there and back; at most {MAX_HOPS}"));
-}
-
-fn read_path(flow: &mut TableReader, key: &'static str, value: &Value, places: &FlowPlaces) -> Option<Vec<usize>> {
-    let names: Option<Vec<&str>> = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
-    let Some(names) = names.filter(|names| !names.is_empty()) else {
-        flow.refuse(key, format!("expected a list of links such as [\"bottleneck\"], found {}", kind(value)));
-        return None;
-    };
-    if names.len() > MAX_HOPS {
-        refuse_long(flow, key, names.len());
-        return None;
-    }
-    let mut path = Vec::new();
-    for name in names {
-        match places.link_of.get(name) {
-            Some(index) if path.contains(index) => flow.refuse(key, format!("crosses \"{name}\" twice")),
-            Some(index) => path.push(*index),
-            None => flow.refuse_unknown(key, "link", name, places.links.iter().map(String::as_str)),
-        }
-    }
-    Some(path)
-}
-
 /// One distribution for all flows, or `groups = [{ count, start, stop }, ...]`.
 fn read_batches(flow: &mut TableReader) -> Option<Vec<Batch>> {
     let groups = flow.tables("groups");
@@ -311,66 +529,4 @@ fn read_max_pacing_rate(flow: &mut TableReader) -> Option<(Option<Rate>, bool)> 
     }
     let rate = text.and_then(|text| read_in_range(ParamInput::Text(&text), Some(RATES)));
     rate.map_err(|why| flow.refuse(KEY, format!("{why}, or \"{SCONE}\""))).ok().map(|rate| (Some(rate), false))
-}
-
-/// Senders that follow throughput advice pace at no more than that.
-pub fn follow_advice(links: &[LinkSpec], flows: &mut [FlowSpec], found: &mut Vec<Problem>) {
-    for flow in flows.iter_mut().filter(|flow| flow.scone) {
-        flow.max_pacing_rate = flow.advice(links);
-        if flow.max_pacing_rate.is_none() {
-            let why = "\"scone\" needs a policer on the path, which gives throughput advice; expected a rate, or add a policer";
-            found.push(Problem::new(format!("flows.{}.max_pacing_rate", flow.name), why));
-        }
-    }
-}
-
-/// Checks the conditions between flows and the links they cross.
-pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found: &mut Vec<Problem>) {
-    for flow in flows {
-        let mut refuse =
-            |key: &str, reason: String| found.push(Problem::new(format!("flows.{}.{key}", flow.name), reason));
-        let own = flow.own_delay(|link| links[link].delay);
-        let least = flow.rtt.least();
-        if least < own && !flow.rtt.is_drawn_from_zero() {
-            let (least, own) = (least.text(), own.text());
-            refuse("rtt", format!("\"{least}\" is shorter than the path's own delay, there and back: {own}"));
-        }
-        for batch in &flow.batches {
-            if batch.start.least() > duration {
-                refuse(
-                    "start",
-                    format!("\"{}\" is after the end of the run ({})", batch.start.text(), duration.text()),
-                );
-            }
-            if let Some(stop @ (Distribution::Fixed(_) | Distribution::Uniform(..) | Distribution::Values(_))) =
-                &batch.stop
-                && stop.typical_largest() <= batch.start.least()
-            {
-                refuse("stop", format!("\"{}\" is not after the start ({})", stop.text(), batch.start.text()));
-            }
-        }
-        for (i, link) in flow.path.iter().chain(&flow.ack_path).enumerate().filter(|(_, link)| links[**link].host) {
-            let name = &links[*link].name;
-            let key = if i < flow.path.len() { "path" } else { "ack_path" };
-            if i > 0 {
-                refuse(key, format!("crosses links.{name}, the interface of a sending host, later than first"));
-            } else if flow.access_rate.is_some() {
-                refuse("access_rate", format!("is that of a host, which links.{name} has; leave it out"));
-            }
-        }
-        let largest = flow.wire_size();
-        for link in flow.path.iter().map(|link| &links[*link]) {
-            if matches!(link.buffer, Limit::Bytes(bytes) if bytes < u64::from(largest)) {
-                refuse("packet", format!("{largest} B on the wire do not fit the buffer of links.{}", link.name));
-            }
-        }
-    }
-    let of_tcp: BTreeSet<usize> =
-        flows.iter().filter(|flow| flow.traffic.is_tcp()).flat_map(|flow| &flow.path).copied().collect();
-    for (i, link) in links.iter().enumerate().filter(|(_, link)| link.host) {
-        if !of_tcp.contains(&i) {
-            let why = "\"true\" is for the interface of a host that sends by TCP; no such flow crosses the link";
-            found.push(Problem::new(format!("links.{}.host", link.name), why));
-        }
-    }
 }

@@ -11,6 +11,7 @@ use crate::traffic::read_distribution;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Quantity, Ratio, Span};
+use serde_json::Value as Json;
 use toml::{Table, Value};
 
 /// Impairments of the wire of a link, behind its queue.
@@ -112,21 +113,35 @@ pub const WIRE: &[KeySpec] = &[
         .refused_by(Engine::Linux, "is not supported on Linux; leave it out"),
 ];
 
+/// Keys of [`Impairments::values`] that are shown where they are not set, too.
+const ALWAYS_SHOWN: usize = 6;
+
 impl Impairments {
+    /// The value of each key as text, `None` where a scenario has not set it.
+    fn values(&self) -> [(&'static str, Option<String>); 9] {
+        [
+            ("policer", self.policer.as_ref().map(PolicerSpec::text)),
+            ("loss", self.loss.map(|loss| loss.text())),
+            ("jitter", self.jitter.as_ref().map(Distribution::text)),
+            ("reorder", self.reorder.map(|share| share.text())),
+            ("ecn_mangling", self.ecn_mangling.map(|mangling| mangling.name().into())),
+            ("aggregation", self.aggregation.as_ref().map(Aggregation::text)),
+            ("jitter_every", self.jitter_every.map(|every| every.text())),
+            ("interruptions", self.interruptions.as_ref().map(Interruptions::text)),
+            ("request_grant", self.request_grant.map(|law| law.text())),
+        ]
+    }
+
     /// The keys that a scenario has set.
     pub fn keys(&self) -> Vec<&'static str> {
-        let set = [
-            ("policer", self.policer.is_some()),
-            ("loss", self.loss.is_some()),
-            ("jitter", self.jitter.is_some()),
-            ("jitter_every", self.jitter_every.is_some()),
-            ("reorder", self.reorder.is_some()),
-            ("ecn_mangling", self.ecn_mangling.is_some()),
-            ("aggregation", self.aggregation.is_some()),
-            ("interruptions", self.interruptions.is_some()),
-            ("request_grant", self.request_grant.is_some()),
-        ];
-        set.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
+        self.values().into_iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key).collect()
+    }
+
+    /// The values of the keys that are set, and of the first ones in any case, as results of all versions have them.
+    pub(super) fn resolved(&self) -> impl Iterator<Item = (String, Json)> {
+        let shown =
+            self.values().into_iter().enumerate().filter(|(i, (_, value))| *i < ALWAYS_SHOWN || value.is_some());
+        shown.map(|(_, (key, value))| (key.to_string(), Json::from(value)))
     }
 
     /// The impairments of one `[[links]]`, which packets of up to `largest` bytes cross.

@@ -9,13 +9,13 @@ mod controllers;
 mod distribution;
 mod fabric;
 mod fading;
-mod flow_keys;
+mod flow_checks;
+mod flow_paths;
 mod flows;
 mod impairments;
 mod interruptions;
 mod keys;
 mod link_context;
-mod link_keys;
 mod link_trace;
 mod links;
 mod location;
@@ -44,11 +44,13 @@ pub use changes::{Action, AwaitedChange, Change};
 pub use classes::{ClassSpec, ClassTree};
 pub use controllers::{ControllerSpec, ShaperSpec};
 pub use distribution::Distribution;
-pub use fabric::{Fabric, HostRange};
+pub use fabric::Fabric;
 pub use fading::Fading;
+pub use flows::{Batch, Branch, FlowSpec, HostRange};
 pub use impairments::{Impairments, Loss, Mangling};
 pub use interruptions::Interruptions;
 pub use keys::Engine;
+pub use links::LinkSpec;
 pub use location::locate;
 pub use media::{FrameSizes, Media, MediaLaw};
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
@@ -60,18 +62,16 @@ pub use schema::schema;
 pub use shared_buffer::SharedBufferSpec;
 pub use sizing::buffer_packets;
 pub use traffic::{OfferedData, Pages, Quic, QuicControl, Traffic, Video};
-pub use tree::{AlikeLinks, Branch, Tree};
+pub use tree::{AlikeLinks, Tree};
 pub use wifi::{Ampdu, CellQueues, RadioChannel, Station, Wifi};
 
 use aqmlab_aqm::catalogue::HtbPlan;
-use aqmlab_aqm::link_layer::LinkLayer;
-use aqmlab_aqm::{AnyScheme, Ecn, Limit, QueueView, SchemeEntry};
+use aqmlab_aqm::{AnyScheme, SchemeEntry};
 use aqmlab_core::params::split_choice;
 use aqmlab_core::{Problem, Problems, Quantity, Rate, Span};
-use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
+use aqmlab_tcp::Profile;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 /// Names of the keys of a link's wire.
 pub fn wire_keys() -> Vec<&'static str> {
@@ -80,7 +80,7 @@ pub fn wire_keys() -> Vec<&'static str> {
 
 /// Names of the keys that can change during a run: of a link, and of a group of flows.
 pub fn changeable_keys() -> [Vec<&'static str>; 2] {
-    [link_keys::LINKS.changeable(), flow_keys::FLOWS.changeable()]
+    [links::LINKS.changeable(), flows::FLOWS.changeable()]
 }
 
 /// A simulation's description: links, flows and the times between which they are measured.
@@ -122,46 +122,6 @@ pub struct Scenario {
     pub source: toml::Table,
 }
 
-/// A queueing link.
-#[derive(Clone, Debug)]
-pub struct LinkSpec {
-    /// Name that paths and results use.
-    pub name: String,
-    /// Name of the links that it is like, which results take together; its own if it is of none.
-    pub list: String,
-    /// Rate of the transmitter, at first; the mean of a trace.
-    pub rate: Rate,
-    /// Changes of the rate.
-    pub changes: RateChanges,
-    /// Propagation delay, one way.
-    pub delay: Span,
-    /// Capacity of the queue.
-    pub buffer: Limit,
-    /// Index of the buffer that it shares with others, if it does; [`LinkSpec::buffer`] is then the most that it can hold of it.
-    pub shared: Option<usize>,
-    /// The same in packets of mean size.
-    pub buffer_packets: f64,
-    /// Mean size on the wire of the packets that cross it, over flows, bytes.
-    pub packet: f64,
-    /// Reference queue of the schemes that have one, packets.
-    pub target: f64,
-    /// Scheme when the run names none.
-    pub aqm: AqmChoice,
-    /// The scheme stays, whatever the run names.
-    pub fixed: bool,
-    /// ECN-capable packets are marked where others are dropped.
-    pub ecn: bool,
-    /// Overhead of packets on the wire, beyond their own bytes.
-    pub layer: LinkLayer,
-    /// Impairments of the wire.
-    pub impairments: Impairments,
-    /// It is the interface of the host from which its flows are sent: nothing lies before its queue, and what leaves that makes room
-    /// for more.
-    pub host: bool,
-    /// Classes that share it, if there are any.
-    pub classes: ClassTree,
-}
-
 /// The changes of a link's rate during a run. A packet in transmission is not affected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateChanges {
@@ -180,169 +140,6 @@ pub enum RateChanges {
     Fade(Fading),
     /// There is none but a mean: packets leave at the opportunities of a trace.
     Trace(OpportunityTrace),
-}
-
-impl LinkSpec {
-    /// The rates that it does not exceed in 5, 50 and 95 % of the time, or the least, the middle and the greatest of those that it has.
-    pub fn typical_rates(&self) -> [Rate; 3] {
-        let mut rates: Vec<Rate> = match &self.changes {
-            RateChanges::None => return [self.rate; 3],
-            RateChanges::Trace(trace) => return trace.typical(),
-            RateChanges::Fade(fading) => return fading.typical(self.rate),
-            RateChanges::At(steps) => std::iter::once(self.rate).chain(steps.iter().map(|step| step.1)).collect(),
-            RateChanges::Wander { values, .. } => values.clone(),
-        };
-        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
-        [rates[0], rates[rates.len() / 2], rates[rates.len() - 1]]
-    }
-
-    /// The keys that it uses and an engine lacks, each with the reason.
-    pub fn refusals(&self, engine: Engine) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let own = [("host", self.host), ("classes", !self.classes.classes.is_empty())];
-        let own = own.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key);
-        link_keys::LINKS.refusals(self.impairments.keys().into_iter().chain(own), engine)
-    }
-
-    /// The link's queue before the first packet.
-    pub fn empty_queue(&self) -> QueueView {
-        QueueView { packet: self.packet, ..QueueView::empty(self.rate, self.target, self.buffer_packets) }
-    }
-
-    /// The part of its rate that is left for packets of mean size as the queue counts them.
-    pub fn usable_rate(&self) -> Rate {
-        links::usable(self.rate, self.layer, self.packet)
-    }
-
-    /// Capacity of the queue in bytes, if the scenario has it in bytes.
-    pub fn buffer_bytes(&self) -> Option<u64> {
-        match self.buffer {
-            Limit::Packets(_) => None,
-            Limit::Bytes(bytes) => Some(bytes),
-        }
-    }
-}
-
-/// A group of flows alike in all but what their distributions draw.
-#[derive(Clone, Debug)]
-pub struct FlowSpec {
-    /// Name that results carry.
-    pub name: String,
-    /// The kind of traffic.
-    pub traffic: Traffic,
-    /// Indices of the links crossed, in order.
-    pub path: Vec<usize>,
-    /// Indices of the links that ACKs queue at on their way back, in order; none: they return without queueing.
-    pub ack_path: Vec<usize>,
-    /// On lines, or at stations: the way of the flows of each, in order; `path` and `ack_path` are those of the first. Empty elsewhere.
-    pub branches: Vec<Branch>,
-    /// On a fabric: the hosts that the flows go between.
-    pub ends: Option<Arc<HostRange>>,
-    /// Hosts that the flows are spread over, on lines and at stations those of each; one for each flow if `None`.
-    pub hosts: Option<u32>,
-    /// Round-trip propagation of the whole path, link delays included.
-    pub rtt: Distribution<Span>,
-    /// Flows that start (and stop) together.
-    pub batches: Vec<Batch>,
-    /// Each flow starts later by up to so many of its round trips, drawn evenly.
-    pub start_spread: f64,
-    /// Payload of a packet, bytes.
-    pub payload: u32,
-    /// Headers of a packet, bytes.
-    pub header: u32,
-    /// Rate of the links between hosts and the path; `None` takes no time to send.
-    pub access_rate: Option<Rate>,
-    /// The codepoint of the packets if the endpoints speak ECN: ECT(0) or ECT(1).
-    pub ecn: Ecn,
-    /// DSCP of the packets, 0 to 63.
-    pub dscp: u8,
-    /// Packets carry the sender's smoothed round-trip time.
-    pub rtt_notification: bool,
-    /// The phases that its senders go through are recorded.
-    pub phases: bool,
-    /// Maximum rate of payload at which its senders pace.
-    pub max_pacing_rate: Option<Rate>,
-    /// That is the throughput advice of the policers on the path.
-    pub scone: bool,
-    /// TCP profile.
-    pub profile: Profile,
-    /// The scenario sets constants of TCP and leaves their profile to the default.
-    pub lacks_profile: bool,
-    /// Loss recovery.
-    pub variant: TcpVariant,
-    /// TCP constants.
-    pub tcp: TcpParams,
-    /// Congestion control, with its parameters.
-    pub control: LawChoice,
-}
-
-/// So many flows that start and stop by the same distributions.
-#[derive(Clone, Debug)]
-pub struct Batch {
-    /// The number of flows.
-    pub count: u32,
-    /// The start of each.
-    pub start: Distribution<Span>,
-    /// The end of each, if any.
-    pub stop: Option<Distribution<Span>>,
-}
-
-impl FlowSpec {
-    /// The keys that it uses and an engine lacks, each with the reason.
-    pub fn refusals(&self, engine: Engine) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let own = [
-            ("phases", self.phases),
-            ("rtt_notification", self.rtt_notification),
-            ("max_pacing_rate", self.max_pacing_rate.is_some()),
-            ("start_spread", self.start_spread > 0.0),
-        ];
-        flow_keys::FLOWS.refusals(own.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key), engine)
-    }
-
-    /// Flows in the group.
-    pub fn count(&self) -> u32 {
-        self.count_of_line().saturating_mul(self.branches.len().max(1) as u32)
-    }
-
-    /// Flows of a line, or of the group where it is not on lines.
-    pub fn count_of_line(&self) -> u32 {
-        self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
-    }
-
-    /// Data cross the link.
-    pub fn sends_over(&self, link: usize) -> bool {
-        self.path.contains(&link) || self.branches.iter().any(|branch| branch.path.contains(&link))
-    }
-
-    /// ACKs queue at the link.
-    pub fn acknowledges_over(&self, link: usize) -> bool {
-        self.ack_path.contains(&link) || self.branches.iter().any(|branch| branch.ack_path.contains(&link))
-    }
-
-    /// The least throughput advice of the policers on its path, as a rate of payload; `None` without a policer.
-    pub fn advice(&self, links: &[LinkSpec]) -> Option<Rate> {
-        let policers = self.path.iter().filter_map(|link| links[*link].impairments.policer);
-        let least = policers.map(|policer| policer.advice().0).reduce(f64::min)?;
-        Some(Rate(least * f64::from(self.payload) / f64::from(self.wire_size())))
-    }
-
-    /// Size of a data packet on the wire, bytes.
-    pub fn wire_size(&self) -> u32 {
-        self.payload + self.header
-    }
-
-    /// Propagation of the links crossed, there and back, from the delay of each. Where ACKs queue nowhere, they return
-    /// along the same links.
-    pub fn own_delay(&self, delay: impl Fn(usize) -> Span) -> Span {
-        let sum = |path: &[usize]| path.iter().map(|link| delay(*link).0).sum::<u64>();
-        let back = if self.ack_path.is_empty() { &self.path } else { &self.ack_path };
-        Span(sum(&self.path) + sum(back))
-    }
-
-    /// Times at which flows of this group start or stop together, as scripted.
-    fn scripted_changes(&self) -> impl Iterator<Item = Span> {
-        let times = self.batches.iter().flat_map(|batch| [Some(&batch.start), batch.stop.as_ref()]);
-        times.flatten().filter_map(|time| if let Distribution::Fixed(time) = time { Some(*time) } else { None })
-    }
 }
 
 /// A scheme and the parameters set on it, as in `pi:a=1e-5,b=9e-6`.

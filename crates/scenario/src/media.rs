@@ -1,10 +1,43 @@
 //! Reads real-time media: what an encoder makes of a camera's pictures, and the law that tells it at which rate.
 
+use crate::keys::{KeySpec, ValueForm};
 use crate::table_reader::{TableReader, kind, scalar};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Frequency, Quantity, Rate, Span};
 use toml::Value;
+
+const fn media_rate(name: &'static str, doc: &'static str, default: &'static str) -> KeySpec {
+    KeySpec::of::<Rate>(name, doc).within("1 kbit/s", "10 Gbit/s").or(default)
+}
+
+/// Keys of `media`.
+pub const MEDIA: &[KeySpec] = &[
+    KeySpec::new("law", ValueForm::Words(MediaLaw::CHOICES), "Adapts the encoder's rate to the path.").or("constant"),
+    media_rate("rate", "Rate of the encoder at first; must be given if no controller adapts it.", "300 kbit/s")
+        .example("\"1.5 Mbit/s\""),
+    media_rate("rate_min", "Least rate of the encoder.", "150 kbit/s"),
+    media_rate("rate_max", "Greatest rate of the encoder.", "2.5 Mbit/s"),
+    KeySpec::of::<Frequency>("frame_rate", "Frames per second.").within("1 Hz", "1000 Hz").or("30 Hz"),
+    KeySpec::new(
+        "frames",
+        ValueForm::Any(&[ValueForm::Words(&["constant", "statistical"]), ValueForm::Some(&ValueForm::of::<f64>())]),
+        "Sizes of frames: all alike, drawn with key frames, or these relative sizes in turn.",
+    )
+    .or("constant"),
+    KeySpec::of::<Span>("key_interval", "With `frames = \"statistical\"`: time between key frames.")
+        .within("100 ms", "1000000 s")
+        .or("10 s"),
+    KeySpec::of::<Span>("jitter_buffer", "Time by which playback lags behind the fastest frame.")
+        .within("0 s", "10 s")
+        .or("100 ms"),
+    KeySpec::new(
+        "pause",
+        ValueForm::Tuple(&[ValueForm::of::<Span>(); 2]),
+        "The camera is off from the first time to the second.",
+    ),
+    KeySpec::of::<bool>("rates", "Record the rate of each flow.").or("false"),
+];
 
 /// A call's picture: an encoder, and what adapts its rate.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,15 +1,15 @@
 //! Text -> scenario. All problems of a file are reported together, each with the path of its field.
 
-use crate::changes::{CHANGES, read_changes};
+use crate::changes::{CHANGES, changes_of_trace, read_changes};
 use crate::controllers::{CONTROLLERS, read_controllers};
 use crate::fabric::{FABRIC, read_fabric};
-use crate::flow_keys::FLOWS;
-use crate::flows::{FlowPlaces, check_flows, follow_advice, read_flows};
+use crate::flow_checks::{check_flows, follow_advice};
+use crate::flow_paths::{FlowPlaces, read_way};
+use crate::flows::{FLOWS, read_flows};
 use crate::keys::{KeySpec, Section, ValueForm};
 use crate::link_context::LinkContext;
-use crate::link_keys::LINKS;
 use crate::link_trace::read_traces;
-use crate::links::read_link;
+use crate::links::{LINKS, read_link};
 use crate::location::{locate, location};
 use crate::presets;
 use crate::repeat::{LinkLists, Repeated, Room, repeat_flows, repeat_links};
@@ -19,7 +19,7 @@ use crate::sizing::SizingBases;
 use crate::table_reader::{TableReader, default_name, kind, places, scalar};
 use crate::tree::{LINES, PLANS, SITES, by_plan, read_shape};
 use crate::wifi::{STATIONS, WIFI, by_station, read_cell};
-use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario, SharedBufferSpec};
+use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario, SharedBufferSpec, Traffic};
 use aqmlab_core::problem::{ProblemKind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use std::collections::BTreeSet;
@@ -256,7 +256,8 @@ fn read_groups(
             for own in of_plans.flat_map(|own| by_station(&own, places.cell, room, found)).collect::<Vec<_>>() {
                 let mut same = Vec::new(); // what is wrong with the next is the same
                 let problems = if found.len() == before { &mut *found } else { &mut same };
-                if let Some(group) = read_flows(&own, &at, places, problems) {
+                let way = |flow: &mut TableReader, traffic: Option<&Traffic>| read_way(flow, traffic, places);
+                if let Some(group) = read_flows(&own, &at, way, problems) {
                     count += u64::from(group.count());
                     ways += group.branches.len();
                     flows.push(group);
@@ -298,9 +299,9 @@ fn read_links(
         let problems = if link.is_first { &mut *found } else { &mut same };
         presets::expand(&mut link.table, &link.at, problems);
         let shared = share(&mut link.table, &link.at, buffers, &buffer_of, problems);
-        if let Some((spec, changes)) = read_link(&link.table, &link.at, i, context, problems) {
+        if let Some((spec, trace)) = read_link(&link.table, &link.at, i, context, problems) {
+            of_traces.extend(trace.into_iter().flat_map(|trace| changes_of_trace(trace, &spec.name)));
             links.push(LinkSpec { shared, ..spec });
-            of_traces.extend(changes);
         }
     }
     (links, of_traces)

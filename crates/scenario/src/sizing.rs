@@ -204,6 +204,14 @@ pub fn target(text: &str, rate: Rate, buffer_packets: f64, basis: SizingBasis) -
     }
 }
 
+/// A capacity as a scenario writes it.
+pub fn limit_text(limit: Limit) -> String {
+    match limit {
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Bytes(bytes) => format!("{bytes} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{SizingBases, SizingBasis};

@@ -1,15 +1,100 @@
 //! The traffic of a group of flows.
 
 use crate::distribution::{Distribution, RandomQuantity};
+use crate::keys::{KeySpec, MOST_BYTES, RATES, ValueForm};
 use crate::media::{Media, read_media};
 use crate::table_reader::{TableReader, kind, scalar};
 use aqmlab_core::params::{ParamInput, read_in_range};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Frequency, Packets, Quantity, Rate, Span};
+use serde_json::{Map, Value as Json, json};
 use toml::Value;
 
 /// The bitrates that a video may have.
-pub const BITRATES: (&str, &str) = ("1 kbit/s", "1 Gbit/s");
+const BITRATES: (&str, &str) = ("1 kbit/s", "1 Gbit/s");
+
+const fn offered_rate(doc: &'static str) -> KeySpec {
+    KeySpec::of::<Rate>("rate", doc).within(RATES.0, RATES.1).required("\"64 kbit/s\"")
+}
+
+/// Keys of `app-limited`.
+pub const APP_LIMITED: &[KeySpec] = &[
+    offered_rate("Payload that the application offers while it is on.").changeable(),
+    KeySpec::of::<Packets>("chunk", "Segments that it offers at once.")
+        .within("1 packet", "1000000 packets")
+        .whole()
+        .or("1 packet"),
+    on_or_off("on", "Times that it is on; default: always."),
+    on_or_off("off", "Times that it is off; it begins with one."),
+];
+
+/// Keys of `udp-cbr`.
+pub const CBR: &[KeySpec] = &[offered_rate("Rate on the wire, headers included.")];
+
+/// Keys of `udp-onoff`.
+pub const ON_OFF: &[KeySpec] = &[
+    KeySpec::of::<Rate>("rate_on", "Rate on the wire while on, headers included.")
+        .within(RATES.0, RATES.1)
+        .required("\"64 kbit/s\""),
+    on_or_off("on", "Times that a source is on.").required("{ exponential = \"500 ms\" }"),
+    on_or_off("off", "Times that it is off; it begins with one.").required("{ exponential = \"500 ms\" }"),
+];
+
+const fn on_or_off(name: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::distribution::<Span>(name, doc).example("{ exponential = \"500 ms\" }")
+}
+
+const SIZE: KeySpec = KeySpec::distribution::<Packets>("size", "Data of a transfer.")
+    .required("{ pareto = { mean = \"12 packets\", shape = 1.2 } }");
+
+/// Keys of `http`.
+pub const HTTP: &[KeySpec] = &[
+    KeySpec::distribution::<f64>("pages", "Pages of a session; default: no end."),
+    KeySpec::distribution::<Span>("think_time", "Time between pages.").required("{ exponential = \"1 s\" }"),
+    KeySpec::new(
+        "think_after",
+        ValueForm::Words(&["page", "request"]),
+        "That time counts from the end of a page or its last request.",
+    )
+    .or("page"),
+    KeySpec::distribution::<f64>("objects", "Objects of a page.").or("1"),
+    KeySpec::distribution::<Span>("object_gap", "Time between the requests of a page's objects.").or("0 s"),
+    SIZE,
+    KeySpec::of::<f64>("request_round_trips", "Time from a request to the transfer, in round trips.")
+        .within("0", "1000")
+        .or("0"),
+];
+
+/// Keys of `video`.
+pub const VIDEO: &[KeySpec] = &[
+    KeySpec::new(
+        "bitrates",
+        ValueForm::Some(&ValueForm::of::<Rate>().within(BITRATES.0, BITRATES.1)),
+        "The bitrates, ascending.",
+    )
+    .required("[\"1 Mbit/s\", \"3 Mbit/s\", \"6 Mbit/s\"]"),
+    KeySpec::of::<Span>("segment", "Playing time of a segment.").within("100 ms", "60 s").or("4 s"),
+    KeySpec::of::<Span>("playback_buffer", "Playing time that is fetched ahead at most.")
+        .within("100 ms", "3600 s")
+        .or("30 s"),
+];
+
+/// Keys of `short`.
+pub const SHORT: &[KeySpec] = &[
+    KeySpec::of::<Frequency>("arrivals", "Transfers that begin per second.")
+        .within("0.000001 Hz", "1000000 Hz")
+        .example("\"50 Hz\""),
+    KeySpec::of::<f64>("load", "On a fabric, instead of `arrivals`: share of the links of the hosts that send.")
+        .within("0.000001", "10"),
+    SIZE,
+];
+
+/// Keys of `quic`.
+pub const QUIC: &[KeySpec] = &[
+    KeySpec::of::<Bytes>("size", "Data of the stream; default: no end.").within("1 B", MOST_BYTES),
+    KeySpec::new("congestion_control", ValueForm::Words(&QuicControl::NAMES), "The stack's own congestion control.")
+        .or("cubic"),
+];
 
 /// The traffic of a group of flows.
 #[derive(Clone, Debug)]
@@ -185,6 +270,43 @@ impl Traffic {
     /// It is datagrams of a source.
     pub fn is_udp(&self) -> bool {
         matches!(self, Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. } | Traffic::Media(_))
+    }
+
+    /// The values of its keys, as JSON.
+    pub(super) fn resolved(&self) -> Map<String, Json> {
+        let pairs = match self {
+            Traffic::Ftp | Traffic::Foreign => vec![],
+            Traffic::AppLimited(OfferedData { rate, chunk, on_off }) => {
+                let times = on_off.iter().flat_map(|(on, off)| [("on", on.text()), ("off", off.text())]);
+                [("rate", rate.text()), ("chunk", format!("{chunk} packets"))].into_iter().chain(times).collect()
+            }
+            Traffic::Quic(Quic { size, control }) => {
+                let size = size.map_or("no end".into(), |size| format!("{} B", size.0));
+                vec![("size", size), ("congestion_control", control.name().into())]
+            }
+            Traffic::Media(media) => media.resolved(),
+            Traffic::UdpCbr { rate } => vec![("rate", rate.text())],
+            Traffic::UdpOnOff { rate, on, off } => {
+                vec![("rate_on", rate.text()), ("on", on.text()), ("off", off.text())]
+            }
+            Traffic::Short { arrivals, size } => vec![("arrivals", arrivals.text()), ("size", size.text())],
+            Traffic::Video(video) => {
+                let bitrates: Vec<String> = video.bitrates.iter().map(|rate| rate.text()).collect();
+                let times = [("segment", video.segment), ("playback_buffer", video.playback_buffer)];
+                let times = times.map(|(key, span)| (key.to_string(), json!(span.text())));
+                return times.into_iter().chain([("bitrates".to_string(), json!(bitrates))]).collect();
+            }
+            Traffic::Http(session) => vec![
+                ("pages", session.pages.as_ref().map_or("no end".into(), |pages| pages.text())),
+                ("think_time", session.think_time.text()),
+                ("think_after", if session.think_after_page { "page" } else { "request" }.into()),
+                ("objects", session.objects.text()),
+                ("object_gap", session.object_gap.text()),
+                ("size", session.size.text()),
+                ("request_round_trips", session.request_round_trips.text()),
+            ],
+        };
+        pairs.into_iter().map(|(key, value)| (key.to_string(), Json::from(value))).collect()
     }
 }
 

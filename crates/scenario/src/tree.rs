@@ -1,13 +1,12 @@
 //! Reads trees: sites below sites, and below these the lines of subscribers, all by their counts.
 
-use crate::LinkSpec;
 use crate::impairments::WIRE;
 use crate::keys::{KeySpec, RATES, Section, ValueForm};
 use crate::link_context::LinkContext;
-use crate::link_keys::QUEUE;
-use crate::links::read_link;
+use crate::links::{QUEUE, read_link};
 use crate::repeat::Room;
 use crate::table_reader::{TableReader, kind, names, note_of_link, scalar};
+use crate::{Branch, LinkSpec};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Quantity, Rate, Span};
 use toml::{Table, Value};
@@ -90,19 +89,6 @@ pub struct AlikeLinks {
     pub links: Vec<usize>,
     /// Results have each of them, too.
     pub each: bool,
-}
-
-/// The way of a member of a group of flows on a tree or in a cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Branch {
-    /// Number of its line among those of the plan, whether all of them are built or not, or of its station in the cell.
-    pub number: u32,
-    /// Indices of the links crossed, in order.
-    pub path: Vec<usize>,
-    /// Indices of the links that ACKs queue at.
-    pub ack_path: Vec<usize>,
-    /// The part of the tree where its line is.
-    pub region: u16,
 }
 
 impl Tree {

@@ -3,8 +3,7 @@
 use crate::impairments::WIRE;
 use crate::keys::{KeySpec, Section, ValueForm};
 use crate::link_context::LinkContext;
-use crate::link_keys::QUEUE;
-use crate::links::read_link;
+use crate::links::{QUEUE, read_link};
 use crate::repeat::Room;
 use crate::table_reader::{TableReader, kind, names, note_of_link};
 use crate::{AlikeLinks, Branch, LinkSpec};

@@ -88,11 +88,13 @@ class Advice(Result):
 
     def sheets(self) -> Iterator[Sheet]:
         """Return the ranking: scores as multiples of the first scheme's."""
-        rows = [
-            [scheme, f"{self.score(scheme).ratio:.3f}", *(f"{self.score(scheme, need=n).ratio:.2f}" for n in self.told)]
-            for scheme in self.schemes
-        ]
-        yield Sheet("", ["Scheme", "Score", *(need.capitalize() for need in self.told)], rows)
+        needs = [need.capitalize() for need in self.told]
+        yield Sheet("Ranking", ["Scheme", "Score", "Interval", *needs], [self._row(scheme) for scheme in self.schemes])
+
+    def _row(self, scheme: str) -> list[str]:
+        score = self.score(scheme)
+        ends = "–" if scheme == self.first or not score.interval else "{:.3f} to {:.3f}".format(*score.interval)
+        return [scheme, f"{score.ratio:.3f}", ends, *(f"{self.score(scheme, need=n).ratio:.2f}" for n in self.told)]
 
     def among(self, seeds: Sequence[int]) -> "Advice":
         """Return the recommendation by some of the seeds."""

@@ -8,6 +8,7 @@ import numpy as np
 from aqmlab._core import Scenario, fluid
 from aqmlab.analysis.loop import Loop
 from aqmlab.analysis.op import OperatingPoint
+from aqmlab.notebook import Sheet
 from aqmlab.runs import simulate
 
 if TYPE_CHECKING:
@@ -58,17 +59,22 @@ class Beside:
         error = 100 * (self.fluid.queue_mean / self.packets.queue_mean - 1)
         return f"mean queue from {self.since:g} s on: the fluid model differs by {error:+.1f} % from the packets"
 
-    def rows(self) -> list[tuple[str, str, list[float | None]]]:
-        """Return each quantity's name, unit and values: operating point, classic fluid, refined fluid, packets."""
-        return [
-            ("queue", "packets", [self.point.queue, *self._of("queue_mean")]),
-            ("queue, standard deviation", "packets", [None, *self._of("queue_std")]),
-            ("signalled", "ratio", [self.point.p, *self._of("p_mean")]),
-            ("period of the queue", "s", [None, *self._of("period")]),
+    def sheet(self) -> Sheet:
+        """Return each quantity at the operating point, in the fluid model and in the packets."""
+        heads = ["", "Operating point", "Fluid, classic", "Fluid, refined", "Packets", "Refined vs packets"]
+        rows = [
+            ["Queue (packets)", *self._texts("queue_mean", self.point.queue)],
+            ["Queue, standard deviation (packets)", *self._texts("queue_std")],
+            ["Signalled (ratio)", *self._texts("p_mean", self.point.p)],
+            ["Period of the queue (s)", *self._texts("period")],
         ]
+        return Sheet(f"From {self.since:g} s on", heads, rows)
 
-    def _of(self, name: str) -> tuple[float | None, ...]:
-        return tuple(getattr(motion, name) for motion in (self.classic, self.fluid, self.packets))
+    def _texts(self, name: str, at_rest: float | None = None) -> list[str]:
+        """Return a quantity as people read it: operating point, classic and refined fluid, packets, and their ratio."""
+        classic, fluid, packets = (getattr(motion, name) for motion in (self.classic, self.fluid, self.packets))
+        ratio = "–" if fluid is None or not packets or fluid < packets / 10 else f"{100 * (fluid / packets - 1):+.1f} %"
+        return [*("–" if v is None else f"{v:.4g}" for v in (at_rest, classic, fluid, packets)), ratio]
 
     def document(self) -> dict[str, Any]:
         """Return the numbers for JSON, with the fluid's differences from the packets as ratios."""

@@ -36,6 +36,21 @@ class Model:
         """Operating point."""
         return self.loop.point
 
+    def texts(self) -> list[str]:
+        """Return its numbers as people read them, and the verdict; a missing margin is –."""
+        point, margins = self.point, self.margins
+        return [
+            f"{100 * point.p:.3g}",
+            f"{point.window:.3g}",
+            f"{point.queue:.4g}",
+            f"{1e3 * point.rtt:.4g}",
+            "–" if margins.gain is None else f"{margins.gain:.3g}",
+            _number(margins.phase, 1),
+            _number(None if margins.delay is None else 1e3 * margins.delay, 0),
+            _number(margins.gain_crossover or margins.phase_crossover, 2),
+            "stable" if self.verdict.stable else "unstable",
+        ]
+
     def document(self) -> dict[str, Any]:
         """Return it for JSON: packets, seconds, rad/s, degrees; gain margins are ratios."""
         point = self.point
@@ -83,19 +98,12 @@ class Analysis(Result):
         return f"{self.scheme}: {'stable' if self.stable else 'unstable'}{doubts}"
 
     def sheets(self) -> Iterator[Sheet]:
-        """Return the linear models."""
-        heads = ["Model", "p (%)", "Queue (packets)", "Gain margin", "Phase margin (°)", "Loop"]
-        rows = [
-            [
-                MODELS[name],
-                f"{100 * model.point.p:.3g}",
-                f"{model.point.queue:.4g}",
-                *("–" if each is None else f"{each:.3g}" for each in (model.margins.gain, model.margins.phase)),
-                "stable" if model.verdict.stable else "unstable",
-            ]
-            for name, model in self.models.items()
-        ]
-        yield Sheet("", heads, rows)
+        """Return the linear models, and the fluid model and the packets where they were simulated."""
+        heads = ["Model", "p (%)", "Window", "Queue", "R (ms)", "Gain margin", "Phase (°)", "Delay (ms)", "At (rad/s)"]
+        rows = [[MODELS[name], *model.texts()] for name, model in self.models.items()]
+        yield Sheet("Linear models", [*heads, "Loop"], rows)
+        if self.beside is not None:
+            yield self.beside.sheet()
 
     def document(self) -> dict[str, Any]:
         """Return everything for JSON."""
@@ -117,6 +125,10 @@ class Analysis(Result):
     def json(self) -> str:
         """Return what `aqmlab analyse --json` prints."""
         return json.dumps(self.document(), indent=1)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def _map(found: Map) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab.cli.common import CallOption, Jobs, Json, LawOption, Settings, exit_if_failed, print_json, progress
+from aqmlab.cli.output import Format, TableFormat, check_format, print_parts
 from aqmlab.problems import InputError
 from aqmlab.quantities import option_value, written
 from aqmlab.scenario import assignments, chosen, load
@@ -100,6 +101,7 @@ def advise(
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Test the commands on a Linux kernel under load.")] = False,
     jobs: Jobs = None,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
 ) -> None:
     """Recommend an AQM for an access link and print the commands to configure it.
@@ -110,8 +112,9 @@ def advise(
     from aqmlab.advise import LineSpec, commands, conditions, document, isp, needs
     from aqmlab.advise import advise as compare
     from aqmlab.laws import law_spec
-    from aqmlab.present.terminal import advice as tables
+    from aqmlab.present.reports import advice as report
 
+    check_format(kind, as_json=as_json)
     if check:
         _check_possible(openwrt)
     wanted = needs.chosen(matters)
@@ -158,20 +161,23 @@ def advise(
             "is a share of a fixed rate, but the rate of this link varies",
         )
         given, whole = conditions(described, values), conditions(described, values, whole=True)[0]
-    by_router = commands.writer(
-        for_openwrt=openwrt and not as_json, shape=commands.share(shape) if shape else commands.SHAPE
+    writer = (
+        isp.writer(served, dev_up or DEV_UP)
+        if served
+        else commands.writer(
+            for_openwrt=openwrt and not as_json, shape=commands.share(shape) if shape else commands.SHAPE
+        )
     )
     with progress("Comparing candidates") as told:
         found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=told)
-    writer = isp.writer(served, dev_up or DEV_UP) if served else by_router
     lines = commands.best(found, dev, writer, "SQM" if openwrt else "Linux")
     if not as_json:
-        tables.advice(found, lines)
+        print_parts(report.parts(found, lines), kind)
     tried = _try(found, lines, dev) if check else None
     if as_json:
         print_json(document.document(found, writer, dev) | ({"check": tried.document()} if tried else {}))
     elif tried:
-        tables.check(tried)
+        print_parts(report.check(tried), kind)
     exit_if_failed(found.failures)
 
 

@@ -2,18 +2,16 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
-from aqmlab import files
 from aqmlab.cli.common import Json, Out, Settings, leave
+from aqmlab.cli.output import Format, Output, TableFormat
 from aqmlab.problems import InputError
 from aqmlab.scenario import assignments
 
 if TYPE_CHECKING:
-    from aqmlab.analysis.gains import GainRanges
     from aqmlab.analysis.result import Analysis
 
 EPILOG = 'Example: aqmlab analyse pi --design --rate "45 Mbit/s" --rtt "80 ms" --flows 60'
@@ -63,6 +61,7 @@ def analyse(
         str, typer.Option(metavar="UNIT", help="Unit for --ranges: packets, or bits as in the paper.")
     ] = "packets",
     settings: Settings = None,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -72,13 +71,17 @@ def analyse(
     the figures.
     """
     from aqmlab import analysis
+    from aqmlab.present.reports import analysis as report
 
-    if out:
-        files.check_folder(out)
+    output = Output(kind, as_json, None, out)
     link = LinkOptions(rate=rate, rtt=rtt, flows=flows, packet=packet, target=target, ecn=ecn)
     if ranges:
         _check({"scenario": scenario, "design": design, "map": map_, "set": settings}, "not with --ranges")
-        _ranges(analysis.gain_ranges(aqm, **link, buffer=buffer, unit=unit), as_json, out)
+        gains = analysis.gain_ranges(aqm, **link, buffer=buffer, unit=unit)
+        _warn(gains.doubts)
+        if out:
+            leave(out, {"analysis.json": gains.json() + "\n"})
+        output.show(gains.document, lambda: report.ranges(gains))
         return
     _check({"buffer": buffer, "unit": unit != "packets"}, "only with --ranges")
     found = analysis.analyse(
@@ -92,12 +95,7 @@ def analyse(
     _warn(found.doubts)
     if out:
         leave(out, _contents(found))
-    if as_json:
-        print(found.json())
-    else:
-        from aqmlab.present.terminal import analysis as tables
-
-        tables.analysis(found)
+    output.show(found.document, lambda: report.parts(found))
 
 
 def _check(options: Mapping[str, object], reason: str) -> None:
@@ -110,18 +108,6 @@ def _check(options: Mapping[str, object], reason: str) -> None:
 def _warn(doubts: Iterable[str]) -> None:
     for doubt in doubts:
         print(f"Warning: the model does not hold here: {doubt}", file=sys.stderr)
-
-
-def _ranges(found: "GainRanges", as_json: bool, out: Path | None) -> None:
-    _warn(found.doubts)
-    if out:
-        leave(out, {"analysis.json": found.json() + "\n"})
-    if as_json:
-        print(found.json())
-    else:
-        from aqmlab.present.terminal import analysis as tables
-
-        tables.ranges(found)
 
 
 def _contents(found: "Analysis") -> dict[str, bytes | str]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import extras, files
+from aqmlab import extras
 from aqmlab.cli.common import Jobs, Json, Out, leave, progress
+from aqmlab.cli.output import Format, Output, TableFormat
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def break_(
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the search.")] = 1,
     jobs: Jobs = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the search in DIR.")] = False,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -68,9 +70,11 @@ def break_(
     interruption. A time does not.
     """
     from aqmlab.catalogue import split
+    from aqmlab.present.reports import worst as report
     from aqmlab.worst.plan import plan
     from aqmlab.worst.result import find_worst
 
+    output = Output(kind, as_json, None, out)
     if budget_time is not None and runs is not None:
         raise InputError("time", f"{budget_time}: cannot be combined with --runs; leave out one of the two")
     asked = plan(
@@ -86,18 +90,12 @@ def break_(
     if resume and out is None:
         raise InputError("resume", "needs --out DIR, the folder of the search to continue")
     if out:
-        files.check_folder(out)
         extras.check("matplotlib", "jinja2", "plotly")
     with progress(f"Searching for the worst case of {target}") as told:
         found = find_worst(asked, out, resume=resume, jobs=jobs, progress=told, news=_News())
     if out:
         _leave(out, found)
-    if as_json:
-        print(found.json())
-    else:
-        from aqmlab.present.terminal import worst as tables
-
-        tables.worst(found, str(out / FILE) if out else FILE)
+    output.show(found.document, lambda: report.parts(found, str(out / FILE) if out else FILE))
 
 
 def _list(text: str | None) -> list[str]:

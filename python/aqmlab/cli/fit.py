@@ -2,16 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from aqmlab import extras, files
-from aqmlab.cli.common import Jobs, Json, leave_file, print_json, progress
+from aqmlab.cli.common import Jobs, Json, leave_file, progress
+from aqmlab.cli.output import Format, Output, TableFormat
 from aqmlab.problems import InputError
-
-if TYPE_CHECKING:
-    from aqmlab.fit import Fit
 
 EPILOG = "Example: aqmlab fit down.json down-ping.txt up.json up-ping.txt --out line.toml"
 
@@ -35,6 +33,7 @@ def fit(
         bool, typer.Option("--plan", help="Print the commands that measure a link; FILE is the other end's address.")
     ] = False,
     jobs: Jobs = None,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
 ) -> None:
     """Find the rate, delay, buffer and kind of queue of a measured line, and write its twin as a scenario.
@@ -44,12 +43,14 @@ def fit(
     equally.
     """
     from aqmlab.fit import plan as plans
+    from aqmlab.present.reports import fit as report
 
     if plan:
         print(plans.commands(str(paths[0]) if paths else plans.HOST), end="")
         return
     if not paths:
         raise InputError("file", "missing; give measurements of one line (aqmlab fit --plan prints how to make them)")
+    output = Output(kind, as_json, None, None)
     _check(out, picture)
     from aqmlab.fit import fit as search
 
@@ -61,10 +62,10 @@ def fit(
         from aqmlab.present.plots import fit as pictures
 
         leave_file(picture, pictures.picture(found, picture.suffix[1:]))
-    if as_json:
-        print_json(found.document())
-    else:
-        _print(found)
+    output.show(found.document, lambda: report.parts(found))
+    for measurement in found.measurements:
+        if measurement.unused:
+            print(f"Not used of {measurement.source}: {', '.join(measurement.unused)}.", file=sys.stderr)
 
 
 def _check(out: Path | None, picture: Path | None) -> None:
@@ -76,12 +77,3 @@ def _check(out: Path | None, picture: Path | None) -> None:
         raise InputError("picture", f"{picture}: expected a name that ends in {', '.join(KINDS)}")
     if picture:
         extras.check("matplotlib")
-
-
-def _print(found: "Fit") -> None:
-    from aqmlab.fit.result import sentences
-
-    print(*sentences(found), sep="\n")
-    for measurement in found.measurements:
-        if measurement.unused:
-            print(f"Not used of {measurement.source}: {', '.join(measurement.unused)}.", file=sys.stderr)

@@ -12,6 +12,7 @@ import typer
 from aqmlab import files
 from aqmlab._core import CommandError, Scenario, SchemeError
 from aqmlab.cli.common import Jobs, Json, Out, Settings, TracesOption, leave, print_json
+from aqmlab.cli.output import Format, TableFormat, check_format, print_parts
 from aqmlab.cli.virtual import VirtualOptions, compare
 from aqmlab.cli.virtual import run as run_virtual
 from aqmlab.problems import InputError
@@ -19,7 +20,7 @@ from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, load
 
 if TYPE_CHECKING:
-    from aqmlab.present.terminal.live import Dial
+    from aqmlab.present.terminal.dial import Dial
     from aqmlab.runs.live import EmulatedLine, LiveRun
     from aqmlab.runs.results import RunResult
 
@@ -101,6 +102,7 @@ def live(
         ),
     ] = None,
     jobs: Jobs = None,
+    kind: Format = TableFormat.table,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -110,10 +112,12 @@ def live(
     Both directions have rate, delay, buffer and scheme. --out writes result.json, flows.csv and every packet.
     """
     from aqmlab import own
+    from aqmlab.present.reports import live as report
     from aqmlab.runs import live as runs
 
+    check_format(kind, as_json=as_json)
     if replay:
-        return _replay(replay, aqm, as_json)
+        return _replay(replay, aqm, kind, as_json)
     name, command = _split(words or [])
     inside = VirtualOptions(also, write, syscall, kernel, measure, aqms, seeds, jobs)
     inside.check(virtual=virtual, outside=outside, has_command=bool(command))
@@ -135,7 +139,7 @@ def live(
     if inside.is_comparison:
         _refuse_beside_seeds({"out": out, "beside": beside, "view": view, "seed": seed != 1 and seed})
         return compare(
-            inside, aqm, as_json, scenario, command, serve=serve or [], duration=wanted, mtu=mtu, sysctls=sysctls
+            inside, aqm, kind, as_json, scenario, command, serve=serve or [], duration=wanted, mtu=mtu, sysctls=sysctls
         )
     run = partial(run_virtual, options=inside) if virtual else partial(runs.live, outside=outside)
     try:
@@ -171,9 +175,7 @@ def live(
     if as_json:
         print_json(done.document | ({"simulated": json.loads(simulated.json())} if simulated else {}))
     else:
-        from aqmlab.present.terminal import live as tables
-
-        tables.live(done.document, simulated)
+        print_parts(report.parts(done.document, simulated), kind)
     raise typer.Exit(done.code)
 
 
@@ -188,7 +190,7 @@ def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
     """The view of a link's directions in the terminal."""
     from aqmlab import catalogue
     from aqmlab.present.terminal.console import Plain
-    from aqmlab.present.terminal.live import Dial
+    from aqmlab.present.terminal.dial import Dial
 
     schemes = {link: catalogue.used(scenario, link, aqm) for link in scenario.links}
     return Dial(Plain(stderr=True).file, {link if link == "down" else "up": scheme for link, scheme in schemes.items()})
@@ -205,20 +207,16 @@ def _simulated(done: "LiveRun", line: "EmulatedLine | Scenario", scheme: str | N
         return None
 
 
-def _replay(folder: Path, aqm: str | None, as_json: bool) -> None:
+def _replay(folder: Path, aqm: str | None, kind: TableFormat, as_json: bool) -> None:
     """Print how the decisions of a live run compare with those in simulated time; exit with 1 if they differ."""
+    from aqmlab.present.reports import live as report
     from aqmlab.runs.live import replay
 
     found = replay(folder, aqm)
     if as_json:
         print_json({name: asdict(direction) for name, direction in found.items()})
     else:
-        for name, direction in found.items():
-            print(
-                f"{name}: {direction.same:,} of {direction.decisions:,} decisions agree ({direction.arrived:,} packets)"
-            )
-            if direction.first_difference:
-                print("  first difference: live {}, replayed {}".format(*direction.first_difference))
+        print_parts(report.replay(found), kind)
     if not all(direction.is_identical for direction in found.values()):
         raise typer.Exit(1)
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.common import Jobs, Json, Memory, print_json, progress
+from aqmlab.cli.common import Jobs, Json, Memory, progress
+from aqmlab.cli.output import Format, Output, TableFormat
 
 EPILOG = "Example: aqmlab verify li2014.zip"
 
@@ -21,6 +22,7 @@ def verify(
     ] = None,
     jobs: Jobs = None,
     memory: Memory = None,  # noqa: ARG001
+    kind: Format = TableFormat.table,
     as_json: Json = False,
 ) -> None:
     """Repeat the runs of a bundle and compare every number.
@@ -28,16 +30,14 @@ def verify(
     It counts numbers that are bit-identical, numbers within the stored 95 % interval, and all others. A changed,
     missing or added file is rejected by name (exit code 2). Exit code 1 if a number is not reproduced.
     """
-    from aqmlab.bundle import shown
+    from aqmlab.bundle import report
     from aqmlab.bundle import verify as verifying
 
+    output = Output(kind, as_json, None, None)
     found = verifying.read(bundle)
     print(f"{len(found.files):,} files match the manifest; {len(found.runs):,} runs to repeat", file=sys.stderr)
     with progress("Repeating runs") as told:
         verified = verifying.verify(found, run_code=run_code or (), jobs=jobs, progress=told)
-    if as_json:
-        print_json(verified.document())
-    else:
-        shown.verified(verified)
+    output.show(verified.document, lambda: report.parts(verified))
     if verified.neither:
         raise typer.Exit(1)

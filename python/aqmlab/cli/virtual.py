@@ -80,6 +80,7 @@ def run(
 def compare(
     options: VirtualOptions,
     aqm: str | None,
+    kind: TableFormat,
     as_json: bool,
     scenario: "Scenario",
     command: Sequence[str],
@@ -114,5 +115,5 @@ def compare(
         print_json(found.document())
     else:
         sections = [Section(sheet.title, sheet=sheet) for sheet in found.sheets()]
-        print_parts([Part("virtual", " ".join(command), scenario.name, sections)], TableFormat.table)
+        print_parts([Part("virtual", " ".join(command), scenario.name, sections)], kind)
     exit_if_failed(found.failures)

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 class Section:
     """One table or figure with the text around it.
 
-    `findings` are sentences above the table, `metrics` are those in it that need a definition. The title of the table
-    is the one outside of its report. Only a page shows the `subtitle`, the numbered `notes`, `figures` (names of
-    drawings by caption), the `setup` of the simulation, and the tables `folded` by title. Elsewhere successive
-    sections `within` one table are groups of its rows; that is the head of their names.
+    `findings` are sentences above the table, `code` are lines to type or to store, below everything else. `metrics`
+    are those in the table that need a definition. The title of the table is the one outside of its report. Only a page
+    shows the `subtitle`, the numbered `notes`, `figures` (names of drawings by caption), the `setup` of the simulation,
+    and the tables `folded` by title. Elsewhere successive sections `within` one table are groups of its rows; that is
+    the head of their names.
     """
 
     title: str
@@ -34,6 +35,7 @@ class Section:
     setup: "Setup | None" = None
     folded: Mapping[str, Sheet] = field(default_factory=dict)
     findings: Sequence[str] = ()
+    code: Sequence[str] = ()
     within: str = ""
 
     @property
@@ -82,12 +84,15 @@ def _group(section: Section) -> Iterator[Row]:
     yield from ([warning] for warning in section.warnings)
 
 
-def printed(parts: Iterable[Part]) -> Iterator[Sheet]:
-    """Yield the tables of parts for print: each with its title, and with the sentences about it as lines."""
+def printed(parts: Iterable[Part]) -> Iterator[Section]:
+    """Yield the sections of parts for print: each table with its title, and with the sentences about it as lines."""
     for part in parts:
         for section in joined(part.sections):
             if section.sheet:
                 about = section.sheet.about or section.subtitle
                 told = [f"{about[0].upper()}{about[1:]}".removesuffix(".") + "."] if about else []
                 told += [*part.warnings, *part.about, *([section.marks] if section.marks else []), *section.warnings]
-                yield replace(section.sheet, title=section.sheet.title or section.title, about="\n".join(told))
+                sheet = replace(section.sheet, about="\n".join(told))
+                yield replace(section, title=sheet.title or section.title, sheet=sheet, warnings=())
+            elif section.findings or section.code:
+                yield section

@@ -33,6 +33,11 @@ class Extent:
     open_below: bool
     open_above: bool
 
+    def texts(self) -> list[str]:
+        """Return its name, both ends and its share as people read them."""
+        low, high = f"{self.low}{' or less' * self.open_below}", f"{self.high}{' or more' * self.open_above}"
+        return [self.name, low, high, f"{100 * self.share:.0f} %"]
+
 
 @dataclass
 class _End:

@@ -19,7 +19,7 @@ from aqmlab.worst.score import Regret
 from aqmlab.worst.search import News, Suspect, WorstSearch
 from aqmlab.worst.shrink import shrunk
 from aqmlab.worst.trials import Bench, CaseTrial, case_of
-from aqmlab.worst.words import sentence
+from aqmlab.worst.words import likely, sentence
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -86,10 +86,12 @@ class Worst(Result):
         return self.sentence
 
     def sheets(self) -> Iterator[Sheet]:
-        """Return the region of the finding."""
-        if self.finding:
-            rows = [[each.name, each.low, each.high, f"{100 * each.share:.0f} %"] for each in self.finding.extents]
-            yield Sheet("Region of the finding", ["Value", "From", "To", "Share of the range"], rows)
+        """Return the region of the finding, and how likely such a case is."""
+        if self.finding and self.finding.extents:
+            rows = [each.texts() for each in self.finding.extents]
+            chance = self.finding.likelihood
+            about = "" if chance is None else f"The space contains such a case in {likely(chance)}."
+            yield Sheet("Region of the finding", ["Value", "From", "To", "Share of the range"], rows, 3, about)
 
     def document(self) -> dict[str, Any]:
         """Return everything for JSON; only `engine` differs between repeats."""

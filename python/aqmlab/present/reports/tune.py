@@ -20,7 +20,7 @@ def parts(found: Tuned) -> list[Part]:
     """Return the tuned parameters, and their results on fresh seeds."""
     plan = found.plan
     several = "" if len(found.front) == 1 else ": Pareto front, best in the first objective first"
-    best = Section(f"Tuned parameters{several}", findings=[f"--aqm {each.spec}" for each in found.front])
+    best = Section(f"Tuned parameters{several}", code=[f"--aqm {each.spec}" for each in found.front])
     heads = ["Scenario", "Parameters", *(each.heading for each in plan.shown)]
     about = "\n".join([words(found), *_importance(found)])
     fresh = Sheet("", heads, [[place, rival, *cells] for place, rival, cells in rows(found)], 2, about)

@@ -92,11 +92,6 @@ def aside(text: str) -> Text:
     return Text(text, style="bright_black")
 
 
-def marks(labels: Iterable[str]) -> list[Text]:
-    """Return the note that explains the marks in the labels of schemes, if there are any."""
-    return [aside(meaning)] if (meaning := footnote(labels)) else []
-
-
 class Stack(Table):
     """A table without truncation: columns without room are below, with the first columns repeated."""
 

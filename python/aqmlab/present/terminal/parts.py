@@ -62,7 +62,9 @@ def _part(out: Console, part: Part) -> None:
         _coverage(out, part.coverage)
     for line in [*([aside(part.source)] if part.source else []), *map(note, part.warnings)]:
         out.print(line)
-    for section in joined(part.sections):
+    for before, section in pairwise([Section(""), *joined(part.sections)]):
+        if before.code or (before.findings and not before.sheet):
+            out.print()
         _section(out, section)
     for text in dict.fromkeys([*part.about, *(section.marks for section in part.sections if section.marks)]):
         out.print(aside(text))
@@ -74,15 +76,17 @@ def _section(out: Console, section: Section) -> None:
     if section.title and not section.sheet:
         out.print(title(section.title))
     for finding in section.findings:
-        out.print(finding, soft_wrap=True)
-    if section.findings:
-        out.print()
+        out.print(finding)
     if section.sheet:
+        if section.findings:
+            out.print()
         out.print(as_table(section.sheet, section.title))
         for text in section.sheet.about.splitlines():
             out.print(aside(text))
     for warning in section.warnings:
         out.print(note(warning))
+    for line in section.code:
+        out.print(line, soft_wrap=True)
 
 
 def _coverage(out: Console, counts: Mapping[str, int]) -> None:

@@ -8,8 +8,9 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from signal import SIGALRM
-from typing import IO, Any
+from typing import Any, Protocol
 
 from aqmlab import own
 from aqmlab._core import CommandError, Scenario, SchemeError
@@ -39,6 +40,18 @@ PROGRAMS = ("USER_NS", "IPC_NS", "SYSVIPC", "POSIX_MQUEUE", "INOTIFY_USER", "SEC
 RUNS = re.compile(rb"aqmlab: (\d+) ns, (\d+) (.*)")
 """The kernel's answer: its time, and the process that runs."""
 FILES = ("stdout", "stderr")
+LONGEST_SPREAD = 3600.0
+"""Seconds."""
+
+
+class Stream(Protocol):
+    """A binary stream, such as `sys.stdout.buffer`."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write data."""
+
+    def flush(self) -> object:
+        """Write everything."""
 
 
 def run_virtual(
@@ -50,23 +63,25 @@ def run_virtual(
     serve: Sequence[str] = (),
     also: Sequence[str] = (),
     duration: float | None = None,
+    start_spread: float = 0.0,
     mtu: int = 1500,
     sysctls: Sequence[tuple[str, str]] = (),
     writable: Sequence[Path] | None = None,
     syscall: float = SYSCALL,
-    kernel: Path | None = None,
+    kernel: str | Path | None = None,
     quiet_stdout: bool = False,
     folder: Path | None = None,
-    output: tuple[IO[bytes], IO[bytes]] | None = None,
+    output: tuple[Stream, Stream] | None = None,
     watch: Watch | None = None,
 ) -> LiveRun:
     """Run a command on the scenario's link inside a kernel in virtual time, and return the measurements.
 
-    The other options are as in `live`; `also` are lines for a shell at the command's end of the link. The same seed
+    The other options are as in `live`; `also` are lines for a shell at the command's end of the link. The command
+    starts up to `start_spread` seconds after these, at a time drawn from the seed (`live.start`). The same seed
     gives the same result, whatever else this machine does. Each system call of a program takes `syscall` seconds;
     nothing else takes time. Programs see this machine's files, and may change those in `writable`, by default the
-    working folder. `kernel` is a kernel's file or folder, by default the newest. `output` are streams for the programs'
-    stdout and stderr, by default this process's; `watch` is called once per virtual second.
+    working folder. `kernel` is a kernel's file, folder or version, by default the newest. `output` are streams for the
+    programs' stdout and stderr, by default this process's; `watch` is called once per virtual second.
 
     InputError for wrong input, or a kernel without the options that programs need. CommandError if the command cannot
     be started. SchemeError if a scheme fails. StuckError if the kernel ends or a program holds time still.
@@ -75,6 +90,7 @@ def run_virtual(
     whole("mtu", mtu, 68, 65535)
     if not 0 <= syscall <= LONGEST_SYSCALL:
         raise InputError("syscall", f"{syscall * 1e6:g} us: expected 0 to {LONGEST_SYSCALL * 1e3:g} ms")
+    start = start_of(seed, start_spread)
     image, scheme = check(kernel), _scheme(aqm)
     if folder is not None:
         write_setup(folder, scenario, scheme, seed)
@@ -88,6 +104,7 @@ def run_virtual(
             "command": list(map(_word, command)),
             "serve": list(serve),
             "also": list(also),
+            "start": start,
             "logs": None if folder is None else str(folder.resolve()),
             "outside": False,
             "quiet_stdout": quiet_stdout,
@@ -95,7 +112,7 @@ def run_virtual(
             "foreground": False,
             "sysctls": list(sysctls),
         },
-        "duration": duration,
+        "duration": None if duration is None else start + duration,
         "directory": str(Path.cwd()),
         "writable": _writable(writable, folder),
         "environment": [(_word(name), _word(value)) for name, value in os.environ.items()],
@@ -104,12 +121,21 @@ def run_virtual(
     options = (*ROOT, f"aqmlab.syscall={round(syscall * 1e9)}")
     files = {"live.json": json.dumps(order), **dict.fromkeys(FILES, "")}
     with running(image, MEMORY, seed, files, root="rootfstype=hostfs", options=options) as machine:
-        return _result(machine, output or (sys.stdout.buffer, sys.stderr.buffer), watch)
+        run = _result(machine, output or (sys.stdout.buffer, sys.stderr.buffer), watch)
+    run.document["live"]["start"] = start
+    return run
 
 
-def check(kernel: Path | None = None) -> Image:
+def start_of(seed: int, spread: float) -> float:
+    """Return when the command starts, uniform in 0 to `spread` seconds. InputError for a spread out of range."""
+    if not 0 <= spread <= LONGEST_SPREAD:
+        raise InputError("start-spread", f"{spread:g} s: expected 0 to {LONGEST_SPREAD:g} s")
+    return round(Random(seed).uniform(0, spread), 9)
+
+
+def check(kernel: str | Path | None = None) -> Image:
     """Return the kernel of a run. InputError if it cannot run programs, or there is none."""
-    image = images.newest() if kernel is None else images.at(kernel)
+    image = images.chosen(kernel)
     lacks = images.lacking(image.config, PROGRAMS)
     if lacks:
         reason = f"Linux {image.version} ({image.path}) was built without {', '.join(lacks)}, which programs need"
@@ -138,7 +164,7 @@ def _scheme(aqm: own.Scheme | None) -> str | None:
     return spec
 
 
-def _result(machine: Machine, output: tuple[IO[bytes], IO[bytes]], watch: Watch | None) -> LiveRun:
+def _result(machine: Machine, output: tuple[Stream, Stream], watch: Watch | None) -> LiveRun:
     with _Output(machine, output) as printed:
         watchdog = _Watchdog(machine)
 
@@ -180,7 +206,7 @@ def _ended(machine: Machine, line: dict[str, Any]) -> LiveRun:
 class _Output:
     """The output of programs, passed on while they run."""
 
-    def __init__(self, machine: Machine, to: tuple[IO[bytes], IO[bytes]]) -> None:
+    def __init__(self, machine: Machine, to: tuple[Stream, Stream]) -> None:
         self.streams = [((machine.folder / name).open("rb"), stream) for name, stream in zip(FILES, to, strict=True)]
 
     def __enter__(self) -> "_Output":

@@ -147,7 +147,8 @@ def _measured(
     out, err = BytesIO(), BytesIO()
     run = run_virtual(scenario, command, scheme, seed, output=(out, err), **options)
     printed = out.getvalue().decode(errors="replace")
-    seconds = run.document["live"]["duration"]
+    live = run.document["live"]
+    seconds = live["duration"] - live["start"]
     mine = measures or [OwnMeasure("Time (s)", "time")]
     return {each.name: each.read(printed, run.code, seconds) for each in mine} | _of_links(run)
 

@@ -14,6 +14,8 @@ REFRESH = 0.1
 LINK = {"utilisation": "Utilisation (%)", "drop_ratio": "Drops (%)", "mark_ratio": "Marks (%)"}
 DELAYS = {"queue_delay_mean": "Queueing delay (ms)", "queue_delay_p99": "Delay p99 (ms)"}
 
+REPEATABLE = "Repeatable: a second run under the same seed gave the same result."
+
 CALL = {"frame_delay_mean": "Frame delay (ms)", "frame_delay_p95": "Frame delay p95 (ms)"}
 
 
@@ -43,6 +45,8 @@ def live(document: Mapping[str, Any], simulated: RunResult | None) -> None:
         out.print(aside("Simulated flows send at once; --set warmup=3s excludes the start of the command."))
     for why in of["why"]:
         out.print(note(f"Not valid: {why}"))
+    if repeat := of.get("repeat"):
+        out.print(aside(REPEATABLE) if repeat["repeatable"] else note(f"Not repeatable: {repeat['first_difference']}"))
 
 
 class Dial:

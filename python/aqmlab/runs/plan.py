@@ -20,7 +20,7 @@ from aqmlab.kernel import images
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem, located
 from aqmlab.runs import MOST_SEEDS, grid
-from aqmlab.runs.checks import check_engine, check_schemes, check_set
+from aqmlab.runs.checks import check_engine, check_newest, check_schemes, check_set
 from aqmlab.runs.schemas import KEYS, LARGEST_SEED, MSER, REQUIRED
 from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import ENGINES, LINUX, SIM, Task
@@ -266,6 +266,7 @@ def _read(
     warmup = _warmup(data.get("warmup", {}), scenarios, overrides)
     given = {} if isinstance(warmup, str) else warmup
     engine = engine or data.get("engine", SIM)
+    check_newest(engine)
     law = law or _law(data.get("law"))
     each = tuple(_conditions(scenarios, arms, overrides, given, engine, law))
     return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, each, warmup, engine, law)

@@ -11,7 +11,20 @@ from aqmlab.runs.results import RunResult
 
 SIM, LINUX = "sim", "linux"
 ENGINES = (SIM, LINUX)
-"""The simulator, and a real Linux in virtual time (`aqmlab kernel build`)."""
+"""The simulator, and a real Linux in virtual time (`aqmlab kernel build`).
+
+"linux" runs on the newest kernel, "linux:KERNEL" on another one (`kernel.images.chosen`).
+"""
+
+
+def is_linux(engine: str) -> bool:
+    """Return whether an engine is a Linux, on any kernel."""
+    return engine.partition(":")[0] == LINUX
+
+
+def kernel_of(engine: str) -> str | None:
+    """Return the kernel that an engine names: "linux:7.3.4" names 7.3.4, "linux" none."""
+    return engine.partition(":")[2] or None
 
 
 class RunError(RuntimeError):
@@ -31,7 +44,7 @@ class Task:
     threads: int = 1
     """How many may simulate it at once; the result does not depend on them."""
     engine: str = SIM
-    """Name of the engine, one of `ENGINES`."""
+    """Name of the engine, one of `ENGINES`, or "linux:KERNEL"."""
     most_events: int | None = None
     """Events after which the simulator gives it up; None for no bound."""
 
@@ -69,10 +82,13 @@ def do(tasks: Sequence[Task], watch: Watch | None = None) -> list[RunResult | Fa
 def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
     try:
         scheme = None if task.aqm is None else own.spec(task.aqm)
-        if task.engine == LINUX:
+        if is_linux(task.engine):
             from aqmlab.runs import linux
 
-            return linux.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
+            kernel = kernel_of(task.engine)
+            return linux.run(
+                task.scenario, scheme, task.seed, kernel=kernel, series=task.series, trace=task.trace, watch=watch
+            )
         if quic.groups(task.scenario):
             return quic.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
         if task.scenario.controllers:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from aqmlab import _core, control, own
 from aqmlab._core import Interrupted, Scenario, SchemeError, Watch
@@ -31,6 +32,13 @@ class RunError(RuntimeError):
     """A run that started and failed; the input was good."""
 
 
+class Sender(Protocol):
+    """A program that sends over a scenario's link, instead of its flows (`runs.program`)."""
+
+    def run(self, scenario: Scenario, aqm: str | None, seed: int, watch: Watch | None = None, /) -> RunResult:
+        """Run it, and return what was measured."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One run to do. `aqm` is written as `own.spec` reads it, which a worker does for itself."""
@@ -47,6 +55,7 @@ class Task:
     """Name of the engine, one of `ENGINES`, or "linux:KERNEL"."""
     most_events: int | None = None
     """Events after which the simulator gives it up; None for no bound."""
+    program: Sender | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,8 @@ def do(tasks: Sequence[Task], watch: Watch | None = None) -> list[RunResult | Fa
 def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
     try:
         scheme = None if task.aqm is None else own.spec(task.aqm)
+        if task.program:
+            return task.program.run(task.scenario, scheme, task.seed, watch)
         if is_linux(task.engine):
             from aqmlab.runs import linux
 

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -13,7 +13,7 @@ from signal import SIGALRM
 from typing import Any, Protocol
 
 from aqmlab import own
-from aqmlab._core import CommandError, Scenario, SchemeError
+from aqmlab._core import CommandError, Interrupted, Scenario, SchemeError
 from aqmlab.kernel import images
 from aqmlab.kernel.images import Image
 from aqmlab.kernel.machine import CONSOLE, Machine, StuckError, running
@@ -66,6 +66,7 @@ def run_virtual(
     start_spread: float = 0.0,
     mtu: int = 1500,
     sysctls: Sequence[tuple[str, str]] = (),
+    directory: Path | None = None,
     writable: Sequence[Path] | None = None,
     syscall: float = SYSCALL,
     kernel: str | Path | None = None,
@@ -73,15 +74,17 @@ def run_virtual(
     folder: Path | None = None,
     output: tuple[Stream, Stream] | None = None,
     watch: Watch | None = None,
+    is_cancelled: Callable[[], bool] = bool,
 ) -> LiveRun:
     """Run a command on the scenario's link inside a kernel in virtual time, and return the measurements.
 
     The other options are as in `live`; `also` are lines for a shell at the command's end of the link. The command
     starts up to `start_spread` seconds after these, at a time drawn from the seed (`live.start`). The same seed
     gives the same result, whatever else this machine does. Each system call of a program takes `syscall` seconds;
-    nothing else takes time. Programs see this machine's files, and may change those in `writable`, by default the
-    working folder. `kernel` is a kernel's file, folder or version, by default the newest. `output` are streams for the
-    programs' stdout and stderr, by default this process's; `watch` is called once per virtual second.
+    nothing else takes time. Programs start in `directory`, by default the working folder. They see this machine's
+    files, and may change those in `writable`, by default `directory`. `kernel` is a kernel's file, folder or version,
+    by default the newest. `output` are streams for the programs' stdout and stderr, by default this process's; `watch`
+    is called once per virtual second. The run ends with Interrupted once `is_cancelled` returns true.
 
     InputError for wrong input, or a kernel without the options that programs need. CommandError if the command cannot
     be started. SchemeError if a scheme fails. StuckError if the kernel ends or a program holds time still.
@@ -91,7 +94,7 @@ def run_virtual(
     if not 0 <= syscall <= LONGEST_SYSCALL:
         raise InputError("syscall", f"{syscall * 1e6:g} us: expected 0 to {LONGEST_SYSCALL * 1e3:g} ms")
     start = start_of(seed, start_spread)
-    image, scheme = check(kernel), _scheme(aqm)
+    image, scheme, inside = check(kernel), built_in(aqm), (directory or Path()).resolve()
     if folder is not None:
         write_setup(folder, scenario, scheme, seed)
     order = {
@@ -113,15 +116,15 @@ def run_virtual(
             "sysctls": list(sysctls),
         },
         "duration": None if duration is None else start + duration,
-        "directory": str(Path.cwd()),
-        "writable": _writable(writable, folder),
+        "directory": str(inside),
+        "writable": _writable([inside] if writable is None else writable, folder),
         "environment": [(_word(name), _word(value)) for name, value in os.environ.items()],
         "user": (os.getuid(), os.getgid()),
     }
     options = (*ROOT, f"aqmlab.syscall={round(syscall * 1e9)}")
     files = {"live.json": json.dumps(order), **dict.fromkeys(FILES, "")}
     with running(image, MEMORY, seed, files, root="rootfstype=hostfs", options=options) as machine:
-        run = _result(machine, output or (sys.stdout.buffer, sys.stderr.buffer), watch)
+        run = _result(machine, output or (sys.stdout.buffer, sys.stderr.buffer), watch, is_cancelled)
     run.document["live"]["start"] = start
     return run
 
@@ -148,27 +151,32 @@ def _word(text: str) -> dict[str, list[int]]:
     return {"Unix": list(os.fsencode(text))}
 
 
-def _writable(given: Sequence[Path] | None, folder: Path | None) -> list[str]:
+def _writable(given: Sequence[Path], folder: Path | None) -> list[str]:
     """Return the folders that programs may change."""
-    paths = [*([Path.cwd()] if given is None else given), *([folder] if folder else [])]
+    paths = [*given, *([folder] if folder else [])]
     for path in paths:
         if not path.is_dir():
             raise InputError("write", f"{path}: expected a folder")
     return [str(path) for path in dict.fromkeys(path.resolve() for path in paths)]
 
 
-def _scheme(aqm: own.Scheme | None) -> str | None:
+def built_in(aqm: own.Scheme | None) -> str | None:
+    """Return a scheme in words. InputError for one of the user's, which cannot run inside the kernel."""
     spec = None if aqm is None else own.spec(aqm)
     if spec is not None and own.is_own(spec):
         raise InputError("aqm", f"{spec}: a scheme of your own cannot run inside the kernel; expected a built-in one")
     return spec
 
 
-def _result(machine: Machine, output: tuple[Stream, Stream], watch: Watch | None) -> LiveRun:
+def _result(
+    machine: Machine, output: tuple[Stream, Stream], watch: Watch | None, is_cancelled: Callable[[], bool]
+) -> LiveRun:
     with _Output(machine, output) as printed:
         watchdog = _Watchdog(machine)
 
         def look(silent: float) -> None:
+            if is_cancelled():
+                raise Interrupted("the run was cancelled")
             printed.pass_on()
             watchdog.look(silent)
 

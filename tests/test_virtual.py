@@ -165,6 +165,16 @@ def test_the_code_is_that_of_the_command(command: str, code: int, aqmlab: Aqmlab
 
 
 @kernel
+@pytest.mark.parametrize(("given", "found"), [(None, "~0x4000000000000000:~0x40000"), (":~0", ":~0")])
+def test_openssl_uses_no_random_numbers_of_the_processor(
+    given: str | None, found: str, aqmlab: Aqmlab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if given:
+        monkeypatch.setenv("OPENSSL_ia32cap", given)
+    assert aqmlab(*VIRTUAL, "--", "sh", "-c", "echo $OPENSSL_ia32cap").stdout.startswith(found + "\n")
+
+
+@kernel
 def test_what_cannot_be_started_has_the_code_of_a_shell(aqmlab: Aqmlab) -> None:
     missing = aqmlab(*VIRTUAL, "--", "no-such-program")
     assert (missing.returncode, missing.stdout) == (127, "")

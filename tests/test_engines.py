@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +97,8 @@ def test_engines_are_refused_by_name(small: str) -> None:
         (["sim", "linus"], 'no engine is called "linus"; did you mean "linux"?'),
         (["sim"], "expected two different ones"),
         (["linux", "linux"], "expected two different ones"),
+        (["sim:7.3", "linux"], 'no engine is called "sim:7.3"'),
+        (["linux:no-such", "sim"], "kernel: no-such: expected user-mode Linux"),
     ]:
         with pytest.raises(InputError, match=re.escape(words)):
             aqmlab.compare(small, "pi", engines=engines)
@@ -118,17 +122,62 @@ def test_the_estimate_grows_with_rate_and_duration() -> None:
     assert seconds(links_down_rate="500 Mbit/s") > 5 * usual
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "home/call", "--kernel", "x"], "kernel: x: works with --engine linux only"),
+        (["run", "home/call", "--engine", "linux", "--kernel", "no-such"], "kernel: no-such: expected user-mode Linux"),
+        (["run", "home/call", "--engine", "linux", "--kernel", sys.executable], "is not user-mode Linux"),
+        (["compare", "home/call", "--engines", "linux:/no/such,linux:9.9"], "kernel: /no/such: expected user-mode"),
+        (["compare", "home/call", "--engine", "linux:9.9.9"], "kernel: 9.9.9: expected user-mode Linux"),
+        (["card", "cubic", "--engine", "linux:9.9.9"], "engine: linux:9.9.9: 9.9.9 cannot be chosen here"),
+    ],
+)
+def test_kernels_are_refused_by_name(arguments: list[str], words: str, aqmlab: Command) -> None:
+    refused = aqmlab(*arguments)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert words in refused.stderr
+
+
+@kernel
+def test_two_kernels_are_compared(aqmlab: Command, tmp_path: Path) -> None:
+    built = images()[0]
+    shutil.copy(built.path, tmp_path / "mine")
+    engines = [f"linux:{built.version}", "linux:./mine"]
+    settings = ("--set", "duration=12 s", "--seeds", "2", "--out", "left")
+    done = aqmlab("compare", "home/call", "--engines", ",".join(engines), "--aqms", "fq-codel", *settings)
+    assert done.returncode == 0, done.stderr
+    assert "4 runs on Linux, about" in done.stderr
+    assert f"linux:./mine is Linux {built.version}-aqmlab" in done.stdout
+    stored = json.loads((tmp_path / "left" / "results.json").read_text(encoding="utf-8"))
+    assert [run["engine"]["name"] for run in stored["runs"]] == [engines[0]] * 2 + [engines[1]] * 2
+    assert {each["mean"] for each in stored["differences"]} == {0, None}
+    assert f"linux:./mine - linux:{built.version}" in (tmp_path / "left" / "report.html").read_text(encoding="utf-8")
+
+
+@kernel
+def test_a_run_names_its_kernel(aqmlab: Command, tmp_path: Path) -> None:
+    built = images()[0]
+    shutil.copytree(built.path.parent, tmp_path / "copy")
+    arguments = ["run", "home/call", "--aqm", "cake", "--set", "duration=12 s", "--engine", "linux", "--json"]
+    kernels = [[], ["--kernel", built.name], ["--kernel", "copy"], ["--kernel", "copy/linux"]]
+    runs = [json.loads(aqmlab(*arguments, *kernel).stdout) for kernel in kernels]
+    for run in runs:
+        del run["engine"]["wall"]
+    assert runs == [runs[0]] * 4
+
+
 @kernel
 def test_both_in_one_table(aqmlab: Command, tmp_path: Path) -> None:
     settings = ("--set", "duration=12 s", "--seeds", "2")
     done = aqmlab("compare", "home/call", "--engines", "sim,linux", "--aqms", "cake", *settings, "--out", "left")
     assert done.returncode == 0
     assert "2 runs on Linux, about" in done.stderr
-    shown = [line.split()[:2] for line in done.stdout.splitlines() if line.lstrip().startswith("CAKE")]
-    assert shown == [["CAKE", "sim"], ["CAKE", "linux"], ["CAKE", "linux"]] * 3  # two links and the flows
+    shown = re.findall(r"^ (?:CAKE)? +(sim|linux(?: -)?) ", done.stdout, re.M)
+    assert shown == ["sim", "linux", "linux -"] * 3  # two links and the flows
     page = (tmp_path / "left" / "report.html").read_text(encoding="utf-8")
     assert "--engines sim,linux" in page
-    assert "CAKE: linux - sim" in page
+    assert "linux - sim" in page
     stored = json.loads((tmp_path / "left" / "results.json").read_text(encoding="utf-8"))
     ours, theirs = (
         [run["links"]["up"]["utilisation"] for run in stored["runs"] if run["engine"]["name"] == name]

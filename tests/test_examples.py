@@ -3,6 +3,7 @@
 No test runs quic.py, which needs a package that the tests do not install; docs/live.md shows how to.
 """
 
+import json
 import re
 import shlex
 import shutil
@@ -12,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Aqmlab
+from conftest import Aqmlab, virtual_fault
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"`aqmlab ([^`]+)`", PAGE)
 
 
-def test_the_page_lists_fifteen_and_all_notebooks() -> None:
-    assert len(re.findall(r"^\| (?!what|---)", PAGE, re.MULTILINE)) == 15
+def test_the_page_lists_sixteen_and_all_notebooks() -> None:
+    assert len(re.findall(r"^\| (?!what|---)", PAGE, re.MULTILINE)) == 16
     linked = set(re.findall(r"\]\(([^)]+)\)", PAGE))
     assert all((EXAMPLES / link).exists() for link in linked)
     assert {f"notebooks/{path.name}" for path in EXAMPLES.glob("notebooks/*")} <= linked
@@ -33,6 +34,20 @@ def test_the_commands_work(command: str, aqmlab: Aqmlab, tmp_path: Path) -> None
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
     done = aqmlab(*shlex.split(command))
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(virtual_fault() is not None, reason=str(virtual_fault()))
+@pytest.mark.skipif(not all(map(shutil.which, ("chromium", "iperf3"))), reason="chromium and iperf3 are not installed")
+def test_a_browser_loads_a_page(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "page-load", tmp_path, dirs_exist_ok=True)
+    experiment = tmp_path / "page-load.toml"
+    text = re.sub("^seeds = .*", "seeds = 1", experiment.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    experiment.write_text(re.sub("^aqms = .*", 'aqms = ["fq-codel"]', text, flags=re.MULTILINE), encoding="utf-8")
+    done = aqmlab("sweep", experiment, "--out", "out", "--json")
+    assert done.returncode == 0, done.stderr
+    [load, *_] = json.loads(done.stdout)["summary"]
+    assert load["measure"] == "program.Load time (s)"
+    assert 0.5 < load["mean"] < 3
 
 
 @pytest.mark.nightly

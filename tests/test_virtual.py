@@ -36,6 +36,10 @@ class Abroad(own.Aqm):
     [
         (["live", *LINE, "--syscall", "1us", "--", "true"], "syscall: works in virtual time only; add --virtual"),
         (["live", *LINE, "--also", "true", "--", "true"], "also: works in virtual time only"),
+        (["live", *LINE, "--twice", "--", "true"], "twice: works in virtual time only"),
+        (["live", *LINE, "--start-spread", "1s", "--", "true"], "start-spread: works in virtual time only"),
+        ([*VIRTUAL, "--twice", "--seeds", "2", "--", "true"], "twice: is for one run; leave it out, or --aqms"),
+        ([*VIRTUAL, "--start-spread", "soon", "--", "true"], 'start-spread: "soon" is not a time; write e.g. 30ms'),
         ([*VIRTUAL, "--outside", "--", "true"], "outside: your network does not follow virtual time"),
         ([*VIRTUAL], "command: missing; write it after --: nobody can type in virtual time"),
         ([*VIRTUAL, "--seeds", "2", "--seed", "5", "--", "true"], "seed: is for one run; leave it out, or --aqms"),
@@ -62,6 +66,7 @@ def test_without_a_kernel_it_says_how_to_build_one(within: Aqmlab) -> None:
         ({"syscall": 0.1}, "syscall: 100000 us: expected 0 to 1 ms"),
         ({"writable": [Path("/no/such")]}, "write: /no/such: expected a folder"),
         ({"aqm": "abroad"}, "aqm: abroad: a scheme of your own cannot run inside the kernel"),
+        ({"start_spread": 7200.0}, "start-spread: 7200 s: expected 0 to 3600 s"),
         ({"mtu": 10}, "mtu: 10: expected a whole number"),
     ],
 )
@@ -82,6 +87,64 @@ def test_the_same_seed_gives_the_same_bytes(aqmlab: Aqmlab) -> None:
 
 
 @kernel
+def test_a_second_run_shows_that_the_first_can_be_repeated(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    options = ["--aqm", "red", "--serve", SINK, "--twice", "--out", "out"]
+    done = aqmlab(*VIRTUAL, *options, "--", *python(SEND + "print('sent'); exit(3)", 1))
+    assert done.returncode == 3
+    assert done.stdout.count("sent") == 1
+    assert "Repeatable: a second run under the same seed gave the same result." in done.stdout
+    repeat = json.loads((tmp_path / "out/result.json").read_text(encoding="utf-8"))["live"]["repeat"]
+    assert (repeat["repeatable"], repeat["first_difference"]) == (True, None)
+    assert {"up.log", "down.pcapng", "serve-1.log"} <= set(os.listdir(tmp_path / "out"))
+    assert aqmlab("live", "--replay", "out").returncode == 0
+
+
+@kernel
+@pytest.mark.parametrize(
+    ("command", "difference"),
+    [
+        ("echo >> file; cat file", "stderr"),  # --json leaves stdout to the result
+        ("echo >> file; exit $(wc -l < file)", "live.code: 1, then 2"),
+        ("echo >> file; sleep 0.$(wc -l < file)", "live.duration: 0.1"),
+    ],
+)
+def test_the_first_difference_of_two_runs_is_named(command: str, difference: str, aqmlab: Aqmlab) -> None:
+    done = aqmlab(*VIRTUAL, "--twice", "--json", "--", "sh", "-c", command)
+    assert json.loads(done.stdout)["live"]["repeat"]["first_difference"].startswith(difference)
+    assert done.returncode == json.loads(done.stdout)["live"]["code"]
+
+
+@kernel
+def test_a_second_run_that_fails_is_a_difference(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    program = tmp_path / "once"
+    program.write_text("#!/bin/sh\nrm once\n", encoding="utf-8")
+    program.chmod(0o755)
+    done = aqmlab(*VIRTUAL, "--twice", "--", "./once")
+    assert done.returncode == 0
+    assert "Not repeatable: the second run failed: ./once: No such file" in done.stdout
+
+
+@kernel
+def test_the_command_starts_at_a_time_of_the_seed(aqmlab: Aqmlab) -> None:
+    options = [*VIRTUAL, "--start-spread", "2s", "--duration", "500ms", "--json"]
+    runs = [document(aqmlab(*options, "--seed", seed, "--", "sleep", "100"))["live"] for seed in (1, 1, 2)]
+    starts = [run["start"] for run in runs]
+    assert starts[0] == starts[1] != starts[2]
+    assert all(0 <= start <= 2 for start in starts)
+    for run in runs:
+        assert run["duration"] - run["start"] == pytest.approx(0.5, abs=0.01)
+
+
+@kernel
+def test_seeds_start_a_program_at_different_times(aqmlab: Aqmlab) -> None:
+    options = ["--seeds", 3, "--start-spread", "1s", "--measure", "up=^([0-9.]+)", "--measure", "time"]
+    done = aqmlab(*VIRTUAL, *options, "--json", "--", "cat", "/proc/uptime")
+    found = json.loads(done.stdout)["schemes"]["droptail"]
+    assert len({*found["up"]["values"]}) == 3
+    assert max(found["time"]["values"]) < 0.1
+
+
+@kernel
 def test_packets_are_on_time_and_the_log_can_be_repeated(aqmlab: Aqmlab, tmp_path: Path) -> None:
     found = document(aqmlab(*VIRTUAL, "--serve", SINK, "--out", "out", "--json", "--", *python(SEND, 1)))
     live = found["live"]
@@ -99,6 +162,16 @@ def test_packets_are_on_time_and_the_log_can_be_repeated(aqmlab: Aqmlab, tmp_pat
 )
 def test_the_code_is_that_of_the_command(command: str, code: int, aqmlab: Aqmlab) -> None:
     assert aqmlab(*VIRTUAL, "--", "sh", "-c", command).returncode == code
+
+
+@kernel
+@pytest.mark.parametrize(("given", "found"), [(None, "~0x4000000000000000:~0x40000"), (":~0", ":~0")])
+def test_openssl_uses_no_random_numbers_of_the_processor(
+    given: str | None, found: str, aqmlab: Aqmlab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if given:
+        monkeypatch.setenv("OPENSSL_ia32cap", given)
+    assert aqmlab(*VIRTUAL, "--", "sh", "-c", "echo $OPENSSL_ia32cap").stdout.startswith(found + "\n")
 
 
 @kernel

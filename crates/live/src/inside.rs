@@ -21,6 +21,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::thread::sleep;
 use std::time::Duration;
 
 /// Says which step failed.
@@ -176,6 +177,7 @@ impl Init {
         }
         setns(&self.client, CloneFlags::CLONE_NEWNET).ok();
         start_lines("also", &setup.also, setup, &warn);
+        sleep(Duration::from_secs_f64(setup.start));
         let mut program = Command::new(&setup.command[0]);
         program.args(&setup.command[1..]).env("AQMLAB_SERVER", server);
         if setup.quiet_stdout {

@@ -44,6 +44,8 @@ pub struct Setup {
     pub serve: Vec<String>,
     /// Lines for a shell, each run at the near end beside the command.
     pub also: Vec<String>,
+    /// Seconds from the start of these programs to that of the command.
+    pub start: f64,
     /// The folder for the output of these programs; else it is discarded.
     pub logs: Option<PathBuf>,
     /// The far end is connected to the machine's own network, by `pasta`.

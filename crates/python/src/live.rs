@@ -86,6 +86,7 @@ pub fn live(
             command,
             serve,
             also: Vec::new(),
+            start: 0.0,
             logs: folder.clone(),
             outside,
             quiet_stdout,

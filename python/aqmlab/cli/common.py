@@ -49,11 +49,13 @@ Memory = Annotated[
     ),
 ]
 Engine = Annotated[
-    str, typer.Option(metavar="NAME", help="sim, the simulator, or linux, a kernel built by aqmlab kernel build.")
+    str, typer.Option(metavar="NAME", help="sim, the simulator, or linux, the newest kernel of aqmlab kernel build.")
 ]
 Engines = Annotated[
     str | None,
-    typer.Option(metavar="LIST", help="sim,linux: run both engines and print the differences."),
+    typer.Option(
+        metavar="LIST", help="sim,linux, or kernels by path or version, linux:A,linux:B: run each, print differences."
+    ),
 ]
 ControllerName = Annotated[
     str,

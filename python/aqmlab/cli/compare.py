@@ -321,13 +321,13 @@ def scenarios_for(given: Sequence[str], engines: Sequence[str], traces: Path | N
     On Linux, scenarios of a folder with adaptive calls are left out, with a note: Linux cannot send them.
     """
     from aqmlab.laws import calls
+    from aqmlab.runs.task import is_linux
 
     names = []
     for name in given:
         of_name = chosen(name)
-        idle = [
-            each for each in of_name if len(of_name) > 1 and "linux" in engines and calls(load(each, traces=traces))
-        ]
+        on_linux = any(map(is_linux, engines))
+        idle = [each for each in of_name if len(of_name) > 1 and on_linux and calls(load(each, traces=traces))]
         names += [each for each in of_name if each not in idle]
         for each in idle:
             print(f"{each} is left out: its calls run in the simulator only", file=sys.stderr)
@@ -351,13 +351,14 @@ def _of_calls(names: Sequence[str], values: Mapping[str, str], wanted: CompareRe
 def _tell_time(grid: "Sequence[tuple[Scenario, Sequence[str]]]", wanted: CompareRequest) -> None:
     """Say how long Linux takes, once it is known that it can do what is asked for."""
     from aqmlab.runs.checks import check_engine, check_schemes
+    from aqmlab.runs.task import is_linux
 
-    if "linux" not in wanted.engines:
-        return
-    for scenario, specs in grid:
-        check_schemes(scenario, specs)
-        check_engine("linux", scenario, specs)
-    tell_time([(scenario, len(specs) * wanted.seeds) for scenario, specs in grid], wanted.jobs)
+    kernels = list(filter(is_linux, wanted.engines))
+    for engine in kernels:
+        for scenario, specs in grid:
+            check_schemes(scenario, specs)
+            check_engine(engine, scenario, specs)
+    tell_time([(scenario, len(kernels) * len(specs) * wanted.seeds) for scenario, specs in grid], wanted.jobs)
 
 
 def _write_report(

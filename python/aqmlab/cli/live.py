@@ -85,8 +85,16 @@ def live(
     syscall: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time that a system call takes, with --virtual; default: 1us.")
     ] = None,
+    start_spread: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Start the command up to TIME later, drawn from the seed, with --virtual."),
+    ] = None,
+    twice: Annotated[
+        bool, typer.Option("--twice", help="Run again under the same seed and compare the results, with --virtual.")
+    ] = False,
     kernel: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="The kernel, with --virtual; default: the newest.")
+        str | None,
+        typer.Option(metavar="PATH|VERSION", help="The kernel, with --virtual; default: the newest."),
     ] = None,
     aqms: Annotated[
         str | None, typer.Option(metavar="LIST", help="Several schemes side by side, with --virtual.")
@@ -119,7 +127,7 @@ def live(
     if replay:
         return _replay(replay, aqm, kind, as_json)
     name, command = _split(words or [])
-    inside = VirtualOptions(also, write, syscall, kernel, measure, aqms, seeds, jobs)
+    inside = VirtualOptions(also, write, syscall, start_spread, twice, kernel, measure, aqms, seeds, jobs)
     inside.check(virtual=virtual, outside=outside, has_command=bool(command))
     line = _line(
         name,
@@ -137,7 +145,7 @@ def live(
     sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
     dial = _dial(scenario, scheme) if view and sys.stderr.isatty() else None
     if inside.is_comparison:
-        _refuse_beside_seeds({"out": out, "beside": beside, "view": view, "seed": seed != 1 and seed})
+        _refuse_beside_seeds({"out": out, "beside": beside, "view": view, "twice": twice, "seed": seed != 1 and seed})
         return compare(
             inside, aqm, kind, as_json, scenario, command, serve=serve or [], duration=wanted, mtu=mtu, sysctls=sysctls
         )

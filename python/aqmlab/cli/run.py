@@ -20,6 +20,7 @@ from aqmlab.cli.common import (
     progress,
 )
 from aqmlab.cli.output import Format, TableFormat, check_format, print_parts
+from aqmlab.problems import InputError
 from aqmlab.scenario import assignments
 
 EPILOG = "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2"
@@ -48,6 +49,10 @@ def run(
         typer.Option(metavar="N", min=1, help="Threads of the run; default: one per core. The result is the same."),
     ] = None,
     engine: Engine = "sim",
+    kernel: Annotated[
+        str | None,
+        typer.Option(metavar="PATH|VERSION", help="The kernel of --engine linux; default: the newest."),
+    ] = None,
     memory: Memory = None,  # noqa: ARG001
     kind: Format = TableFormat.table,
     as_json: Json = False,
@@ -61,8 +66,12 @@ def run(
     from aqmlab import laws, own, traces
     from aqmlab.runs import simulate
     from aqmlab.runs.checks import check_set
-    from aqmlab.runs.task import SIM
+    from aqmlab.runs.task import LINUX, SIM
 
+    if kernel is not None:
+        if engine != LINUX:
+            raise InputError("kernel", f"{kernel}: works with --engine linux only")
+        engine = f"{LINUX}:{kernel}"
     scheme = None if aqm is None else own.spec(aqm)
     loaded = laws.load_with(scenario, assignments(settings or []), law, traces_in)
     if scheme is not None:

@@ -99,7 +99,7 @@ def sweep(
     if out is None:
         raise InputError("out", "missing; give the results folder with --out DIR, or use --dry-run")
     print(f"{len(own):,} runs of {asked.title}", file=sys.stderr)
-    if asked.engine == "linux":
+    if asked.engine == "linux" and not asked.program:
         tell_time([(run.condition.scenario, 1) for run in sweeps.not_done(asked, out, part)], jobs)
     with redirect_stdout(sys.stderr), pace("Sweeping") as progress:  # stdout is for the result
         swept = sweeps.sweep(

@@ -25,7 +25,9 @@ class VirtualOptions:
     also: list[str] | None
     write: list[Path] | None
     syscall: str | None
-    kernel: Path | None
+    start_spread: str | None
+    twice: bool
+    kernel: str | None
     measure: list[str] | None
     aqms: str | None
     seeds: int | None
@@ -36,7 +38,7 @@ class VirtualOptions:
         if not virtual:
             for option, value in vars(self).items():
                 if value:
-                    raise InputError(option, "works in virtual time only; add --virtual")
+                    raise InputError(option.replace("_", "-"), "works in virtual time only; add --virtual")
             return
         if outside:
             raise InputError("outside", "your network does not follow virtual time; leave out --outside or --virtual")
@@ -53,8 +55,13 @@ class VirtualOptions:
         from aqmlab.runs.virtual import SYSCALL
 
         given = 0.0 if self.syscall == "0" else option_value("syscall", self.syscall, "s")
-        syscall = SYSCALL if given is None else given
-        return {"also": self.also or [], "writable": self.write, "syscall": syscall, "kernel": self.kernel}
+        return {
+            "also": self.also or [],
+            "writable": self.write,
+            "syscall": SYSCALL if given is None else given,
+            "start_spread": option_value("start-spread", self.start_spread, "s") or 0.0,
+            "kernel": self.kernel,
+        }
 
 
 def run(
@@ -68,10 +75,12 @@ def run(
 ) -> "LiveRun":
     """Run in virtual time what `runs.live` runs in real time."""
     from aqmlab.kernel.machine import StuckError
+    from aqmlab.runs.repeat import run_twice
     from aqmlab.runs.virtual import run_virtual
 
+    run_it = run_twice if options.twice else run_virtual
     try:
-        return run_virtual(scenario, command, aqm, seed, **options.of_runs(), **given)
+        return run_it(scenario, command, aqm, seed, **options.of_runs(), **given)
     except StuckError as error:
         print(f"Error: {error}", file=sys.stderr)
         raise typer.Exit(1) from None

@@ -95,13 +95,25 @@ def newest() -> Image:
     return image
 
 
+def chosen(kernel: str | Path | None) -> Image:
+    """Return a kernel by its path, by its version or name in the cache (7.3.4, 7.3.4-2864fd6572f5); None is the newest.
+
+    InputError if there is none.
+    """
+    if kernel is None:
+        return newest()
+    return next((image for image in images() if str(kernel) in (image.version, image.name)), None) or at(Path(kernel))
+
+
 def at(path: Path) -> Image:
     """Return the kernel in a file or in a folder of the cache. InputError if it is not user-mode Linux."""
-    executable = path / EXECUTABLE if path.is_dir() else path
-    if (executable.parent / ABOUT).is_file():
-        return read(executable.parent)
+    executable = (path / EXECUTABLE if path.is_dir() else path).absolute()  # a kernel starts in a folder of its own
+    if executable.name == EXECUTABLE and (executable.parent / ABOUT).is_file():
+        return _described(executable.parent)
     if not (executable.is_file() and os.access(executable, os.X_OK)):
-        raise InputError("kernel", f"{path}: expected user-mode Linux, a program that `make ARCH=um linux` builds")
+        built = ", ".join(image.name for image in images()) or "none"
+        wanted = f"a program that `make ARCH=um linux` builds, or a kernel of aqmlab kernel list ({built})"
+        raise InputError("kernel", f"{path}: expected user-mode Linux, {wanted}")
     version, config = (_said(executable, option) for option in ("--version", "--showconfig"))
     if "CONFIG_UML=y" not in config:
         raise InputError("kernel", f"{path}: is not user-mode Linux; expected a program that `make ARCH=um` builds")
@@ -109,10 +121,18 @@ def at(path: Path) -> Image:
     return Image(executable, version.strip(), digest, "", str(path), (), config)
 
 
+def _described(place: Path) -> Image:
+    """Return the image in a folder. InputError if it is not a whole one."""
+    try:
+        return read(place)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError("kernel", f"{place}: is not a folder of aqmlab kernel build: {error}") from None
+
+
 def _said(executable: Path, option: str) -> str:
     """Return what a kernel prints; nothing if it is no program."""
     try:
-        done = subprocess.run([str(executable.resolve()), option], capture_output=True, check=False, timeout=10)
+        done = subprocess.run([str(executable), option], capture_output=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode(errors="replace")

@@ -7,7 +7,7 @@ from aqmlab._core import Scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem
 from aqmlab.runs import quic
-from aqmlab.runs.task import ENGINES, LINUX
+from aqmlab.runs.task import ENGINES, is_linux, kernel_of
 
 
 def check_set(scenario: Scenario, specs: Sequence[str]) -> None:
@@ -55,15 +55,21 @@ def _problems(scenario: Scenario, spec: str) -> Sequence[Problem]:
     return ()
 
 
+def check_newest(engine: str) -> None:
+    """Raise InputError for an engine on a kernel other than the newest."""
+    if kernel := kernel_of(engine):
+        raise InputError("engine", f"{engine}: {kernel} cannot be chosen here; expected {' or '.join(ENGINES)}")
+
+
 def check_engine(engine: str, scenario: Scenario, specs: Sequence[str | None]) -> None:
-    """Raise InputError for an unknown engine, and for parts of a scenario or schemes that it does not support."""
-    if engine not in ENGINES:
-        raise unknown("engine", "no engine is called", engine, ENGINES)
-    if engine == LINUX:
+    """Raise InputError for an unknown engine or kernel, and for parts of a scenario or schemes it does not support."""
+    if is_linux(engine):
         from aqmlab.runs import linux
 
         for spec in specs:
-            linux.check(scenario, spec)
+            linux.check(scenario, spec, kernel_of(engine))
+    elif engine not in ENGINES:
+        raise unknown("engine", "no engine is called", engine, ENGINES)
     else:
         quic.check(scenario)
         control.check(scenario)

@@ -47,6 +47,7 @@ def measures(run: Mapping[str, Any]) -> dict[str, Any]:
         **flat("flows", run["flows"]),
         **flat("stations", run.get("stations", {})),
         **flat("total", run["total"]),
+        **flat("program", run.get("program", {})),
     }
 
 

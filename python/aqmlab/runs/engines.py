@@ -14,7 +14,7 @@ from aqmlab.problems import InputError
 from aqmlab.runs.comparison import Comparison, View
 from aqmlab.runs.metrics import LINK_METRICS, Metric, find
 from aqmlab.runs.statistics import Summary, summarise
-from aqmlab.runs.task import ENGINES
+from aqmlab.runs.task import ENGINES, is_linux
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +177,7 @@ class EngineComparison(Result):
         for part in ("summary", "measures"):
             found[part] = [{**entry, "engine": name} for name, each in documents.items() for entry in each[part]]
         found["runs"] = [
-            {**run, "engine": {"name": name, **run["engine"]}}
+            {**run, "engine": {"name": name, **run["engine"]} | {"name": name}}
             for name, each in documents.items()
             for run in each["runs"]
         ]
@@ -207,7 +207,7 @@ class EngineComparison(Result):
 def check_engines(engines: Sequence[str]) -> None:
     """Raise InputError unless these are two or more engines that there are."""
     for name in engines:
-        if name not in ENGINES:
+        if not is_linux(name) and name not in ENGINES:
             raise unknown("engines", "no engine is called", name, ENGINES)
     if len(set(engines)) < max(2, len(engines)):
         raise InputError("engines", f"{','.join(engines) or 'none'}: expected two different ones, such as sim,linux")

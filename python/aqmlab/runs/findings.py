@@ -12,7 +12,7 @@ from aqmlab import _core, catalogue, files, scenario, untrusted
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.measures import expand, of_first_link
-from aqmlab.runs.metrics import PLACES, find
+from aqmlab.runs.metrics import PLACES, PROGRAM, find
 from aqmlab.runs.statistics import Paired, Ranking, holm
 from aqmlab.runs.store import LARGEST_FILE, PLAN, Store, held
 from aqmlab.runs.table import Case, Table
@@ -97,6 +97,12 @@ class Findings:
         if all(row.get("engine", SIM) == SIM for row in self.rows):
             return []
         return list(dict.fromkeys(str(each["kernel"]) for each in self.sessions if "kernel" in each))
+
+    @cached_property
+    def programs(self) -> list[str]:
+        """The programs that were run, with those at the far end and next to them; none if flows were simulated."""
+        found = (each.get("program") for each in self.sessions)
+        return list(dict.fromkeys(str(line) for lines in found if isinstance(lines, list) for line in lines))
 
     @cached_property
     def varied(self) -> dict[str, list[str]]:
@@ -310,7 +316,8 @@ def chosen(found: Findings, wanted: Sequence[str] | None) -> list[str]:
     if wanted:
         return _expanded(found, wanted)
     marks = any(row.get(f"links.{case.link}.marked") for row, case in zip(found.rows, found._cases, strict=True))
-    return [name for name in USUAL if name in found.known and (marks or "mark" not in name)]
+    printed = [name for name in found.known if name.startswith(PROGRAM)]
+    return printed + [name for name in USUAL if name in found.known and (marks or "mark" not in name)]
 
 
 def check_measure(found: Findings, measure: str) -> str:

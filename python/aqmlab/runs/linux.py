@@ -9,7 +9,7 @@ from typing import Any
 
 from aqmlab import _core
 from aqmlab._core import Interrupted, Scenario, Watch
-from aqmlab.kernel.images import Image, newest
+from aqmlab.kernel.images import Image, chosen
 from aqmlab.kernel.machine import StuckError, running
 from aqmlab.names import unknown
 from aqmlab.runs.results import RunResult
@@ -35,15 +35,16 @@ def run(
     aqm: str | None,
     seed: int,
     *,
+    kernel: str | None = None,
     series: bool = False,
     trace: str | None = None,
     watch: Watch | None = None,
 ) -> RunResult:
-    """Run a scenario on the kernel that was built last, and capture the packets that leave the link `trace`.
+    """Run a scenario on `kernel`, by default the newest, and capture the packets that leave the link `trace`.
 
-    InputError where Linux cannot do it, or no kernel is built; StuckError if the guest fails.
+    InputError where Linux cannot do it, or there is no such kernel; StuckError if the guest fails.
     """
-    image, order = newest(), order_of(scenario, aqm, seed, series=series, trace=trace)
+    image, order = chosen(kernel), order_of(scenario, aqm, seed, series=series, trace=trace)
     schemes = dict(_core.on_linux(scenario, aqm)["schemes"])
     started = time.perf_counter()
     document, capture = _play(image, order, watch)
@@ -51,9 +52,9 @@ def run(
     return _result(document, schemes, image, wall, capture)
 
 
-def check(scenario: Scenario, aqm: str | None) -> None:
-    """Refuse what Linux cannot do of a scenario and a scheme. InputError with all of it, or if no kernel is built."""
-    newest()
+def check(scenario: Scenario, aqm: str | None, kernel: str | None = None) -> None:
+    """Refuse what Linux cannot do of a scenario and a scheme. InputError with all of it, or without such a kernel."""
+    chosen(kernel)
     order_of(scenario, aqm, 1, series=False)
 
 

@@ -6,7 +6,8 @@ from fnmatch import fnmatchcase
 from aqmlab._core import Group, Scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
-from aqmlab.runs.metrics import DROPS, FIRST_LINK, OF_FLOWS, OF_LINK, OF_STATION, Metric, at, find, split
+from aqmlab.runs.metric import of
+from aqmlab.runs.metrics import DROPS, FIRST_LINK, OF_FLOWS, OF_LINK, OF_STATION, PROGRAM, Metric, at, find, split
 
 SLOWDOWN = "slowdown."
 ONLY_OF = {
@@ -43,6 +44,13 @@ def every(scenario: Scenario) -> list[str]:
         *(f"stations.{station}.{metric.name}" for station in scenario.stations for metric in OF_STATION),
         *(f"total.{metric.name}" for metric in OF_FLOWS if not metric.name.startswith(tuple(ONLY_OF))),
     ]
+
+
+def of_program(scenario: Scenario, names: Iterable[str]) -> list[str]:
+    """Return the names of all measures of a program's runs on the scenario's link, its own first."""
+    links = [f"links.{link}.{metric.name}" for link in scenario.links for metric in OF_LINK]
+    groups = [f"{group}.{metric.name}" for group in ("flows.up", "flows.down", "total") for metric in of("FlowResult")]
+    return [*(f"{PROGRAM}{name}" for name in names), *links, *groups]
 
 
 def _has(group: Group, metric: Metric) -> bool:
@@ -101,5 +109,5 @@ def heading(measure: str) -> str:
 
     The place is left out where it is the first link ("link.") or all flows.
     """
-    of = "" if measure.startswith((FIRST_LINK, "total.")) else f"{split(measure)[0].partition('.')[2]}: "
+    of = "" if measure.startswith((FIRST_LINK, "total.", PROGRAM)) else f"{split(measure)[0].partition('.')[2]}: "
     return f"{of}{find(measure).heading}"

@@ -1,7 +1,8 @@
 """The measures of a run by name. The engine declares them, where it computes them; docs/metrics.md describes them.
 
 A measure has one name everywhere: its place and its metric, `links.bottleneck.queue_delay_p99`, `flows.ftp.goodput`,
-`flows.viewers.video.stalls`, `stations.laptop.airtime`, `total.jain`. `link` is the first link of a scenario.
+`flows.viewers.video.stalls`, `stations.laptop.airtime`, `total.jain`. `link` is the first link of a scenario. A number
+that a user's program prints is `program.NAME`.
 """
 
 from collections.abc import Iterable
@@ -31,10 +32,12 @@ __all__ = [
     "VideoResult",
 ]
 
-PLACES = ("links.", "flows.", "stations.", "total.")
+PLACES = ("links.", "flows.", "stations.", "total.", "program.")
 """The prefixes of the full names of measures."""
 
 PERCENT = Shown(100, "%", 2)
+PROGRAM = "program."
+"""The prefix of the numbers that a program prints."""
 COUNT = Shown(1, "1", 0)
 SHOWN = {
     "ratio": PERCENT,
@@ -47,6 +50,13 @@ SHOWN = {
 
 def _within(result: str, before: str) -> list[Metric]:
     return [replace(metric, name=f"{before}{metric.name}") for metric in of(result)]
+
+
+class OwnMetric(Metric):
+    """A number that a program prints, of any size: people read four digits."""
+
+    def _text(self, value: float) -> str:
+        return f"{value:.4g}"
 
 
 FIRST_LINK = "link."
@@ -104,6 +114,8 @@ def find(measure: str) -> Metric:
     place, _, name = measure.partition(".")
     if place in ("links", "flows", "stations"):
         name = name.partition(".")[2]
+    if measure.startswith(PROGRAM):
+        return OwnMetric(name, name, "1", "number that the program prints", COUNT)
     known = _KNOWN.get(place, {})
     if name.startswith(DROPS) and name not in known and known is _OF_LINK:
         reason = name.removeprefix(DROPS)
@@ -117,7 +129,7 @@ def find(measure: str) -> Metric:
 def split(measure: str) -> tuple[str, str]:
     """Return place and metric of a measure: ("links.bottleneck", "queue_mean"), ("total", "jain")."""
     place, _, name = measure.partition(".")
-    if place == "total":
+    if place in ("total", "program"):
         return place, name
     of, _, name = name.partition(".")
     return f"{place}.{of}", name

@@ -20,7 +20,8 @@ from aqmlab.kernel import images
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem, located
 from aqmlab.runs import MOST_SEEDS, grid
-from aqmlab.runs.checks import check_engine, check_schemes, check_set
+from aqmlab.runs.checks import check_engine, check_newest, check_schemes, check_set
+from aqmlab.runs.program import Program, read_program
 from aqmlab.runs.schemas import KEYS, LARGEST_SEED, MSER, REQUIRED
 from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import ENGINES, LINUX, SIM, Task
@@ -98,6 +99,7 @@ class Condition:
     content: str
     scenario: _core.Scenario = field(compare=False)
     engine: str = SIM
+    program: Program | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -139,7 +141,14 @@ class PlannedRun:
     def task(self, *, series: bool = False) -> Task:
         """Return the run as workers take it."""
         condition = self.condition
-        return Task(condition.scenario, condition.arm.given, self.seed, series, engine=condition.engine)
+        return Task(
+            condition.scenario,
+            condition.arm.given,
+            self.seed,
+            series,
+            engine=condition.engine,
+            program=condition.program,
+        )
 
     def labels(self) -> dict[str, Any]:
         """Return what the columns of a table say about the run before it is done."""
@@ -162,6 +171,8 @@ class Plan:
     """Name of the engine, one of `ENGINES`."""
     law: ChosenLaw | None = None
     """The congestion control of all TCP flows, where the scenarios' own is not wanted."""
+    program: Program | None = None
+    """The program that sends over the scenarios' links, instead of their flows."""
 
     def __repr__(self) -> str:
         return f"<Plan: {self.title}, {len(self.conditions)} conditions, {len(self.seeds)} seeds>"
@@ -186,12 +197,13 @@ class Plan:
         return {"experiment.toml": self._toml(), **scenarios, **schemes}
 
     def session(self) -> dict[str, Any]:
-        """Return what environment.json says of this plan: the captions of the user's schemes; kernel and controller."""
+        """Return what environment.json says of this plan: captions of own schemes; kernel, controller, program."""
         own = {catalogue.halves(arm.aqm)[0] for arm in self.arms if arm.code}
         told = {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in own}
         kernel = {"kernel": images.newest().name} if self.engine == LINUX else {}
         law = {"law": asdict(self.law)} if self.law and self.law.digest else {}
-        return ({"schemes": told} if told else {}) | kernel | law
+        program = {"program": self.program.told()} if self.program else {}
+        return ({"schemes": told} if told else {}) | kernel | law | program
 
     def _toml(self) -> str:
         lists = {
@@ -206,6 +218,7 @@ class Plan:
                 f"seeds = {list(self.seeds)}",
                 *([f"engine = {_quoted(self.engine)}"] if self.engine != SIM else []),
                 *([f"law = {_quoted(self.law.name)}"] if self.law else []),
+                *(_of_program(self.program) if self.program else []),
                 *([f"warmup = {_quoted(self.warmup)}"] if isinstance(self.warmup, str) else []),
                 "",
                 "[set]",
@@ -221,9 +234,22 @@ class Plan:
         return ["[warmup]", *(f"{_quoted(name)} = {_quoted(value)}" for name, value in self.warmup.items()), ""]
 
 
+def _of_program(program: Program) -> list[str]:
+    """Return the lines of an experiment file with a program; the folder of its files is not part of it."""
+    lists = {"command": program.command, **{key: program.options[key] for key in ("serve", "also")}}
+    measures = ", ".join(f"{_quoted(each.name)} = {_quoted(each.source)}" for each in program.measures)
+    spread = program.options["start_spread"]
+    return [
+        *(f"{key} = {_list(texts)}" for key, texts in lists.items() if texts),
+        f"measure = {{ {measures} }}",
+        *([f'start_spread = "{spread} s"'] if spread else []),
+    ]
+
+
 def with_warmup(plan: Plan, warmup: Mapping[str, str]) -> Plan:
     """Return the plan with these warm-ups, by scenario."""
-    conditions = _conditions(plan.scenarios, plan.arms, plan.overrides, warmup, plan.engine, plan.law)
+    by = (plan.engine, plan.law, plan.program)
+    conditions = _conditions(plan.scenarios, plan.arms, plan.overrides, warmup, *by)
     return replace(plan, warmup=dict(warmup), conditions=tuple(conditions))
 
 
@@ -265,10 +291,24 @@ def _read(
             raise InputError("experiment", f"{number:,} {of}; at most {most:,}")
     warmup = _warmup(data.get("warmup", {}), scenarios, overrides)
     given = {} if isinstance(warmup, str) else warmup
-    engine = engine or data.get("engine", SIM)
     law = law or _law(data.get("law"))
-    each = tuple(_conditions(scenarios, arms, overrides, given, engine, law))
-    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, each, warmup, engine, law)
+    found = read_program(data, path.parent)
+    engine = engine or data.get("engine", LINUX if found else SIM)
+    check_newest(engine)
+    if found:
+        _check_program(engine, law, warmup)
+    each = tuple(_conditions(scenarios, arms, overrides, given, engine, law, found))
+    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, each, warmup, engine, law, found)
+
+
+def _check_program(engine: str, law: ChosenLaw | None, warmup: Mapping[str, str] | str) -> None:
+    """Refuse what only simulated flows have."""
+    if engine != LINUX:
+        raise InputError("engine", f"{engine}: a command runs on {LINUX} only; leave out the engine")
+    if law:
+        raise InputError("law", f"{law.name}: a command has the kernel's TCP; leave out the controller")
+    if isinstance(warmup, str):
+        raise InputError("experiment.warmup", f'{warmup!r}: a command has no pilot runs; set it, such as "2 s"')
 
 
 def _check(data: Mapping[str, Any], path: Path) -> None:
@@ -298,6 +338,7 @@ def _conditions(
     warmup: Mapping[str, str],
     engine: str,
     law: ChosenLaw | None,
+    program: Program | None,
 ) -> list[Condition]:
     """Return each scenario with each combination of overrides under each scheme, or raise everything that is wrong."""
     problems: dict[Problem, str] = {}  # each with the first scenario that has it
@@ -305,7 +346,7 @@ def _conditions(
     def of_case(file: ScenarioFile, values: Sequence[str]) -> list[Condition]:
         try:
             more = {"warmup": warmup[file.name]} if file.name in warmup else {}
-            return _of_case(file, (*zip(overrides, values, strict=True), *more.items()), arms, engine, law)
+            return _of_case(file, (*zip(overrides, values, strict=True), *more.items()), arms, engine, law, program)
         except InputError as error:
             for problem in error.problems:
                 problems.setdefault(problem, file.name)
@@ -323,7 +364,12 @@ def _of_scenario(name: str, problem: Problem) -> Problem:
 
 
 def _of_case(
-    file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm], engine: str, law: ChosenLaw | None
+    file: ScenarioFile,
+    overrides: Pairs,
+    arms: Sequence[Arm],
+    engine: str,
+    law: ChosenLaw | None,
+    program: Program | None,
 ) -> list[Condition]:
     """Return a scenario with its overrides under each scheme, by an engine that can do all of them."""
     parsed = scenario.told(file.parsed(overrides))
@@ -334,11 +380,14 @@ def _of_case(
     specs = [arm.aqm for arm in arms]
     check_set(parsed, specs)
     check_schemes(parsed, specs)
-    check_engine(engine, parsed, specs)
+    if program:
+        program.check(specs)
+    else:
+        check_engine(engine, parsed, specs)
     body = parsed.resolved()
     del body["name"], body["title"]  # they decide nothing
     case = Case(file.name, parsed.links[0], overrides, named)
-    code = [law.digest] if law and law.digest else []
+    code = [law.digest] if law and law.digest else program.content() if program else []
     return [
         Condition(
             case,
@@ -346,6 +395,7 @@ def _of_case(
             json.dumps([*_made_by(engine), body, parsed.parameters(arm.aqm), arm.names, arm.code, *code]),
             parsed,
             engine,
+            program,
         )
         for arm in arms
     ]

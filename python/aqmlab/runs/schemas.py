@@ -87,6 +87,26 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
         "anyOf": [{"const": MSER}, {"type": "object", "additionalProperties": _TEXT}],
     },
     "engine": {"enum": [*ENGINES], "default": SIM, "description": "The engine of the runs."},
+    "command": {
+        "type": "array",
+        "items": _TEXT,
+        "minItems": 1,
+        "description": "A program and its arguments, in virtual time, instead of the scenarios' flows.",
+        "examples": [["curl", "-s", "http://server:8000/page"]],
+    },
+    "serve": {**_TEXTS, "description": "Commands at the far end, the host server."},
+    "also": {**_TEXTS, "description": "Commands at the near end, next to the program."},
+    "measure": {
+        "type": "object",
+        "additionalProperties": _TEXT,
+        "description": "Numbers of the program by name: a regular expression, json:$.a.b, exit or time.",
+        "examples": [{"load": "LOAD=([0-9.]+)"}],
+    },
+    "start_spread": {
+        **_TEXT,
+        "description": "The program starts up to this time later, drawn from the seed.",
+        "examples": ["500 ms"],
+    },
     "law": {**_TEXT, "description": "Congestion control of all TCP flows.", "examples": ["cubic"]},
 }
 """The keys of an experiment file, each with the JSON Schema of its values."""

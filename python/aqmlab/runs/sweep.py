@@ -16,8 +16,8 @@ from aqmlab.problems import InputError
 from aqmlab.runs import plan, warmup, workers
 from aqmlab.runs.executor import Outcome, Progress, do_all
 from aqmlab.runs.findings import DETAILS, USUAL, Findings, adjusted, ranked, rankings
-from aqmlab.runs.measures import every, expand, heading, of_first_link
-from aqmlab.runs.metrics import Metric, find
+from aqmlab.runs.measures import every, expand, heading, of_first_link, of_program
+from aqmlab.runs.metrics import PROGRAM, Metric, find
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.shards import Shard
@@ -152,17 +152,14 @@ def sweep(
     `shards.merge`). Raises InputError for bad input before anything runs, StoreError if the results cannot be stored,
     RunError if the executor is lost; whatever stops it, what is stored is intact.
     """
-    if series not in (None, *SERIES):
-        raise unknown("series", "unknown choice", str(series), SERIES)
     if isinstance(experiment, Plan) and law is not None:
         raise InputError("law", f"{law}: this plan defines its controllers; read the experiment with another one")
     if shard and precise:
         raise InputError("shard", f"{shard}: precision looks at all runs of a condition; leave out one of them")
     asked = experiment if isinstance(experiment, Plan) else plan.read(experiment, engine=engine, law=law)
-    if asked.law and asked.law.digest:
-        workers.check_here(executor, "law", asked.law.name)
     if engine not in (None, asked.engine):
         raise InputError("engine", f"{engine}: this plan is for {asked.engine}; read the experiment with another one")
+    _check(asked, executor, series)
     names = _expanded(asked, measures)
     store = Store(out)
     seeds: dict[Condition, int] = {}
@@ -200,11 +197,30 @@ def sweep(
         return Sweep(store.folder, rows, len(runs), asked, len(tried), names, lost, damaged)
 
 
+def _check(asked: Plan, executor: str | Executor | None, series: str | None) -> None:
+    """Refuse an unknown recording, the series of a command, and other machines for a command or a user's controller."""
+    if series not in (None, *SERIES):
+        raise unknown("series", "unknown choice", str(series), SERIES)
+    if asked.law and asked.law.digest:
+        workers.check_here(executor, "law", asked.law.name)
+    if asked.program:
+        workers.check_here(executor, "command", asked.program.command[0])
+        if series:
+            raise InputError("series", f"{series}: a command has no stored series; leave it out")
+
+
 def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the requested measures; measures of each scenario's first link are also called "link.METRIC"."""
+    """Return the requested measures; measures of each scenario's first link are also called "link.METRIC".
+
+    Of a program they are by default its own and the link's usual ones.
+    """
+    printed = [each.name for each in asked.program.measures] if asked.program else []
+    if asked.program and not patterns:
+        of_link = (name for name in USUAL if name.startswith("link.") and name not in DETAILS)
+        return (*(f"{PROGRAM}{name}" for name in printed), *of_link)
     known: dict[str, None] = {}
     for scenario in {condition.case.scenario: condition.scenario for condition in asked.conditions}.values():
-        names = every(scenario)
+        names = of_program(scenario, printed) if asked.program else every(scenario)
         known.update(dict.fromkeys([*of_first_link(names, scenario.links[0]), *names]))
     return tuple(expand(patterns, list(known)))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from aqmlab import _core, control, own
 from aqmlab._core import Interrupted, Scenario, SchemeError, Watch
@@ -11,11 +12,31 @@ from aqmlab.runs.results import RunResult
 
 SIM, LINUX = "sim", "linux"
 ENGINES = (SIM, LINUX)
-"""The simulator, and a real Linux in virtual time (`aqmlab kernel build`)."""
+"""The simulator, and a real Linux in virtual time (`aqmlab kernel build`).
+
+"linux" runs on the newest kernel, "linux:KERNEL" on another one (`kernel.images.chosen`).
+"""
+
+
+def is_linux(engine: str) -> bool:
+    """Return whether an engine is a Linux, on any kernel."""
+    return engine.partition(":")[0] == LINUX
+
+
+def kernel_of(engine: str) -> str | None:
+    """Return the kernel that an engine names: "linux:7.3.4" names 7.3.4, "linux" none."""
+    return engine.partition(":")[2] or None
 
 
 class RunError(RuntimeError):
     """A run that started and failed; the input was good."""
+
+
+class Sender(Protocol):
+    """A program that sends over a scenario's link, instead of its flows (`runs.program`)."""
+
+    def run(self, scenario: Scenario, aqm: str | None, seed: int, watch: Watch | None = None, /) -> RunResult:
+        """Run it, and return what was measured."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +52,10 @@ class Task:
     threads: int = 1
     """How many may simulate it at once; the result does not depend on them."""
     engine: str = SIM
-    """Name of the engine, one of `ENGINES`."""
+    """Name of the engine, one of `ENGINES`, or "linux:KERNEL"."""
     most_events: int | None = None
     """Events after which the simulator gives it up; None for no bound."""
+    program: Sender | None = None
 
 
 @dataclass(frozen=True)
@@ -69,10 +91,15 @@ def do(tasks: Sequence[Task], watch: Watch | None = None) -> list[RunResult | Fa
 def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
     try:
         scheme = None if task.aqm is None else own.spec(task.aqm)
-        if task.engine == LINUX:
+        if task.program:
+            return task.program.run(task.scenario, scheme, task.seed, watch)
+        if is_linux(task.engine):
             from aqmlab.runs import linux
 
-            return linux.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
+            kernel = kernel_of(task.engine)
+            return linux.run(
+                task.scenario, scheme, task.seed, kernel=kernel, series=task.series, trace=task.trace, watch=watch
+            )
         if quic.groups(task.scenario):
             return quic.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
         if task.scenario.controllers:

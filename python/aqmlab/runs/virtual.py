@@ -5,14 +5,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from signal import SIGALRM
-from typing import IO, Any
+from typing import Any, Protocol
 
 from aqmlab import own
-from aqmlab._core import CommandError, Scenario, SchemeError
+from aqmlab._core import CommandError, Interrupted, Scenario, SchemeError
 from aqmlab.kernel import images
 from aqmlab.kernel.images import Image
 from aqmlab.kernel.machine import CONSOLE, Machine, StuckError, running
@@ -36,9 +37,23 @@ ROOT = ("rootflags=/proc/self/cwd",)
 """The kernel's own folder as its root, by a name that is the same in every run: the command line seeds the kernel."""
 PROGRAMS = ("USER_NS", "IPC_NS", "SYSVIPC", "POSIX_MQUEUE", "INOTIFY_USER", "SECCOMP_FILTER", "TUN")
 """Options of the kernel without which programs do not run."""
+WITHOUT_CHANCE = {"OPENSSL_ia32cap": "~0x4000000000000000:~0x40000"}
+"""Environment in which OpenSSL and BoringSSL (Chromium) use no RDRAND and RDSEED, which no seed reaches."""
 RUNS = re.compile(rb"aqmlab: (\d+) ns, (\d+) (.*)")
 """The kernel's answer: its time, and the process that runs."""
 FILES = ("stdout", "stderr")
+LONGEST_SPREAD = 3600.0
+"""Seconds."""
+
+
+class Stream(Protocol):
+    """A binary stream, such as `sys.stdout.buffer`."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write data."""
+
+    def flush(self) -> object:
+        """Write everything."""
 
 
 def run_virtual(
@@ -50,23 +65,28 @@ def run_virtual(
     serve: Sequence[str] = (),
     also: Sequence[str] = (),
     duration: float | None = None,
+    start_spread: float = 0.0,
     mtu: int = 1500,
     sysctls: Sequence[tuple[str, str]] = (),
+    directory: Path | None = None,
     writable: Sequence[Path] | None = None,
     syscall: float = SYSCALL,
-    kernel: Path | None = None,
+    kernel: str | Path | None = None,
     quiet_stdout: bool = False,
     folder: Path | None = None,
-    output: tuple[IO[bytes], IO[bytes]] | None = None,
+    output: tuple[Stream, Stream] | None = None,
     watch: Watch | None = None,
+    is_cancelled: Callable[[], bool] = bool,
 ) -> LiveRun:
     """Run a command on the scenario's link inside a kernel in virtual time, and return the measurements.
 
-    The other options are as in `live`; `also` are lines for a shell at the command's end of the link. The same seed
+    The other options are as in `live`; `also` are lines for a shell at the command's end of the link. The command
+    starts up to `start_spread` seconds after these, at a time drawn from the seed (`live.start`). The same seed
     gives the same result, whatever else this machine does. Each system call of a program takes `syscall` seconds;
-    nothing else takes time. Programs see this machine's files, and may change those in `writable`, by default the
-    working folder. `kernel` is a kernel's file or folder, by default the newest. `output` are streams for the programs'
-    stdout and stderr, by default this process's; `watch` is called once per virtual second.
+    nothing else takes time. Programs start in `directory`, by default the working folder. They see this machine's
+    files, and may change those in `writable`, by default `directory`. `kernel` is a kernel's file, folder or version,
+    by default the newest. `output` are streams for the programs' stdout and stderr, by default this process's; `watch`
+    is called once per virtual second. The run ends with Interrupted once `is_cancelled` returns true.
 
     InputError for wrong input, or a kernel without the options that programs need. CommandError if the command cannot
     be started. SchemeError if a scheme fails. StuckError if the kernel ends or a program holds time still.
@@ -75,7 +95,8 @@ def run_virtual(
     whole("mtu", mtu, 68, 65535)
     if not 0 <= syscall <= LONGEST_SYSCALL:
         raise InputError("syscall", f"{syscall * 1e6:g} us: expected 0 to {LONGEST_SYSCALL * 1e3:g} ms")
-    image, scheme = check(kernel), _scheme(aqm)
+    start = start_of(seed, start_spread)
+    image, scheme, inside = check(kernel), built_in(aqm), (directory or Path()).resolve()
     if folder is not None:
         write_setup(folder, scenario, scheme, seed)
     order = {
@@ -88,6 +109,7 @@ def run_virtual(
             "command": list(map(_word, command)),
             "serve": list(serve),
             "also": list(also),
+            "start": start,
             "logs": None if folder is None else str(folder.resolve()),
             "outside": False,
             "quiet_stdout": quiet_stdout,
@@ -95,21 +117,30 @@ def run_virtual(
             "foreground": False,
             "sysctls": list(sysctls),
         },
-        "duration": duration,
-        "directory": str(Path.cwd()),
-        "writable": _writable(writable, folder),
-        "environment": [(_word(name), _word(value)) for name, value in os.environ.items()],
+        "duration": None if duration is None else start + duration,
+        "directory": str(inside),
+        "writable": _writable([inside] if writable is None else writable, folder),
+        "environment": [(_word(name), _word(value)) for name, value in (WITHOUT_CHANCE | os.environ).items()],
         "user": (os.getuid(), os.getgid()),
     }
     options = (*ROOT, f"aqmlab.syscall={round(syscall * 1e9)}")
     files = {"live.json": json.dumps(order), **dict.fromkeys(FILES, "")}
     with running(image, MEMORY, seed, files, root="rootfstype=hostfs", options=options) as machine:
-        return _result(machine, output or (sys.stdout.buffer, sys.stderr.buffer), watch)
+        run = _result(machine, output or (sys.stdout.buffer, sys.stderr.buffer), watch, is_cancelled)
+    run.document["live"]["start"] = start
+    return run
 
 
-def check(kernel: Path | None = None) -> Image:
+def start_of(seed: int, spread: float) -> float:
+    """Return when the command starts, uniform in 0 to `spread` seconds. InputError for a spread out of range."""
+    if not 0 <= spread <= LONGEST_SPREAD:
+        raise InputError("start-spread", f"{spread:g} s: expected 0 to {LONGEST_SPREAD:g} s")
+    return round(Random(seed).uniform(0, spread), 9)
+
+
+def check(kernel: str | Path | None = None) -> Image:
     """Return the kernel of a run. InputError if it cannot run programs, or there is none."""
-    image = images.newest() if kernel is None else images.at(kernel)
+    image = images.chosen(kernel)
     lacks = images.lacking(image.config, PROGRAMS)
     if lacks:
         reason = f"Linux {image.version} ({image.path}) was built without {', '.join(lacks)}, which programs need"
@@ -122,27 +153,32 @@ def _word(text: str) -> dict[str, list[int]]:
     return {"Unix": list(os.fsencode(text))}
 
 
-def _writable(given: Sequence[Path] | None, folder: Path | None) -> list[str]:
+def _writable(given: Sequence[Path], folder: Path | None) -> list[str]:
     """Return the folders that programs may change."""
-    paths = [*([Path.cwd()] if given is None else given), *([folder] if folder else [])]
+    paths = [*given, *([folder] if folder else [])]
     for path in paths:
         if not path.is_dir():
             raise InputError("write", f"{path}: expected a folder")
     return [str(path) for path in dict.fromkeys(path.resolve() for path in paths)]
 
 
-def _scheme(aqm: own.Scheme | None) -> str | None:
+def built_in(aqm: own.Scheme | None) -> str | None:
+    """Return a scheme in words. InputError for one of the user's, which cannot run inside the kernel."""
     spec = None if aqm is None else own.spec(aqm)
     if spec is not None and own.is_own(spec):
         raise InputError("aqm", f"{spec}: a scheme of your own cannot run inside the kernel; expected a built-in one")
     return spec
 
 
-def _result(machine: Machine, output: tuple[IO[bytes], IO[bytes]], watch: Watch | None) -> LiveRun:
+def _result(
+    machine: Machine, output: tuple[Stream, Stream], watch: Watch | None, is_cancelled: Callable[[], bool]
+) -> LiveRun:
     with _Output(machine, output) as printed:
         watchdog = _Watchdog(machine)
 
         def look(silent: float) -> None:
+            if is_cancelled():
+                raise Interrupted("the run was cancelled")
             printed.pass_on()
             watchdog.look(silent)
 
@@ -180,7 +216,7 @@ def _ended(machine: Machine, line: dict[str, Any]) -> LiveRun:
 class _Output:
     """The output of programs, passed on while they run."""
 
-    def __init__(self, machine: Machine, to: tuple[IO[bytes], IO[bytes]]) -> None:
+    def __init__(self, machine: Machine, to: tuple[Stream, Stream]) -> None:
         self.streams = [((machine.folder / name).open("rb"), stream) for name, stream in zip(FILES, to, strict=True)]
 
     def __enter__(self) -> "_Output":

@@ -1,23 +1,20 @@
 """Schemes side by side under one real program: each scheme with each seed, in virtual time."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from io import BytesIO
 from typing import Any
 
 from aqmlab import own
-from aqmlab._core import CommandError, Scenario, SchemeError
+from aqmlab._core import Scenario
 from aqmlab.catalogue import title
-from aqmlab.kernel.machine import StuckError
 from aqmlab.notebook import Result, Sheet
-from aqmlab.runs.executor import Progress
-from aqmlab.runs.live import LiveRun
-from aqmlab.runs.own_measure import OwnMeasure
+from aqmlab.runs.executor import Outcome, Progress, run_many
+from aqmlab.runs.metrics import PROGRAM, find
+from aqmlab.runs.own_measure import TIME, OwnMeasure
+from aqmlab.runs.program import Program
+from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import Paired, Summary, paired, summarise
-from aqmlab.runs.virtual import run_virtual
+from aqmlab.runs.task import LINUX, Failure, Task
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,53 +108,33 @@ def compare_virtual(
     `options` are options of `run_virtual`. The output of programs is read by the measures only. A run that fails is
     among the failures, and its values are None. InputError for wrong input.
     """
-    schemes = own.select(aqms)
-    cells = [(scheme, seed) for scheme in schemes for seed in range(1, seeds + 1)]
-    done: dict[tuple[str, int], Mapping[str, float | None]] = {}
-    failures: list[str] = []
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        one = partial(_measured, scenario, command, measures, options)
-        waiting = {pool.submit(one, scheme, seed): (scheme, seed) for scheme, seed in cells}
-        for count, future in enumerate(as_completed(waiting), 1):
-            try:
-                done[waiting[future]] = future.result()
-            except (CommandError, SchemeError, StuckError) as error:
-                scheme, seed = waiting[future]
-                failures.append(f"{scheme}, seed {seed}: {error.args[0]}")
-            if progress:
-                progress(count, len(cells))
-    names = tuple(dict.fromkeys(name for cell in cells for name in done.get(cell, {})))
-    values = {
-        (scheme, name): [done.get((scheme, seed), {}).get(name) for seed in range(1, seeds + 1)]
+    schemes, own_or_time = own.select(aqms), tuple(measures) or (OwnMeasure("Time (s)", TIME),)
+    program = Program(tuple(command), own_or_time, options)
+    program.check(schemes)
+    tasks = [
+        Task(scenario, scheme, seed, engine=LINUX, program=program)
         for scheme in schemes
-        for name in names
+        for seed in range(1, seeds + 1)
+    ]
+    outcomes = run_many(tasks, jobs, progress)
+    read = {each.name: f"{PROGRAM}{each.name}" for each in program.measures}
+    read |= {f"{link}: {head}": f"links.{link}.{name}" for link in scenario.links for head, name in OF_LINKS.items()}
+    values = {
+        (scheme, head): [_value(outcome, name) for outcome in outcomes[i * seeds : (i + 1) * seeds]]
+        for i, scheme in enumerate(schemes)
+        for head, name in read.items()
     }
-    return VirtualComparison(scenario, command, schemes, seeds, names, values, sorted(failures))
+    failures = [
+        f"{each.task.aqm}, seed {each.task.seed}: {each.reason}" for each in outcomes if isinstance(each, Failure)
+    ]
+    return VirtualComparison(scenario, command, schemes, seeds, tuple(read), values, failures)
 
 
-def _measured(
-    scenario: Scenario,
-    command: Sequence[str],
-    measures: Sequence[OwnMeasure],
-    options: Mapping[str, Any],
-    scheme: str,
-    seed: int,
-) -> dict[str, float | None]:
-    """Return the measures of one run: the user's own, or the time it took, and the measures of the links."""
-    out, err = BytesIO(), BytesIO()
-    run = run_virtual(scenario, command, scheme, seed, output=(out, err), **options)
-    printed = out.getvalue().decode(errors="replace")
-    seconds = run.document["live"]["duration"]
-    mine = measures or [OwnMeasure("Time (s)", "time")]
-    return {each.name: each.read(printed, run.code, seconds) for each in mine} | _of_links(run)
+OF_LINKS = {"Delay p99 (ms)": "queue_delay_p99", "Drops (%)": "drop_ratio"}
+"""The measures of links that it shows."""
 
 
-LINKS: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
-    "Delay p99 (ms)": lambda link: link["queue_delay_p99"] and 1e3 * link["queue_delay_p99"],
-    "Drops (%)": lambda link: link["drop_ratio"] and 100 * link["drop_ratio"],
-}
-
-
-def _of_links(run: LiveRun) -> dict[str, float | None]:
-    links = run.document["links"].items()
-    return {f"{name}: {head}": read(link) for name, link in links for head, read in LINKS.items()}
+def _value(outcome: Outcome, measure: str) -> float | None:
+    """Return a measure of a run as the head of its column says; None without a value."""
+    value = outcome.values.get(measure) if isinstance(outcome, RunResult) else None
+    return value if value is None or measure.startswith(PROGRAM) else find(measure).shown.scale * value

@@ -17,7 +17,7 @@ from aqmlab.names import unknown
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
 from aqmlab.runs import check_seeds
-from aqmlab.runs.checks import check_engine
+from aqmlab.runs.checks import check_engine, check_newest
 from aqmlab.runs.executor import Outcome, Progress, run_many
 from aqmlab.runs.metrics import PERCENT, Shown, find
 from aqmlab.runs.results import RunResult
@@ -420,6 +420,7 @@ def _columns(law: str, engine: str) -> list[CardColumn]:
         raise unknown("law", "no congestion controller is called", name, _known())
     tcp = {"profile": "linux", "congestion_control": law}
     probe = {"links": [{"rate": "1 Mbit/s", "buffer": "9 packets"}], "flows": [{"rtt": "9 ms", "tcp": tcp}]}
+    check_newest(engine)
     check_engine(engine, Scenario.of({"schema": 1, "duration": "1 s", **probe}, "card"), [None])
     simulated = [CardColumn(each) for each in dict.fromkeys([law, *STANDARDS])]
     return simulated if engine == SIM else [simulated[0], CardColumn(law, engine), *simulated[1:]]

@@ -60,7 +60,7 @@ pub struct LiveOrder {
 pub fn run(order: &LiveOrder, result: &File) -> io::Result<()> {
     let append = |path| OpenOptions::new().append(true).open(path);
     let (stdout, stderr) = (append("/stdout")?, append("/stderr")?);
-    view::enter(&order.writable)?;
+    view::enter(&order.directory, &order.writable)?;
     dup2_stdin(File::open("/dev/null")?)?; // nobody types in virtual time
     dup2_stdout(&stdout)?;
     dup2_stderr(&stderr)?;

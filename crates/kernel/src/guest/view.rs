@@ -16,8 +16,8 @@ const FRESH: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
 /// A folder that everybody may write to, with files that only their owners remove.
 const SHARED: u32 = 0o1777;
 
-/// Makes the view, and makes it the root.
-pub fn enter(writable: &[impl AsRef<Path>]) -> io::Result<()> {
+/// Makes the view, in which `directory` can be read wherever it is, and makes it the root.
+pub fn enter(directory: &Path, writable: &[impl AsRef<Path>]) -> io::Result<()> {
     host("/", "/", MsFlags::MS_RDONLY)?;
     make("proc", "/proc", None)?;
     make("sysfs", "/sys", None)?;
@@ -35,9 +35,13 @@ pub fn enter(writable: &[impl AsRef<Path>]) -> io::Result<()> {
         fs::set_permissions(there(device), Permissions::from_mode(0o666))?;
     }
     fs::set_permissions(there("/dev/shm"), Permissions::from_mode(SHARED))?;
+    if !there(directory).exists() {
+        fs::create_dir_all(there(directory))?; // in /tmp it is not there yet
+        host(directory, directory, MsFlags::MS_RDONLY)?;
+    }
     for folder in writable {
         let folder = folder.as_ref();
-        fs::create_dir_all(there(folder))?; // in /tmp it is not there yet
+        fs::create_dir_all(there(folder))?;
         host(folder, folder, MsFlags::empty())?;
     }
     set_current_dir(VIEW)?;

@@ -27,15 +27,16 @@ class Setup:
     text: str = ""
 
 
-def setup(scenario: Scenario | None, specs: Sequence[str]) -> Setup:
-    """Return what was simulated of a scenario under these schemes."""
+def setup(scenario: Scenario | None, specs: Sequence[str], *, has_flows: bool = True) -> Setup:
+    """Return what was simulated of a scenario under these schemes; only its links unless its flows were."""
     used = Sheet("", ["Parameter", "Value", "Default", "Meaning"], list(_parameters(scenario, specs)), words=True)
     if scenario is None:
         return Setup(used, {})
     resolved = scenario.resolved()
     texts = {link["name"]: _link(scenario, link) for link in resolved["links"]}
+    until = f"to {scenario.duration:g} s" if has_flows else "until the command ends"
     facts = {
-        "Measured": f"from {scenario.warmup:g} s, when the warm-up ends, to {scenario.duration:g} s",
+        "Measured": f"from {scenario.warmup:g} s, when the warm-up ends, {until}",
         "Set": ", ".join(f"{path} = {value}" for path, value in scenario.overrides),
     }
     under = {
@@ -45,9 +46,9 @@ def setup(scenario: Scenario | None, specs: Sequence[str]) -> Setup:
     return Setup(
         used,
         {name: fact for name, fact in facts.items() if fact},
-        topology(resolved, under),
-        [_links(texts, target=_any_steers(scenario, specs)), _flows(resolved)],
-        scenario.text,
+        topology(resolved, under) if has_flows else "",
+        [_links(texts, target=_any_steers(scenario, specs)), *([_flows(resolved)] if has_flows else [])],
+        scenario.text if has_flows else "",
     )
 
 

@@ -20,7 +20,7 @@ from aqmlab.present.plots import browser, files
 from aqmlab.present.reports.sweep import difference, ranks
 from aqmlab.runs.findings import Findings, chosen, ranked, rankings
 from aqmlab.runs.measures import heading
-from aqmlab.runs.metrics import definitions, find
+from aqmlab.runs.metrics import PROGRAM, definitions, find
 from aqmlab.runs.statistics import Ranking
 from aqmlab.runs.store import TIMING
 from aqmlab.runs.table import Case
@@ -118,7 +118,7 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
         tables.notes(found, case),
         Sheet("", heads, differences, sortable=True),
         list(_plots(found, case, series, delays)),
-        setup(scenario, found.schemes),
+        setup(scenario, found.schemes, has_flows=not found.programs),
     )
 
 
@@ -133,7 +133,8 @@ def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot
     cloud = figures_of_sweep.scatter(found, case)
     if cloud.panels[0].clouds:
         drawn["delay-throughput"] = browser.scatter(cloud)
-    for measure in (P99, JAIN, SETTLING):
+    printed = [measure for measure in found.known if measure.startswith(PROGRAM)]
+    for measure in (*printed, P99, JAIN, SETTLING):
         dots = figures_of_sweep.dots(found, case, measure)
         if dots.values:
             drawn[measure] = browser.dots(dots)
@@ -141,7 +142,15 @@ def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot
         drawn["cdf"] = browser.distributions(figures_of_sweep.cdf(found, case, delays))
     if any(at == case for at, _ in series):
         drawn["queue"] = browser.over_time(figures_of_sweep.queue(found, case, series))
-    return [Plot(CAPTIONS[name], figure, name not in (P99, JAIN, SETTLING)) for name, figure in drawn.items()]
+    narrow = (*printed, P99, JAIN, SETTLING)
+    return [Plot(_caption(name), figure, name not in narrow) for name, figure in drawn.items()]
+
+
+def _caption(name: str) -> str:
+    """Return the caption of a figure."""
+    if name.startswith(PROGRAM):
+        return f"{find(name).title}, which the program prints: seeds, and mean with its 95 % interval."
+    return CAPTIONS[name]
 
 
 def _diagram(ranking: Ranking) -> str:
@@ -187,6 +196,8 @@ def _facts(found: Findings) -> dict[str, str]:
     if found.kernels:
         facts["Engine"] = f"Linux {_distinct(found.kernels)}, in virtual time, instead of the simulator"
     fixed = {pair for case in found.cases for pair in case.overrides if f"set.{pair[0]}" not in found.varied}
+    if found.programs:
+        facts["Programs"] = "; ".join(found.programs)
     if fixed:
         facts["Set for all"] = ", ".join(f"{path} = {value}" for path, value in sorted(fixed))
     if found.varied:

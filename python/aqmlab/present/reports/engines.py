@@ -29,10 +29,13 @@ def parts(comparisons: Sequence[EngineComparison]) -> list[Part]:
 
 
 def _part(compared: EngineComparison) -> Part:
-    versions = (version for each in compared.by_engine.values() for version in each.linux)
-    on = "\n".join(f"linux is Linux {version}" for version in versions)
     sections = [_section(compared, view) for view in compared.views]
-    return Part(compared.scenario.name, text.titled(compared.scenario), on, sections)
+    return Part(compared.scenario.name, text.titled(compared.scenario), "\n".join(_versions(compared)), sections)
+
+
+def _versions(compared: EngineComparison) -> list[str]:
+    """Return the version of each kernel."""
+    return [f"{name} is Linux {version}" for name, each in compared.by_engine.items() for version in each.linux]
 
 
 def _section(compared: EngineComparison, view: View) -> Section:
@@ -61,7 +64,8 @@ def files(
     facts = of_one.provenance(
         (each for compared in comparisons for each in compared.by_engine.values()), first.seeds, command
     )
-    facts["Engine"] = f"{' and '.join(first.engines)}, side by side; linux is {facts.get('Engine', 'Linux')}"
+    engines = f"{' and '.join(first.engines)}, side by side"
+    facts["Engine"] = f"{'; '.join([engines, *_versions(first)])}, in virtual time"
     title = f"{' and '.join(first.engines)} in {len(shown)} scenarios" if several else first.scenario.title
     subject = ", ".join(each.scenario.name for each in comparisons)
     return page.report(subject, title, shown, drawings, facts, told, size)

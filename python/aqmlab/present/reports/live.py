@@ -30,13 +30,18 @@ def parts(document: Mapping[str, Any], simulated: RunResult | None = None) -> li
     about = [f"Packets were written late by {p50} ms (p50), {p99} ms (p99); {of['duration']:.1f} s."]
     if simulated is not None:
         about.append("Simulated flows send at once; --set warmup=3s excludes the start of the command.")
+    warnings = [f"Not valid: {why}" for why in of["why"]]
+    if repeat := of.get("repeat"):
+        if repeat["repeatable"]:
+            about.append("Repeatable: a second run under the same seed gave the same result.")
+        else:
+            warnings.append(f"Not repeatable: {repeat['first_difference']}")
     sheets = {"Links": _links(document, simulated), "Flows": _flows(document, simulated)}
     sheets |= {"Calls": _calls(of["streams"])} if of["streams"] else {}
     sections = [
         Section("", sheet=replace(sheet, title=f"{document['scenario']}: {name}")) for name, sheet in sheets.items()
     ]
     title = f"Live: {document['scenario']}\n{catalogue.title(document['aqm'])}, seed {document['seed']}"
-    warnings = [f"Not valid: {why}" for why in of["why"]]
     return [Part("live", title, "", sections, about=about, warnings=warnings)]
 
 

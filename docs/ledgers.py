@@ -79,9 +79,9 @@ def row(checked: Checked) -> Sequence[str]:
     """Return one sentence as a row, with the number of seeds under which it holds alone, if it was measured."""
     verdict = f"{VERDICTS[checked.verdict].mark} {checked.verdict}"
     seeds = f"{sum(checked.alone.values())} of {len(checked.alone)}" if checked.alone else ""
-    told = re.sub(r"; under \d of \d seeds alone", "", checked.told)
+    text = re.sub(r"; under \d of \d seeds alone", "", checked.explanation)
     printed = IN_PRINT[checked.printed]
-    return checked.claim.section, checked.claim.text, verdict, seeds, printed, checked.whose or "", told
+    return checked.claim.section, checked.claim.text, verdict, seeds, printed, checked.whose or "", text
 
 
 def title(name: str) -> str:

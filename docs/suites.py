@@ -61,7 +61,7 @@ def claims(result: SuiteResult) -> str:
     rows = [["source", "claim", "verdict", "measured values, reason"], ["---"] * 4]
     for judged in result.claims:
         verdict = f"{VERDICTS[judged.verdict].mark} {judged.verdict}"
-        rows.append([judged.claim.section, judged.claim.text, verdict, judged.told])
+        rows.append([judged.claim.section, judged.claim.text, verdict, judged.explanation])
     return f"{verdicts('claims', counts['claims'], counts)}\n\n{lines(rows)}"
 
 
@@ -96,7 +96,9 @@ def cases(judged: Sequence[JudgedCase]) -> str:
     for each in judged:
         whose = f" ({each.whose})" if each.whose else ""
         verdict = f"{MARKS[each.verdict]} {each.verdict}{whose}"
-        rows.append([f"{each.case.number} {each.case.title}", each.case.asks, str(each.place), verdict, each.told])
+        rows.append(
+            [f"{each.case.number} {each.case.title}", each.case.asks, str(each.place), verdict, each.explanation]
+        )
     return f"{verdicts('cases', len(judged), counts)}\n\n{lines(rows)}"
 
 

@@ -51,7 +51,7 @@ def test_bbr_has_the_cases_that_its_first_version_shares() -> None:
         "not applicable": [2, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 19, 21, 22],
         "skipped": [],
     }
-    assert judged[3].told == "BBR's drain has no bound in time"
+    assert judged[3].explanation == "BBR's drain has no bound in time"
     assert phases(judged[0].records[-1]).frames[0].names == ("startup", "drain", "probe_bw", "probe_rtt")
 
 
@@ -84,7 +84,7 @@ def test_every_case_has_its_verdict() -> None:
 def test_a_path_that_cannot_have_a_case_says_why() -> None:
     [judged] = compare_draft(only="21", rate="64 kbit/s", rtt="1 ms")
     assert judged.verdict == "not applicable"
-    assert judged.told == "the path holds 0.0053 segments: a lost segment is more than 2 % of it"
+    assert judged.explanation == "the path holds 0.0053 segments: a lost segment is more than 2 % of it"
     assert judge(CASES[13], BASE, "bbr3").reason == "the path holds 167 segments, not less than one"
 
 

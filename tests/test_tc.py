@@ -26,7 +26,7 @@ def line(aqm: str, rate: float | None = None, buffer: str | None = None, **more:
     return command.removeprefix("tc qdisc replace dev eth0 root ")
 
 
-def heard(options: str) -> tc.Setting:
+def setting_of(options: str) -> tc.Setting:
     return tc.read(f"tc qdisc replace dev eth0 root {options}").setting
 
 
@@ -182,7 +182,7 @@ def test_a_shaper_is_htb() -> None:
 )
 def test_units_are_those_of_tc(typed: str, expected: str) -> None:
     names = {pair.partition("=")[0] for pair in re.split(r"[:,]", expected)}
-    got = heard(typed).scheme
+    got = setting_of(typed).scheme
     scheme, _, pairs = got.partition(":")
     kept = [pair for pair in pairs.split(",") if pair.partition("=")[0] in names]
     assert f"{scheme}:{','.join(kept)}" == expected
@@ -191,7 +191,7 @@ def test_units_are_those_of_tc(typed: str, expected: str) -> None:
 def test_sizes_of_red_are_bytes_of_1024_and_thresholds_follow_from_the_limit() -> None:
     # 400 kb = 409600 B; max a quarter, 102400 B; min a third of it, 34133 B; 34.133 and 102.4 packets of 1000 B; burst
     # (2*34133 + 102400) / 3000 = 56.
-    got = heard("red limit 400kb avpkt 1000 bandwidth 10mbit")
+    got = setting_of("red limit 400kb avpkt 1000 bandwidth 10mbit")
     assert got.scheme == (
         "red:min_th=34.133 packets,max_th=102.4 packets,q_weight=auto,burst=56 packets,max_p=0.02,"
         "mean_packet=1000 B,flavour=linux"
@@ -212,7 +212,7 @@ def test_the_weight_is_made_from_the_burst() -> None:
 def test_round_trip_times_of_dualpi2_set_the_rest() -> None:
     # typical 100/6 ms; tupdate the same, being below 100/3; alpha = 0.1 * 0.016667 / 0.01 = 0.1667: 42/256; beta 3; the
     # kernel keeps 45 and 824 steps of 4e9 / 2^32 of 1/256 Hz.
-    values = prepared(heard("dualpi2 max_rtt 100ms"))[1]
+    values = prepared(setting_of("dualpi2 max_rtt 100ms"))[1]
     assert values["target"] == pytest.approx(0.1 / 6, rel=1e-3)
     assert (values["alpha"], values["beta"], values["classic_weight"]) == (
         pytest.approx(45 * 4e9 / 2**32 / 256),
@@ -228,14 +228,14 @@ def test_marks_that_linux_counts_twice_are_said_where_dualpi2_is_read() -> None:
 
 
 def test_short_lines_mean_what_the_kernel_does() -> None:
-    assert heard("fq_codel").link.ecn
-    assert not heard("codel").link.ecn
+    assert setting_of("fq_codel").link.ecn
+    assert not setting_of("codel").link.ecn
     assert tc.read("tc qdisc add dev wan root fq_codel").least == "10240 packets"
     # CAKE: 4 MiB; four times 400 Mbit/s in 100 ms are 20 MB, more than 10240 packets of 1514 B; at 100 Mbit/s 5 MB.
     limits = [tc.read(f"tc qdisc add dev wan root cake bandwidth {rate}mbit").least for rate in (10, 100, 400)]
     assert limits == ["1820 packets", "2170 packets", "6728 packets"]  # full ones, of 2304 B of memory each
     assert tc.read("tc qdisc add dev wan root cake").least == "6728 packets"
-    values = prepared(heard("dualpi2"))[1]
+    values = prepared(setting_of("dualpi2"))[1]
     assert (values["t_update"], values["alpha"], values["beta"]) == (0.016, numbers.hertz_of(41), numbers.hertz_of(819))
 
 
@@ -269,7 +269,7 @@ def test_cake_behind_the_bottleneck() -> None:
 )
 def test_what_we_lack_is_refused_by_name(typed: str, why: str) -> None:
     with pytest.raises(InputError, match=re.escape(why)):
-        heard(typed)
+        setting_of(typed)
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ class Scheme:
         fluid = SIGNALS[self.signal] if self.signal else f"not supported: the scheme {self.no_signal}"
         law = f"aqmlab analyse {self.name}" if self.has_law else "none"
         known = [("Fluid model", fluid), ("Linear control law", law), ("Linux", str(self.tc) if self.tc else "none")]
-        told = [f"{tc_name(each)} ({each.tc[1]})" for each in self.parameters if each.tc]
-        known += [("Options of tc", ", ".join(told))] if self.tc and told else []
+        options = [f"{tc_name(each)} ({each.tc[1]})" for each in self.parameters if each.tc]
+        known += [("Options of tc", ", ".join(options))] if self.tc and options else []
         return known + [("Contract", f"not satisfied: {each.clause}; {each.why}") for each in self.exceptions]
 
 

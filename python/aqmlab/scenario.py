@@ -64,7 +64,7 @@ def load(
     values = written(set or {})
     file = None if source in scenarios() else os.fspath(source)
     whole = with_traces(text, folder_of(source), values.values(), traces)
-    return told(parse(whole, name, values.items(), file))
+    return with_warnings(parse(whole, name, values.items(), file))
 
 
 def parse(text: str, name: str, values: Iterable[tuple[str, str]], file: str | None) -> Scenario:
@@ -76,7 +76,7 @@ def parse(text: str, name: str, values: Iterable[tuple[str, str]], file: str | N
         raise InputError(*problems) from None
 
 
-def told(scenario: Scenario) -> Scenario:
+def with_warnings(scenario: Scenario) -> Scenario:
     """Return the scenario; a ScenarioNotice reports settings that the author may not have intended."""
     if scenario.notice:
         warnings.warn(scenario.notice, ScenarioNotice, stacklevel=3)

@@ -88,13 +88,18 @@ class Advice(Result):
 
     def sheets(self) -> Iterator[Sheet]:
         """Return the ranking: scores as multiples of the first scheme's."""
-        needs = [need.capitalize() for need in self.told]
+        needs = [need.capitalize() for need in self.measured_needs]
         yield Sheet("Ranking", ["Scheme", "Score", "Interval", *needs], [self._row(scheme) for scheme in self.schemes])
 
     def _row(self, scheme: str) -> list[str]:
         score = self.score(scheme)
         ends = "–" if scheme == self.first or not score.interval else "{:.3f} to {:.3f}".format(*score.interval)
-        return [scheme, f"{score.ratio:.3f}", ends, *(f"{self.score(scheme, need=n).ratio:.2f}" for n in self.told)]
+        return [
+            scheme,
+            f"{score.ratio:.3f}",
+            ends,
+            *(f"{self.score(scheme, need=n).ratio:.2f}" for n in self.measured_needs),
+        ]
 
     def among(self, seeds: Sequence[int]) -> "Advice":
         """Return the recommendation by some of the seeds."""
@@ -196,7 +201,7 @@ class Advice(Result):
     def turns(self) -> list[tuple[str, str, Score]]:
         """Return where another candidate is significantly better than the first: need or condition, scheme, score."""
         found = []
-        for need in self.told:
+        for need in self.measured_needs:
             best = max(self.schemes, key=lambda scheme: self.score(scheme, need=need).ratio)
             found.append((f"for {need} alone", best, self.score(best, need=need)))
         for i in dict.fromkeys(condition for condition, _ in self._signs):
@@ -259,7 +264,7 @@ class Advice(Result):
         return {measure: fmean(values) for measure, values in found.items() if values}
 
     @property
-    def told(self) -> list[str]:
+    def measured_needs(self) -> list[str]:
         """The needs that these scenarios measure."""
         return [need for need in NEEDS if any(sign.need == need for _, sign in self._signs)]
 

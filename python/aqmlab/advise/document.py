@@ -34,7 +34,7 @@ def _entry(advice: Advice, scheme: str, typed: Typed) -> dict[str, Any]:
         "score": score.ratio,
         "interval": score.interval,
         "equal": scheme in (advice.first, *advice.ties),
-        "needs": {need: advice.score(scheme, need=need).ratio for need in advice.told},
+        "needs": {need: advice.score(scheme, need=need).ratio for need in advice.measured_needs},
         "felt": advice.felt(scheme),
         "picture": advice.picture(scheme),
         "gains": [_seen(advice, scheme, each) for each in advice.gains(scheme)],

@@ -140,10 +140,10 @@ def _read(commands: Sequence[str], dev: str) -> tc.Setting:
         raise InputError("check", f"no command is for {dev}: without a shaper the queue stays in the modem")
     setting = tc.read("\n".join(lines)).setting
     name, pairs = halves(setting.scheme)
-    told = [pair for pair in pairs.split(",") if pair.partition("=")[0] not in of_scheme(name).fixed]
+    kept = [pair for pair in pairs.split(",") if pair.partition("=")[0] not in of_scheme(name).fixed]
     if "overhead=" in pairs:
-        told.append(f"link_header={ETHERNET} B")
-    return replace(setting, scheme=f"{name}:{','.join(told)}".rstrip(":"))
+        kept.append(f"link_header={ETHERNET} B")
+    return replace(setting, scheme=f"{name}:{','.join(kept)}".rstrip(":"))
 
 
 def _counted(condition: Scenario, link: str, at: str) -> dict[str, str]:

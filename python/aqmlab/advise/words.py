@@ -13,9 +13,9 @@ APPS = {"qoo_web": "browsing", "qoo_conferencing": "conferences", "qoo_gaming": 
 
 def sentences(advice: Advice) -> list[str]:
     """Return the findings: the recommended scheme, its gains and costs, their certainty, and exceptions."""
-    told = [_first(advice), *_against_baseline(advice), *_felt(advice), *_picture(advice)]
-    told += [*_turns(advice), *_unused(advice), *_part(advice)]
-    return [*told, *_untold(advice), *_doubts(advice)]
+    sentences = [_first(advice), *_against_baseline(advice), *_felt(advice), *_picture(advice)]
+    sentences += [*_turns(advice), *_unused(advice), *_part(advice)]
+    return [*sentences, *_unmeasured(advice), *_doubts(advice)]
 
 
 def _first(advice: Advice) -> str:
@@ -59,12 +59,12 @@ def _against_baseline(advice: Advice) -> list[str]:
     baseline, scheme = title(advice.baseline), advice.advised
     if scheme == advice.baseline:
         return []
-    told = {"Gains": advice.gains(scheme), "Costs": advice.costs(scheme)}
+    sides = {"Gains": advice.gains(scheme), "Costs": advice.costs(scheme)}
     return [
         f"{word} over {baseline}: {'; '.join(instead(advice, scheme, each) for each in seen)}."
         if seen
         else f"{word} over {baseline}: none that is significant and above {100 * NOTABLE - 100:.0f} %."
-        for word, seen in told.items()
+        for word, seen in sides.items()
     ]
 
 
@@ -73,8 +73,8 @@ def instead(advice: Advice, scheme: str, seen: Seen) -> str:
     metric = seen.sign.metric
     values = [advice.summary(each, seen) for each in (scheme, advice.baseline)]
     ours, theirs = (metric.show(value.mean if value else None) for value in values)
-    told = f"{metric.title} of {seen.sign.place} {ours} instead of {theirs} {metric.unit_shown}".rstrip()
-    return f"{told} ({advice.names[seen.condition]})"
+    compared = f"{metric.title} of {seen.sign.place} {ours} instead of {theirs} {metric.unit_shown}".rstrip()
+    return f"{compared} ({advice.names[seen.condition]})"
 
 
 def _turns(advice: Advice) -> list[str]:
@@ -105,20 +105,20 @@ def _picture(advice: Advice) -> list[str]:
     if not is_asked or any(len(values) < len(PICTURE) for values in seen.values()):
         return []
     metrics = [find(f"total.{measure}") for measure in PICTURE]
-    told = []
+    sentences = []
     for scheme, values in seen.items():
         delay, frozen, rate = (f"{each.show(values[each.name])} {each.unit_shown}" for each in metrics)
-        told.append(f"{delay} with {title(scheme)} ({frozen} of the time frozen, {rate})")
-    return [f"Video calls, frame delay (p95): {'; '.join(told)}."]
+        sentences.append(f"{delay} with {title(scheme)} ({frozen} of the time frozen, {rate})")
+    return [f"Video calls, frame delay (p95): {'; '.join(sentences)}."]
 
 
 def _unused(advice: Advice) -> list[str]:
     """Return the unused capacity under each scheme, for variable-rate links that long transfers could fill."""
-    told = []
+    sentences = []
     for link, schemes in advice.unused().items():
         shares = ", ".join(f"{title(scheme)} {100 * share:.0f} %" for scheme, share in schemes.items())
-        told.append(f"Unused capacity of the variable-rate link {link}: {shares}.")
-    return told
+        sentences.append(f"Unused capacity of the variable-rate link {link}: {shares}.")
+    return sentences
 
 
 def _part(advice: Advice) -> list[str]:
@@ -136,9 +136,9 @@ def _part(advice: Advice) -> list[str]:
     ]
 
 
-def _untold(advice: Advice) -> list[str]:
+def _unmeasured(advice: Advice) -> list[str]:
     """Report the needs that no condition measures."""
-    needs = [need for need in advice.needs if need not in advice.told]
+    needs = [need for need in advice.needs if need not in advice.measured_needs]
     if not needs:
         return []
     looked = "; ".join(NEEDS[need] for need in needs)

@@ -76,8 +76,8 @@ def described(
     tcp = {"variant": "sack", "profile": "rfc"}
     group = {"name": "ftp", "count": flows, "rtt": str(rtt), "packet": str(packet), "ecn": ecn, "tcp": tcp}
     title = "One link and long-lived flows"
-    told = {"schema": 1, "title": title, "duration": "100 s", "links": [link], "flows": [group]}
-    return Scenario.of(told, "network", list(values.items()))
+    document = {"schema": 1, "title": title, "duration": "100 s", "links": [link], "flows": [group]}
+    return Scenario.of(document, "network", list(values.items()))
 
 
 def network(source: str | Scenario) -> Network:

@@ -128,15 +128,17 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def read(files: Files) -> Artefact:
     """Return what the files of a bundle say; InputError, with the file, where they do not say it."""
-    told = _json(files, ABOUT)
-    _check(isinstance(told, dict) and told.get("schema") == SCHEMA, ABOUT, f"this version reads schema {SCHEMA}")
+    manifest = _json(files, ABOUT)
+    _check(
+        isinstance(manifest, dict) and manifest.get("schema") == SCHEMA, ABOUT, f"this version reads schema {SCHEMA}"
+    )
     for name, kind in (("title", str), ("made_by", dict), ("scenarios", dict), ("schemes", dict)):
-        _check(isinstance(told.get(name), kind), ABOUT, f"{name} is missing or of another kind")
-    texts = [*told["scenarios"].items(), *told["schemes"].items()]
+        _check(isinstance(manifest.get(name), kind), ABOUT, f"{name} is missing or of another kind")
+    texts = [*manifest["scenarios"].items(), *manifest["schemes"].items()]
     _check(all(isinstance(text, str) for pair in texts for text in pair), ABOUT, "a name that is not text")
-    scenarios = {name: _text(files, path) for name, path in told["scenarios"].items()}
-    found = Artefact(told, scenarios, told["schemes"], tuple(_runs(files)), files)
-    for given in told["schemes"].values():
+    scenarios = {name: _text(files, path) for name, path in manifest["scenarios"].items()}
+    found = Artefact(manifest, scenarios, manifest["schemes"], tuple(_runs(files)), files)
+    for given in manifest["schemes"].values():
         file = given.partition(":")[0]
         fits = file in files and file.startswith("schemes/") and file.endswith(".py") and "@" not in given
         _check(fits, ABOUT, "a scheme is not a Python file of the bundle")

@@ -64,8 +64,8 @@ def _in(source: str, name: str) -> dict[str, Entry]:
     """Return what a source names, and the source in its own words where the first thing it names is not known."""
     first, _, _ = source.partition(";")
     known = _known(source)
-    told = {"type": "misc", "title": _words(name), "note": _words(source)}
-    return known if _known(first) else {f"{TOOL}-{name}": told, **known}
+    own_entry = {"type": "misc", "title": _words(name), "note": _words(source)}
+    return known if _known(first) else {f"{TOOL}-{name}": own_entry, **known}
 
 
 def _known(source: str) -> dict[str, Entry]:

@@ -20,7 +20,7 @@ from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import summarise
 from aqmlab.runs.task import Failure, Task
-from aqmlab.scenario import told
+from aqmlab.scenario import with_warnings
 
 SAME, WITHIN, NEITHER = "same", "within", "neither"
 """Results of a comparison: bit-identical under every seed; its mean within the stored interval; or neither."""
@@ -144,7 +144,7 @@ def _check_code(found: Artefact, named: Sequence[str]) -> None:
 
 
 def _scenario(found: Artefact, run: BundledRun) -> Scenario:
-    return told(Scenario.parse(found.scenarios[run.scenario], run.scenario, list(run.set)))
+    return with_warnings(Scenario.parse(found.scenarios[run.scenario], run.scenario, list(run.set)))
 
 
 def _runs(
@@ -176,9 +176,9 @@ def _study(
     from aqmlab.study.paper import load_study
     from aqmlab.study.reproduction import Reproduction
 
-    told, texts = found.about["study"], {place_of(scenario): scenario for scenario in scenarios.values()}
+    study, texts = found.about["study"], {place_of(scenario): scenario for scenario in scenarios.values()}
     try:
-        name, tables, figures, seeds = told["name"], told["tables"], told["figures"], int(told["seeds"])
+        name, tables, figures, seeds = study["name"], study["tables"], study["figures"], int(study["seeds"])
         paper = load_study(name)
         every = len(tables) == len(paper.tables) and len(figures) == len(paper.figures)
         asked = paper.asked(None, None) if every else paper.asked(tables, figures)

@@ -168,8 +168,8 @@ def advise(
             for_openwrt=openwrt and not as_json, shape=commands.share(shape) if shape else commands.SHAPE
         )
     )
-    with progress("Comparing candidates") as told:
-        found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=told)
+    with progress("Comparing candidates") as advance:
+        found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=advance)
     lines = commands.best(found, dev, writer, "SQM" if openwrt else "Linux")
     if not as_json:
         print_parts(report.parts(found, lines), kind)
@@ -202,8 +202,8 @@ def _try(found: "Advice", lines: "Mapping[str, Typed]", dev: str) -> "Check":
     from aqmlab.advise.tried import check
 
     scheme, typed = next((each for each in lines.items() if each[1].commands), (found.advised, lines[found.advised]))
-    with progress("Testing the commands on Linux") as told:
-        return check(found, scheme, typed, dev, told)
+    with progress("Testing the commands on Linux") as advance:
+        return check(found, scheme, typed, dev, advance)
 
 
 def _measured(source: str, others: Mapping[str, object]) -> "MeasuredLine":
@@ -211,8 +211,8 @@ def _measured(source: str, others: Mapping[str, object]) -> "MeasuredLine":
     _refuse(others, "describes the link, which --from takes from a file; leave out one of the two")
     from aqmlab.fit.line import measured_line
 
-    with progress("Fitting the link") as told:
-        return measured_line(source, told)
+    with progress("Fitting the link") as advance:
+        return measured_line(source, advance)
 
 
 def _rate(option: str, text: str | None) -> float | None:

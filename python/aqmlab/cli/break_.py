@@ -91,8 +91,8 @@ def break_(
         raise InputError("resume", "needs --out DIR, the folder of the search to continue")
     if out:
         extras.check("matplotlib", "jinja2", "plotly")
-    with progress(f"Searching for the worst case of {target}") as told:
-        found = find_worst(asked, out, resume=resume, jobs=jobs, progress=told, news=_News())
+    with progress(f"Searching for the worst case of {target}") as advance:
+        found = find_worst(asked, out, resume=resume, jobs=jobs, progress=advance, news=_News())
     if out:
         _leave(out, found)
     output.show(found.document, lambda: report.parts(found, str(out / FILE) if out else FILE))
@@ -142,5 +142,5 @@ def _leave(out: Path, found: "Worst") -> None:
     if all(each.engine == "sim" for each in found.plan.contenders):
         from aqmlab.bundle import build
 
-        with progress("Bundling the finding") as told:
-            leave(out, {BUNDLE: build.bundle(str(out / "experiment.toml"), progress=told).data})
+        with progress("Bundling the finding") as advance:
+            leave(out, {BUNDLE: build.bundle(str(out / "experiment.toml"), progress=advance).data})

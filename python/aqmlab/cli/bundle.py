@@ -42,7 +42,7 @@ def bundle(
             read(path)
         except InputError:
             raise InputError("out", f"{path}: exists and is not a bundle; choose another name, or delete it") from None
-    with progress(f"Bundling {source}") as told:
-        made = build.bundle(source, tables=table, figures=figure, seeds=seeds, jobs=jobs, progress=told)
+    with progress(f"Bundling {source}") as advance:
+        made = build.bundle(source, tables=table, figures=figure, seeds=seeds, jobs=jobs, progress=advance)
     leave_file(path, made.data)
     print(f"{made.title}: {made.runs:,} runs, {made.files:,} files, {len(made.data):,} bytes")

@@ -36,14 +36,14 @@ def card(
 
     spec = laws.law_spec(law)
     output.check(report.subject(spec))
-    with progress(f"Measuring {spec}") as heard:
-        found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=heard)
+    with progress(f"Measuring {spec}") as advance:
+        found = cards.card(law, only=only, seeds=seeds, jobs=jobs, engine=engine, progress=advance)
     part = ["--only", only] if only is not None else []
     part += ["--engine", engine] if engine != "sim" else []
     repeated = command("card", law, *part, *output.options, "--seeds", str(seeds))
     output.write(
         lambda: results(found.document()) | report.attachments(found),
-        lambda heard, width: report.files(found, repeated, heard, width),
+        lambda advance, width: report.files(found, repeated, advance, width),
     )
     output.show(found.document, lambda: report.parts(found))
     if not as_json and kind is TableFormat.table:

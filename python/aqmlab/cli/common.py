@@ -140,8 +140,8 @@ def progress(title: str) -> Iterator["Progress"]:
             return
         from aqmlab.present.terminal import progress
 
-        with progress.progress(title) as told:
-            yield told
+        with progress.progress(title) as advance:
+            yield advance
 
 
 def tell_time(runs: "Sequence[tuple[Scenario, int]]", jobs: int | None) -> None:

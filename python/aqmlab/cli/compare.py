@@ -255,8 +255,8 @@ def _in_scenarios(
         for each, call in zip(names, of_calls, strict=True)
     ]
     _tell_time([(each, given_aqms or usual(each.name)) for each in scenarios], wanted)
-    told = scenarios[0].name if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
-    with progress(f"Comparing in {told}") as heard:
+    place = scenarios[0].name if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
+    with progress(f"Comparing in {place}") as advance:
         found = simulate.compare_engines(
             scenarios,
             given_aqms,
@@ -264,7 +264,7 @@ def _in_scenarios(
             engines=wanted.engines,
             measures=measures,
             jobs=wanted.jobs,
-            progress=heard,
+            progress=advance,
         )
     alone = [each.first for each in found] if len(wanted.engines) == 1 else []
     if wanted.output.out:
@@ -296,7 +296,7 @@ def _between_controllers(
     from aqmlab.runs.controllers import compare_ccs
 
     values = assignments([*(f"{LINE[key]}={value}" for key, value in line.items()), *settings])
-    with progress(f"Comparing controllers in {', '.join(names)}") as heard:
+    with progress(f"Comparing controllers in {', '.join(names)}") as advance:
         found = compare_ccs(
             names,
             wanted.ccs or "",
@@ -307,10 +307,12 @@ def _between_controllers(
             jobs=wanted.jobs,
             engine=wanted.engines[0],
             traces=wanted.traces,
-            progress=heard,
+            progress=advance,
         )
     repeated = wanted.command(*given, *_options(line, settings, measures))
-    wanted.output.write(lambda: results(found.document()), lambda told, size: report.files(found, repeated, told, size))
+    wanted.output.write(
+        lambda: results(found.document()), lambda advance, size: report.files(found, repeated, advance, size)
+    )
     wanted.output.show(found.document, lambda: report.parts(found), explain=wanted.explain)
     return found.failures
 
@@ -367,8 +369,10 @@ def _write_report(
     """Write the report on the comparisons by one engine if there are any `alone`, or by several."""
     from aqmlab.present.reports import comparison, engines
 
-    def report(told: "Progress", size: "Size") -> "Files":
-        return comparison.files(alone, command, told, size) if alone else engines.files(found, command, told, size)
+    def report(advance: "Progress", size: "Size") -> "Files":
+        return (
+            comparison.files(alone, command, advance, size) if alone else engines.files(found, command, advance, size)
+        )
 
     output.write(lambda: comparison.records(alone or found), report)
 
@@ -377,14 +381,14 @@ def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[
     from aqmlab.present.reports import suite as report
     from aqmlab.study import suite_result
 
-    with progress(f"Comparing in {name}") as told:
+    with progress(f"Comparing in {name}") as advance:
         compared = suite_result.compare_suite(
-            name, wanted.aqms, law=wanted.law, seeds=wanted.seeds, jobs=wanted.jobs, progress=told, **link
+            name, wanted.aqms, law=wanted.law, seeds=wanted.seeds, jobs=wanted.jobs, progress=advance, **link
         )
     options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
     repeated = wanted.command("--study", name, *options)
     wanted.output.write(
-        lambda: results(compared.document()), lambda told, size: report.files(compared, repeated, told, size)
+        lambda: results(compared.document()), lambda advance, size: report.files(compared, repeated, advance, size)
     )
     wanted.output.show(compared.document, lambda: report.parts(compared))
     return compared.failures
@@ -395,9 +399,11 @@ def _in_draft(asked: dict[str, Any], output: Output) -> None:
     from aqmlab.study import draft_cases
 
     output.check(draft_cases.NAME)
-    with progress(f"Judging the cases of {draft_cases.NAME}") as told:
-        judged = draft_cases.compare_draft(**asked, progress=told)
+    with progress(f"Judging the cases of {draft_cases.NAME}") as advance:
+        judged = draft_cases.compare_draft(**asked, progress=advance)
     options = [part for option, value in asked.items() for part in (f"--{option}", str(value))]
     repeated = command("compare", "--study", draft_cases.NAME, *options)
-    output.write(lambda: results(draft_cases.document(judged)), lambda told, _: report.files(judged, repeated, told))
+    output.write(
+        lambda: results(draft_cases.document(judged)), lambda advance, _: report.files(judged, repeated, advance)
+    )
     output.show(lambda: draft_cases.document(judged), lambda: report.parts(judged))

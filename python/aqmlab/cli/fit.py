@@ -54,8 +54,8 @@ def fit(
     _check(out, picture)
     from aqmlab.fit import fit as search
 
-    with progress("Fitting the link") as told:
-        found = search(paths, jobs=jobs, progress=told)
+    with progress("Fitting the link") as advance:
+        found = search(paths, jobs=jobs, progress=advance)
     if out:
         leave_file(out, found.text.encode())
     if picture:

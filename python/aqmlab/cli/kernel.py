@@ -44,8 +44,8 @@ def build(
     """
     from aqmlab.kernel import build as builder
 
-    with progress("Building Linux") as told:
-        made = builder.build(source, sha256=sha256, add=add or (), keep=keep, jobs=jobs, progress=told, tell=_tell)
+    with progress("Building Linux") as advance:
+        made = builder.build(source, sha256=sha256, add=add or (), keep=keep, jobs=jobs, progress=advance, tell=_tell)
     if lacks := made.lacks():
         print(f"Note: this source does not contain {', '.join(lacks)}", file=sys.stderr)
     print(f"Linux {made.version} is at {made.path}")

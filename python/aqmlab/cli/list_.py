@@ -99,10 +99,10 @@ def _costs(kind: Kind | None, as_json: bool) -> None:
 
     names = [scheme.name for scheme in catalogue.schemes()]
     costs = {}
-    with progress("Schemes") as told:
+    with progress("Schemes") as advance:
         for name in names:
             costs[name] = catalogue.cost(name)
-            told(len(costs), len(names))
+            advance(len(costs), len(names))
     if as_json:
         print_json([{"name": name, **asdict(each)} for name, each in costs.items()])
     else:

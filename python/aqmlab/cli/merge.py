@@ -25,8 +25,8 @@ def merge(
 
     if out is None:
         raise InputError("out", "missing; --out DIR names the folder for the merged sweep")
-    with progress(f"Merging {len(folders)} folders") as told:
-        found = shards.merge(folders, out, progress=told)
+    with progress(f"Merging {len(folders)} folders") as advance:
+        found = shards.merge(folders, out, progress=advance)
     print(f"Wrote {out / 'runs.parquet'}", file=sys.stderr)
     if as_json:
         print_json(

@@ -107,8 +107,8 @@ class Output:
         """Write the results, and then the report with its figures, if there is a folder for them."""
         if self.out:
             leave(self.out, records())
-            with progress("Writing the report") as heard:
-                written = report(heard, page_size(self.size))
+            with progress("Writing the report") as advance:
+                written = report(advance, page_size(self.size))
             leave(self.out, written)
 
     def show(

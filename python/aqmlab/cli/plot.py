@@ -105,8 +105,8 @@ def plot(
             if value is not None:
                 raise InputError(option, f"{value}: is for a single figure; leave it out with all")
         files.check_folder(out)
-        with progress("Drawing") as told:
-            written = all_figures(found, chosen, page_size(size), told)
+        with progress("Drawing") as advance:
+            written = all_figures(found, chosen, page_size(size), advance)
         leave(out, written)
         return
     if out.suffix not in KINDS:

@@ -56,15 +56,15 @@ def reproduce(
     chosen = [part for number in table or () for part in ("--table", number)]
     chosen += [part for number in figure or () for part in ("--figure", number)]
     again = command("reproduce", name or "--all", *chosen, "--seeds", str(seeds))
-    with progress(f"Reproducing {name or 'every study'}") as told:
+    with progress(f"Reproducing {name or 'every study'}") as advance:
         if name is None:
-            several = reproduction.reproduce_all(seeds, jobs=jobs, progress=told)
+            several = reproduction.reproduce_all(seeds, jobs=jobs, progress=advance)
         else:
             numbers = {"tables": table or None, "figures": figure or None}
-            several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=told, **numbers)]
+            several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=advance, **numbers)]
     if out:
-        with progress("Writing the report") as told:
-            left = report.files_of_all(several, again, told) if every else report.files(several[0], again, told)
+        with progress("Writing the report") as advance:
+            left = report.files_of_all(several, again, advance) if every else report.files(several[0], again, advance)
         leave(out, left)
     if as_json:
         print(reproduction.all_json(several) if every else several[0].json())
@@ -82,8 +82,8 @@ def _vary(name: str | None, seeds: int, jobs: int | None, kind: TableFormat, as_
     found = []
     for study in [name] if name else paper.studies():
         file = out / f"{study}.jsonl" if out else None
-        with progress(f"Varying {study}") as told:
-            found.append(sensitivity.sensitivity(study, seeds, jobs=jobs, progress=told, file=file))
+        with progress(f"Varying {study}") as advance:
+            found.append(sensitivity.sensitivity(study, seeds, jobs=jobs, progress=advance, file=file))
     if as_json:
         print(sensitivity.all_json(found) if name is None else found[0].json())
     else:

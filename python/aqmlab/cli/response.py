@@ -37,9 +37,11 @@ def response(
 
     spec = laws.law_spec(law)
     output.check(report.subject(spec))
-    with progress(f"Measuring {spec}") as heard:
-        found = measure(spec, aqm=aqm, seeds=seeds, jobs=jobs, progress=heard)
+    with progress(f"Measuring {spec}") as advance:
+        found = measure(spec, aqm=aqm, seeds=seeds, jobs=jobs, progress=advance)
     repeated = command("response", law, *(["--aqm", aqm] if aqm else []), "--seeds", str(seeds), *output.options)
-    output.write(lambda: results(found.document()), lambda heard, width: report.files(found, repeated, heard, width))
+    output.write(
+        lambda: results(found.document()), lambda advance, width: report.files(found, repeated, advance, width)
+    )
     output.show(found.document, lambda: report.parts(found))
     exit_if_failed(found.failures)

@@ -80,9 +80,9 @@ def run(
         files.check_folder(out)
     wanted = traces.Files(pcap, trace)
     traced = wanted.link(loaded, link, hidden=engine != SIM)
-    with progress(f"Running {scenario}") as told:
+    with progress(f"Running {scenario}") as advance:
         result = simulate.run(
-            loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, engine=engine, progress=told
+            loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, engine=engine, progress=advance
         )
     for path in wanted.write(result.trace):
         print(f"Wrote {path}", file=sys.stderr)

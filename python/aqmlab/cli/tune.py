@@ -135,11 +135,11 @@ def tune(
             f"Note: a budget of {asked.budget} depends on this machine; use one in runs for reproducible results",
             file=sys.stderr,
         )
-    with progress(f"Tuning {scheme}") as told:
-        found = search(asked, out, resume=resume, jobs=jobs, executor=executor, progress=told)
+    with progress(f"Tuning {scheme}") as advance:
+        found = search(asked, out, resume=resume, jobs=jobs, executor=executor, progress=advance)
     if out:
-        with progress("Writing the report") as told:
-            left = report.files(found, command(*_arguments()), told)
+        with progress("Writing the report") as advance:
+            left = report.files(found, command(*_arguments()), advance)
         leave(out, left)
     if as_json:
         print(found.json())
@@ -183,8 +183,8 @@ def _tournament(
     if out:
         files.check_folder(out)
         extras.check("jinja2")
-    with progress("Tuning and comparing") as told:
-        found = compare(out, resume=resume, jobs=jobs, executor=executor, progress=told)
+    with progress("Tuning and comparing") as advance:
+        found = compare(out, resume=resume, jobs=jobs, executor=executor, progress=advance)
     if out:
         leave(out, report.tournament_files(found, command("tune", "--tournament")))
     if as_json:

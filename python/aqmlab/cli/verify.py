@@ -36,8 +36,8 @@ def verify(
     output = Output(kind, as_json, None, None)
     found = verifying.read(bundle)
     print(f"{len(found.files):,} files match the manifest; {len(found.runs):,} runs to repeat", file=sys.stderr)
-    with progress("Repeating runs") as told:
-        verified = verifying.verify(found, run_code=run_code or (), jobs=jobs, progress=told)
+    with progress("Repeating runs") as advance:
+        verified = verifying.verify(found, run_code=run_code or (), jobs=jobs, progress=advance)
     output.show(verified.document, lambda: report.parts(verified))
     if verified.neither:
         raise typer.Exit(1)

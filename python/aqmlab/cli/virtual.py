@@ -108,7 +108,7 @@ def compare(
     measures = own_measures(options.measure or [])
     check(options.kernel)
     aqms = options.aqms or aqm or catalogue.used(scenario, scenario.links[0], None)
-    with progress("Running in virtual time") as heard:
+    with progress("Running in virtual time") as advance:
         found = compare_virtual(
             scenario,
             command,
@@ -116,7 +116,7 @@ def compare(
             options.seeds or 1,
             measures,
             jobs=options.jobs,
-            progress=heard,
+            progress=advance,
             **options.of_runs(),
             **given,
         )

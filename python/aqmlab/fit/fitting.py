@@ -98,7 +98,7 @@ def _fitted(
     loads: Mapping[LinkDirection, Observation],
     measurements: tuple[Measurement, ...],
     pool: ThreadPoolExecutor,
-    told: Progress,
+    progress: Progress,
 ) -> Fit:
     base, interval = _base(seen.idle)
     scales = {way: _scale(each, base) for way, each in loads.items()}
@@ -113,7 +113,7 @@ def _fitted(
 
     searches = {
         way: TwinSearch(
-            each, scales[way], partial(place, way), pool, lambda runs: told(done + min(runs, EXPECTED_RUNS), total)
+            each, scales[way], partial(place, way), pool, lambda runs: progress(done + min(runs, EXPECTED_RUNS), total)
         )
         for way, each in loads.items()
     }
@@ -127,7 +127,7 @@ def _fitted(
         done += EXPECTED_RUNS
     twin = place(LinkDirection.down, links[LinkDirection.down])
     held = {way: _held_out(twin, each) for way, each in found.items() if each.scale.until < each.seen.load.duration}
-    told(total, total)
+    progress(total, total)
     return Fit(twin, base, interval, found, held, measurements)
 
 

@@ -51,7 +51,7 @@ class TwinSearch:
     scale: Scale
     place: Callable[[TwinLink], Twin]
     pool: ThreadPoolExecutor
-    told: Callable[[int], None] = lambda _: None
+    progress: Callable[[int], None] = lambda _: None
     runs: int = 0
     wanted: Features = field(init=False)
     load: Load = field(init=False)
@@ -75,7 +75,7 @@ class TwinSearch:
 
     def _count(self, runs: int) -> None:
         self.runs += runs
-        self.told(self.runs)
+        self.progress(self.runs)
 
     def _one(self, link: TwinLink, seed: int) -> Features:
         return features(simulated(self.place(link), self.load, seed), self.scale)

@@ -55,15 +55,15 @@ class Machine:
 
         `look` is called many times per second, with the seconds since the last line; what it raises ends the kernel.
         """
-        text, heard = "", time.monotonic()
+        text, last_output = "", time.monotonic()
         while True:
             has_ended = self.process.poll() is not None
             text += self.result.read()
             *whole, text = text.split("\n")
             for line in whole:
-                heard = time.monotonic()
+                last_output = time.monotonic()
                 yield json.loads(line)
-            look(time.monotonic() - heard)
+            look(time.monotonic() - last_output)
             if has_ended:
                 return
             time.sleep(LOOK)

@@ -90,9 +90,9 @@ def printed(parts: Iterable[Part]) -> Iterator[Section]:
         for section in joined(part.sections):
             if section.sheet:
                 about = section.sheet.about or section.subtitle
-                told = [f"{about[0].upper()}{about[1:]}".removesuffix(".") + "."] if about else []
-                told += [*part.warnings, *part.about, *([section.marks] if section.marks else []), *section.warnings]
-                sheet = replace(section.sheet, about="\n".join(told))
+                remarks = [f"{about[0].upper()}{about[1:]}".removesuffix(".") + "."] if about else []
+                remarks += [*part.warnings, *part.about, *([section.marks] if section.marks else []), *section.warnings]
+                sheet = replace(section.sheet, about="\n".join(remarks))
                 yield replace(section, title=sheet.title or section.title, sheet=sheet, warnings=())
             elif section.findings or section.code:
                 yield section

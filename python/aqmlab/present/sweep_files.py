@@ -18,7 +18,7 @@ from aqmlab.runs.findings import Findings
 
 
 def all_figures(
-    found: Findings, aqms: Sequence[str], size: Size, told: Progress | None = None
+    found: Findings, aqms: Sequence[str], size: Size, progress: Progress | None = None
 ) -> dict[str, bytes | str]:
     """Return every figure that can be drawn in each format, and figures.tex with their captions.
 
@@ -37,7 +37,7 @@ def all_figures(
             against = asked.against and f"against {words.quantity(asked.against, found.varied)}"
             of = ", ".join(part for part in (asked.scenario, against) if part)
             captions[stem] = f"{what[0].upper()}{what[1:]}{f'; {of}' if of else ''}. {caption(found, asked)}"
-    return {**encode_all(drawings, told, size), "figures.tex": in_latex(captions, size)}
+    return {**encode_all(drawings, progress, size), "figures.tex": in_latex(captions, size)}
 
 
 def _wanted(found: Findings) -> dict[str, Wanted]:

@@ -183,10 +183,10 @@ def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool
         " & ".join([escaped(named(found, case, scheme)), *map(cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
     ]
-    told = [*remarks(found, measures), *notes(found, case)] if footnotes else []
+    sentences = [*remarks(found, measures), *notes(found, case)] if footnotes else []
     where = found.title if len(found.cases) == 1 else f"{found.title}: {case.name}"
     columns = "l" + "r" * len(measures)
-    caption = " ".join([f"{where.rstrip('.')}.", *told])
+    caption = " ".join([f"{where.rstrip('.')}.", *sentences])
     heads = [found.head, *map(heading, measures)]
     return "\n".join(floating(columns, caption, case.name, heads, rows))
 

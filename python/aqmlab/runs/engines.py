@@ -94,7 +94,7 @@ class EngineComparison(Result):
     def warnings(self) -> Mapping[str, list[str]]:
         """Remarks to read before a link's table is trusted, by link: which schemes have two states, and where."""
         return {
-            link: [f"{name}: {told}" for name, each in self.by_engine.items() for told in each.warnings(link)]
+            link: [f"{name}: {warning}" for name, each in self.by_engine.items() for warning in each.warnings(link)]
             for link in self.scenario.links
         }
 

@@ -71,16 +71,16 @@ def order_of(
     scenario: Scenario, aqm: str | None, seed: int, *, series: bool, trace: str | None = None
 ) -> dict[str, Any]:
     """Return the order of a run, as the guest reads it. InputError where Linux cannot do it."""
-    told = _core.on_linux(scenario, aqm)
+    settings = _core.on_linux(scenario, aqm)
     if trace is not None and trace not in scenario.links:
         raise unknown("trace", "no link", trace, scenario.links)
-    queues = [netlink.queue(**link) for link in told["links"]]
-    changed = [netlink.queue(**link, is_change=True) for link in told["changed"]]
+    queues = [netlink.queue(**link) for link in settings["links"]]
+    changed = [netlink.queue(**link, is_change=True) for link in settings["changed"]]
     return {
         "scenario": scenario.text,
         "name": scenario.name,
         "overrides": scenario.overrides,
-        "aqm": told["name"],
+        "aqm": settings["name"],
         "seed": seed,
         "series": series,
         "hosts": any(queue.hosts for queue in queues),

@@ -90,7 +90,7 @@ class EmulatedLine:
         option = "rate" if self.up == self.down else None
         given = {name: _rate(option or name, rate, self.buffer) for name, rate in rates.items()}
         groups = [self._group(name, [other for other in rates if other != name]) for name in rates if self.flows[name]]
-        told = {
+        line = {
             "schema": 1,
             "title": "A live link",
             "duration": "60 s",
@@ -99,7 +99,7 @@ class EmulatedLine:
             "flows": groups,
             "traces": traces([*given.values(), *set_values(self.values.values())], Path()),
         }
-        return Scenario.of(told, "line", list(self.values.items()))
+        return Scenario.of(line, "line", list(self.values.items()))
 
     def _group(self, name: str, back: Sequence[str]) -> dict[str, Any]:
         """The flows of a direction; their ACKs cross the link of the other, if there is one."""

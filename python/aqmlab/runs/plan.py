@@ -199,11 +199,11 @@ class Plan:
     def session(self) -> dict[str, Any]:
         """Return what environment.json says of this plan: captions of own schemes; kernel, controller, program."""
         own = {catalogue.halves(arm.aqm)[0] for arm in self.arms if arm.code}
-        told = {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in own}
+        schemes = {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in own}
         kernel = {"kernel": images.newest().name} if self.engine == LINUX else {}
         law = {"law": asdict(self.law)} if self.law and self.law.digest else {}
-        program = {"program": self.program.told()} if self.program else {}
-        return ({"schemes": told} if told else {}) | kernel | law | program
+        program = {"program": self.program.command_lines()} if self.program else {}
+        return ({"schemes": schemes} if schemes else {}) | kernel | law | program
 
     def _toml(self) -> str:
         lists = {
@@ -372,7 +372,7 @@ def _of_case(
     program: Program | None,
 ) -> list[Condition]:
     """Return a scenario with its overrides under each scheme, by an engine that can do all of them."""
-    parsed = scenario.told(file.parsed(overrides))
+    parsed = scenario.with_warnings(file.parsed(overrides))
     named = ", ".join([file.name, *map("=".join, overrides), *([f"law={law.name}"] if law else [])])
     if law:
         overrides = (*overrides, *laws.of_law(parsed, law.name).items())

@@ -48,7 +48,7 @@ class Program:
         options = {name: value for name, value in self.options.items() if name != "directory"}
         return [self.command, [[each.name, each.source] for each in self.measures], options, digests]
 
-    def told(self) -> list[str]:
+    def command_lines(self) -> list[str]:
         """Return its commands, the first as a shell reads it, the others as they were given."""
         return [shlex.join(self.command), *self.options.get("serve", ()), *self.options.get("also", ())]
 

@@ -57,8 +57,8 @@ def _arrays(columns: Mapping[str, Any]) -> "Columns":
 
 def _by_link(field: str, found: "Series") -> "Series":
     """Return what was recorded of each link; the field says so if nothing was."""
-    told = field if found else f"{field} (recorded with series=True only)"
-    return Named(told, {link: Named(f"{field} of {link}", columns) for link, columns in found.items()})
+    label = field if found else f"{field} (recorded with series=True only)"
+    return Named(label, {link: Named(f"{field} of {link}", columns) for link, columns in found.items()})
 
 
 OF_FLOWS = ("goodput", "jain", "packet_delay_mean", "packet_delay_p99", "retransmits", "timeouts")

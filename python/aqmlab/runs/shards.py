@@ -64,12 +64,12 @@ def merge(
     holders: dict[str, Store] = {}
     steps = 2 * len(stores) + 1
 
-    def told(done: int) -> None:
+    def advance(done: int) -> None:
         if progress:
             progress(done, steps)
 
     for i, store in enumerate(stores):
-        told(i)
+        advance(i)
         results = {key: row for key, row in store.results().items() if key in keys}
         if both := [key for key in results if key in found]:
             other = holders[both[0]]
@@ -81,8 +81,8 @@ def merge(
         raise InputError("folders", _told_missing(stores, missing, len(keys)))
     whole = Store(out)
     with whole.held(resume=False):
-        whole.gather(stores, {key: found[key] for key in keys}, lambda done: told(len(stores) + done))
-    told(steps)
+        whole.gather(stores, {key: found[key] for key in keys}, lambda done: advance(len(stores) + done))
+    advance(steps)
     return findings(out)
 
 

@@ -156,8 +156,8 @@ def compare_engines(
     asked = [expanded(each, measures, loaded) for each in loaded]
     by_engine = {}
     for i, engine in enumerate(engines):
-        told = _part(progress, i, len(engines))
-        found = compare_many(grid, seeds, jobs=jobs, engine=engine, progress=told)
+        share = _part(progress, i, len(engines))
+        found = compare_many(grid, seeds, jobs=jobs, engine=engine, progress=share)
         by_engine[engine] = [replace(each, asked=names) for each, names in zip(found, asked, strict=True)]
     return [EngineComparison(dict(zip(by_engine, each, strict=True))) for each in zip(*by_engine.values(), strict=True)]
 

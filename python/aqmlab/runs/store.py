@@ -151,9 +151,9 @@ class Store:
                     raise InputError("out", f"{self.folder}: holds {what} already; {way}choose another folder")
             yield
 
-    def begin(self, contents: Mapping[str, str], where: str, told: Mapping[str, Any]) -> None:
-        """Write the experiment, and add this session to those before; `told` is what the plan says of it."""
-        sessions = [*self.sessions(), {**_session(where), **told}]
+    def begin(self, contents: Mapping[str, str], where: str, about: Mapping[str, Any]) -> None:
+        """Write the experiment, and add this session to those before; `about` is what the plan says of it."""
+        sessions = [*self.sessions(), {**_session(where), **about}]
         for name, content in contents.items():
             self._write(name, content.encode())
         self.write(ENVIRONMENT, sessions)

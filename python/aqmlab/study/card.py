@@ -402,8 +402,8 @@ def card(
     mine = dict.fromkeys(place.columns[columns[0]].key for place in places if place.columns[columns[0]].scenario)
     own = [outcome for key in mine for outcome in outcomes[key] if isinstance(outcome, RunResult)]
     failures = [outcome for outcome in every if isinstance(outcome, Failure)]
-    told = progress and _share(progress, WITHOUT_RESPONSE, 1)
-    responded = None if only is not None else response(law, seeds=seeds, jobs=jobs, progress=told)
+    share = progress and _share(progress, WITHOUT_RESPONSE, 1)
+    responded = None if only is not None else response(law, seeds=seeds, jobs=jobs, progress=share)
     silent, wall = sum(map(_is_silent, own)), time.perf_counter() - started
     return Card(spec, columns, seeds, measured, len(every), failures, responded, silent, len(own), wall)
 

@@ -26,7 +26,7 @@ VERDICTS = {
 }
 """Every verdict a sentence can have, by its name in JSON."""
 
-MOST_TOLD = 4
+MOST_NAMED = 4
 """Schemes and scenarios that are listed one by one."""
 
 CONTRADICTED = "the paper's own tables contradict the sentence"
@@ -52,7 +52,7 @@ class Checked:
     whose: str | None = None
 
     @property
-    def told(self) -> str:
+    def explanation(self) -> str:
         """The measured values, and the reason."""
         return ". Reason: ".join(part for part in (self.measured, self.why) if part)
 
@@ -148,9 +148,9 @@ def _told(claim: Claim, found: Found, against: Found) -> str:
         return "; ".join(f"{name}: {_along(claim, [at[name] for at in found.values()])}" for name in claim.schemes)
     places = "scenarios" if list(found) == list(claim.scenarios) else "places"
     if against:
-        told = list(against)[:MOST_TOLD]
-        more = f"; and in {len(against) - len(told)} more" if len(against) > len(told) else ""
-        where = "; ".join(f"{place}: {distance}{_words(claim, found[place])}" for place in told)
+        named = list(against)[:MOST_NAMED]
+        more = f"; and in {len(against) - len(named)} more" if len(against) > len(named) else ""
+        where = "; ".join(f"{place}: {distance}{_words(claim, found[place])}" for place in named)
         return f"not in {len(against)} of {len(found)} {places}: {where}{more}"
     values = [values[name] for values in found.values() for name in claim.schemes]
     schemes = ", ".join(claim.schemes)
@@ -158,7 +158,7 @@ def _told(claim: Claim, found: Found, against: Found) -> str:
 
 
 def _along(claim: Claim, values: Sequence[float]) -> str:
-    if len(values) <= MOST_TOLD:
+    if len(values) <= MOST_NAMED:
         return ", ".join(_text(claim, value) for value in values)
     return f"{_text(claim, min(values))} to {_text(claim, max(values))}"
 
@@ -171,7 +171,7 @@ def _words(claim: Claim, values: Values) -> str:
 
 
 def _list(claim: Claim, values: Values) -> str:
-    if len(values) <= MOST_TOLD:
+    if len(values) <= MOST_NAMED:
         return ", ".join(f"{name} {_text(claim, value)}" for name, value in values.items())
     low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     return f"{low} {_text(claim, values[low])} to {high} {_text(claim, values[high])}"

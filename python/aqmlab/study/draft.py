@@ -271,7 +271,7 @@ class JudgedCase:
         return (self.case.whose or self.law) if self.verdict == "fails" else ""
 
     @property
-    def told(self) -> str:
+    def explanation(self) -> str:
         """The measured values, and the reason."""
         failed = [f"not met: {finding.asks} ({finding.measured})" for finding in self.findings if not finding.holds]
         measured = [finding.measured for finding in self.findings if finding.holds]

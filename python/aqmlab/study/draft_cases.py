@@ -125,8 +125,10 @@ def waits_for_reno(place: CasePath) -> str:
 def overtakes(place: CasePath) -> str:
     """Return the reason if no segment overtakes another on the shorter path of case 18: they leave in bursts."""
     apart, shorter = (place.bundle - 1) / place.segments, 0.35 * place.rtt
-    told = f"bursts leave every {apart * 1e3:.2g} ms: none overtakes on a path shorter by {shorter * 1e3:.2g} ms"
-    return too_small(12, "no three segments that overtake another")(place) or (told if apart > shorter else "")
+    no_overtaking = (
+        f"bursts leave every {apart * 1e3:.2g} ms: none overtakes on a path shorter by {shorter * 1e3:.2g} ms"
+    )
+    return too_small(12, "no three segments that overtake another")(place) or (no_overtaking if apart > shorter else "")
 
 
 def policer(place: CasePath) -> dict[str, str]:

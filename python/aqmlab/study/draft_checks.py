@@ -56,8 +56,8 @@ def startup_loss(record: Record) -> Iterator[Fact]:
     loss = settled(record.place)
     counts = {each["full_bw_count"] for each in record.between(loss / 2, loss)}
     passed = record.before(loss)["round_count"] - record.at(loss / 2)["round_count"]
-    told = f"in {passed:g} round trips before the loss no sample counts for a plateau"
-    yield Fact("samples are application-limited", len(counts) == 1 and startup.end > loss, told)
+    text = f"in {passed:g} round trips before the loss no sample counts for a plateau"
+    yield Fact("samples are application-limited", len(counts) == 1 and startup.end > loss, text)
     yield Fact("it is the loss", then.retransmits > 0, f"{then.retransmits} segments retransmitted")
     flags = then["full_bw_now"] == then["full_bw_reached"] == 1 and then["full_bw_count"] < 3
     yield Fact("loss sets full_bw_now and full_bw_reached", flags, f"full_bw_count {then['full_bw_count']:g}")
@@ -123,8 +123,8 @@ def stays(startup: Record, up: Record) -> Iterator[Fact]:
     """Case 7: after PROBE_RTT the application sends its backlog without a limit."""
     spells = startup.spells[:3]
     names = [spell.name for spell in spells]
-    told = f"{' '.join(names)} in {spells[-1].start:.2f} s"
-    yield Fact("it leaves startup for probe_rtt only, and comes back", names == [STARTUP, PROBE_RTT, STARTUP], told)
+    text = f"{' '.join(names)} in {spells[-1].start:.2f} s"
+    yield Fact("it leaves startup for probe_rtt only, and comes back", names == [STARTUP, PROBE_RTT, STARTUP], text)
     spell = next(iter(up.of(UP, settled(up.place))), None)
     if spell is None:
         raise UnreachedError(f"no {UP}")
@@ -211,8 +211,8 @@ def idle(record: Record) -> Iterator[Fact]:
     at = record.at(again - 0.1)
     yield Fact("it is idle", at.in_flight == 0 and at.phase in of.probe_bw, f"{at.in_flight} in flight in {at.phase}")
     sent = next((each for each in record.between(again, again + 1) if each.in_flight), None)
-    told = sent is not None and sent["idle_restart"] == 1
-    yield Fact("idle_restart is set", told, "idle_restart " + ("1" if told else "0"))
+    is_set = sent is not None and sent["idle_restart"] == 1
+    yield Fact("idle_restart is set", is_set, "idle_restart " + ("1" if is_set else "0"))
     age = again - at["probe_rtt_min_stamp"]
     yield Fact("the interval has passed", age > of.probe_rtt_interval, f"minimum {age:.2f} s old")
     probes = [spell for spell in record.of(PROBE_RTT) if pause < spell.start < again + 4.5]
@@ -290,8 +290,8 @@ def faster(record: Record) -> Iterator[Fact]:
     steps = up_steps(record, up)
     bound = [(step, grown) for step, grown in growth(steps).items() if 0.75 * step <= grown <= 1.6 * step]
     doubles = len(bound) >= 2 and max(step for step, _ in steps) >= 16
-    told = ", ".join(f"{grown:.0f} of {step:.0f}" for step, grown in bound)
-    yield Fact("the step doubles", doubles, f"steps that the bound limits throughout grow it by {told}")
+    text = ", ".join(f"{grown:.0f} of {step:.0f}" for step, grown in bound)
+    yield Fact("the step doubles", doubles, f"steps that the bound limits throughout grow it by {text}")
     most = max(grown / step for step, grown in steps)
     yield Fact("it grows by no more", most <= 1.6, f"by {most:.2f} steps at most")
     begun = next(each for each in record.of(UP) if each.end > rise)
@@ -350,8 +350,8 @@ def slower(record: Record) -> Iterator[Fact]:
 def policed(record: Record) -> Iterator[Fact]:
     """Case 17."""
     reaction = [each for each in record.samples if each["bw_shortterm"] < 1e9 and each["inflight_shortterm"] < 1e9]
-    told = f"first at {reaction[0].time:.2f} s" if reaction else "never"
-    yield Fact("it adapts bw_shortterm and inflight_shortterm", bool(reaction), told)
+    text = f"first at {reaction[0].time:.2f} s" if reaction else "never"
+    yield Fact("it adapts bw_shortterm and inflight_shortterm", bool(reaction), text)
     end = record.samples[-1].time
     late = record.between(end / 2, end)
     sent = sum(each.bits for each in late) / 8 / PACKET
@@ -359,8 +359,8 @@ def policed(record: Record) -> Iterator[Fact]:
     share = sent * (1 - lost) / (end / 2) / (record.place.segments / 2)
     yield Fact("it conforms to the token rate", 0.8 <= share <= 1.02, f"{share:.1%} of the token rate")
     allowed = LOSS_THRESH + probe_losses(CasePath(record.place.rate / 2, record.place.rtt))
-    told = f"{lost:.2%} lost in the second half, {allowed:.2%} allowed"
-    yield Fact("it loses at most LossThresh, and what its probes must lose", lost <= allowed, told)
+    text = f"{lost:.2%} lost in the second half, {allowed:.2%} allowed"
+    yield Fact("it loses at most LossThresh, and what its probes must lose", lost <= allowed, text)
 
 
 def probe_losses(place: CasePath) -> float:
@@ -396,8 +396,8 @@ def undone(record: Record) -> Iterator[Fact]:
         "at once", refill.start - up.end < 1.0 + 4 * record.place.rtt, f"after {(refill.start - up.end) * 1e3:.1f} ms"
     )
     reduced = min((each["inflight_longterm"] for each in record.between(up.end, refill.start)), default=0.0)
-    told = f"inflight_longterm {before['inflight_longterm']:g}, then {reduced:g}"
-    yield Fact("the loss has lowered a bound", reduced < before["inflight_longterm"], told)
+    text = f"inflight_longterm {before['inflight_longterm']:g}, then {reduced:g}"
+    yield Fact("the loss has lowered a bound", reduced < before["inflight_longterm"], text)
     after = record.at(refill.start)
     for name in ("bw_shortterm", "inflight_shortterm", "inflight_longterm"):
         yield Fact(f"{name} is restored", after[name] >= before[name], f"{name} {after[name]:g} of {before[name]:g}")

@@ -117,8 +117,8 @@ def passes(record: Record, spell: Spell, name: str) -> Fact:
     most = budget if name == DRAIN else min(then["inflight_bdp"], then["inflight_with_headroom"])
     at_once = spell.then in traits(record).probe_bw and then.in_flight <= most + record.place.bundle
     ended = f", {name} passed with the same ACK: {then.in_flight} <= {most:.1f} in flight" if spell.then != name else ""
-    told = f"{spell.name} at {spell.start:.3f} s, {spell.then} at {spell.end:.3f} s{ended}"
-    return Fact(f"{spell.name} is followed by {name}", spell.then == name or at_once, told)
+    text = f"{spell.name} at {spell.start:.3f} s, {spell.then} at {spell.end:.3f} s{ended}"
+    return Fact(f"{spell.name} is followed by {name}", spell.then == name or at_once, text)
 
 
 def gain(record: Record, spell: Spell, name: str, wanted: float) -> Fact:

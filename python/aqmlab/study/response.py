@@ -113,11 +113,11 @@ def response(
     scheme = own.spec(aqm) if aqm is not None else "dualpi2" if is_marked else "droptail"
     shared_link(spec, is_marked, [(1, 1.0)]).check_scheme(scheme)
     runner = _Runner(spec, seeds, jobs)
-    told = [progress and _part(progress, i / 4) for i in range(4)]
-    points = _function(runner, is_marked, told[0])
-    fairness = _fairness(runner, is_marked, scheme, told[1])
-    queues = _queues(runner, is_marked, scheme, told[2])
-    convergence = _convergence(runner, is_marked, scheme, told[3])
+    shares = [progress and _part(progress, i / 4) for i in range(4)]
+    points = _function(runner, is_marked, shares[0])
+    fairness = _fairness(runner, is_marked, scheme, shares[1])
+    queues = _queues(runner, is_marked, scheme, shares[2])
+    convergence = _convergence(runner, is_marked, scheme, shares[3])
     return ControllerResponse(
         spec, scheme, seeds, is_marked, points, fairness, convergence, queues, runner.count, runner.failures
     )

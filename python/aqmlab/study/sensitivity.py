@@ -60,7 +60,7 @@ class Varied:
         return [f"{kind}: {_some(names, kind)}" for kind, names in found.items() if names]
 
     @property
-    def told(self) -> str:
+    def explanation(self) -> str:
         """The origin of the failure, and the variations: `"ours (holds: twice the band; fails: half the band)"`."""
         return _told(self.whose, self.parts)
 
@@ -88,7 +88,7 @@ class Sensitivity(Result):
 
     def sheets(self) -> Iterator[Sheet]:
         """Return a table with one row per sentence."""
-        rows = [[each.section, each.text, each.told] for each in self.varied]
+        rows = [[each.section, each.text, each.explanation] for each in self.varied]
         yield Sheet("Sentences that fail", ["Section", "Sentence", "Whose"], rows)
 
     def entry(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def whose(found: Checked, known: Mapping[str, Varied]) -> str:
     if (other or found.printed is False) and (varied is None or varied.whose != "ours"):
         against = f"{other} contradicts" if other else "its own tables contradict"
         return _told("the paper's", [f"{against} the sentence", *(varied.parts if varied else [])])
-    return varied.told if varied else "unknown"
+    return varied.explanation if varied else "unknown"
 
 
 def digest(claim: Claim) -> str:

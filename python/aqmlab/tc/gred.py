@@ -7,7 +7,7 @@ from itertools import pairwise
 from aqmlab.problems import InputError
 from aqmlab.tc import numbers
 from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
-from aqmlab.tc.link import Heard, Link, Said, Values, hear_limit, packet_size, packets, shortest
+from aqmlab.tc.link import Link, ReadOptions, Said, Values, packet_size, packets, read_limit, shortest
 from aqmlab.tc.qdiscs import of_kind
 
 VIRTUAL_QUEUES = 8
@@ -54,7 +54,7 @@ def say(values: Values, link: Link) -> list[list[str]]:
     return [setup, *queues]
 
 
-def hear(said: Said, link: Link, shown: bool) -> Heard:
+def read_options(said: Said, link: Link, shown: bool) -> ReadOptions:
     """Read `setup` and the virtual queues after it, which are to rise evenly as aqmlab's do."""
     starts = [i for i, (word, _) in enumerate(said) if word == "vq"]
     setup = dict(said[: starts[0]] if starts else said)
@@ -76,7 +76,7 @@ def hear(said: Said, link: Link, shown: bool) -> Heard:
     packet = packet_size(found[0].get("avpkt", link.packet))
     rate = found[0].get("bandwidth", link.rate)
     link = replace(link, packet=packet, rate=rate, ecn="ecn" in setup or "ecn" in queues[0])
-    link = hear_limit(of_kind("gred"), {"limit": queues[0]["limit"]}, link, shown)
+    link = read_limit(of_kind("gred"), {"limit": queues[0]["limit"]}, link, shown)
     prios = [queue.get("prio", DEFAULT_PRIO) for queue in found]
     average = "own" if "grio" not in setup else "all" if len(set(prios)) < VIRTUAL_QUEUES else "rio"
     values: Values = {"max_th": packets(found[0]["max"], packet, shown), "average": average}
@@ -88,7 +88,7 @@ def hear(said: Said, link: Link, shown: bool) -> Heard:
         raise InputError("tc", "gred: max, probability, limit and weight are the same for all classes here")
     values |= {"max_p": found[0].get("probability", 0.02), "q_weight": 0.5 ** weights.pop()}
     values |= _even([queue["min"] for queue in found], float(values["max_th"]), packet, 16 if shown else 0.6)
-    return Heard(values, frozenset(values), link)
+    return ReadOptions(values, frozenset(values), link)
 
 
 def _gred_kind(word: str) -> str | None:
@@ -102,8 +102,8 @@ def _even(found: list[float], high: float, packet: int, within: float) -> Values
     step = (found[rising[-1]] - found[0]) / packet / high / rising[-1] if rising else 0.0
 
     def fits(share: float, step: float) -> bool:
-        told = lows({"max_th": high, "min_share": share, "step": step})
-        return all(abs(low * packet - low_found) <= within for low, low_found in zip(told, found, strict=True))
+        computed = lows({"max_th": high, "min_share": share, "step": step})
+        return all(abs(low * packet - low_found) <= within for low, low_found in zip(computed, found, strict=True))
 
     share = shortest(share, lambda rounded: abs(rounded * high * packet - found[0]) <= within)
     step = shortest(step, lambda rounded: fits(share, rounded))

@@ -1,4 +1,4 @@
-"""The link that lines are for, and what is heard of it."""
+"""The link that lines are for, and the options read for it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -90,7 +90,7 @@ def size(buffer: str) -> tuple[float, str]:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReadOptions:
     """The meaning of options in Linux: parameters, those that were said among them, the link, and notes."""
 
     values: Values
@@ -99,7 +99,7 @@ class Heard:
     notes: tuple[str, ...] = ()
 
 
-def hear_limit(qdisc: Qdisc, said: Mapping[str, str], link: Link, shown: bool = False) -> Link:
+def read_limit(qdisc: Qdisc, said: Mapping[str, str], link: Link, shown: bool = False) -> Link:
     """Return a link with the buffer that was said; RED's and GRED's in packets where that is exact."""
     word, kind = qdisc.limit
     if word not in said:

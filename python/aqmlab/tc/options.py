@@ -16,16 +16,16 @@ from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
 from aqmlab.tc.lines import AGAIN
 from aqmlab.tc.link import (
     PLAIN,
-    Heard,
     Link,
+    ReadOptions,
     Said,
     Values,
-    hear_limit,
     hear_memory,
     memory,
     memory_for,
     packet_size,
     packets,
+    read_limit,
 )
 from aqmlab.tc.qdiscs import LAYERS, PRESETS, VALUED, Qdisc
 
@@ -82,10 +82,10 @@ def say(qdisc: Qdisc, values: Values, link: Link) -> list[list[str]]:
     return [words + _say_ecn(qdisc, link.ecn)]
 
 
-def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
+def read_options(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> ReadOptions:
     """Return what Linux does with these options, as typed or as it shows them; `link` is what it does not say."""
     if qdisc.kind == "gred":
-        return gred.hear(said, link, shown)
+        return gred.read_options(said, link, shown)
     said = [pair for pair in said if shown or _is_sent(qdisc, *pair)]
     options, values, notes = qdisc.options, _unsaid(qdisc, link), []
     given: dict[str, float] = {}
@@ -107,7 +107,7 @@ def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
             notes.append(f"{word}: left out: {qdisc.idle[word]}")
     if "mean_packet" in given:  # RED's limit is in bytes
         link = replace(link, packet=packet_size(given["mean_packet"]))
-    link = hear_limit(qdisc, dict(said), replace(link, ecn=_hear_ecn(qdisc, dict(said), shown)), shown)
+    link = read_limit(qdisc, dict(said), replace(link, ecn=_hear_ecn(qdisc, dict(said), shown)), shown)
     link, of_memory = hear_memory(qdisc, dict(said), link, shown)
     link = _complete(qdisc, given, values, said, link, shown)
     for name, value in given.items():
@@ -116,7 +116,7 @@ def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
         values[name] = packets(value, link.packet, shown) if in_bytes else value
     names |= {"q_weight"} if qdisc.kind in ("red", "choke") else set()  # by the burst
     names |= {"unlimited"} if values.get("unlimited") == "true" else set()
-    return Heard(values, frozenset(names & values.keys()), link, (*notes, *of_memory))
+    return ReadOptions(values, frozenset(names & values.keys()), link, (*notes, *of_memory))
 
 
 def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
@@ -133,7 +133,7 @@ def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
         values |= _weight(values)
         if qdisc.kind == "red":
             values["mean_packet"] = float(link.packet)
-    if values.get("mtu") == "auto":  # as CoDel has it here, to be told apart from the device's
+    if values.get("mtu") == "auto":  # as CoDel has it here, to be in_hertz apart from the device's
         values["mtu"] = ETHERNET_MTU + (LINK_HEADER if values["flavour"] == "linux" else 0)
     if qdisc.kind == "gred" and values["max_th"] == "auto":
         values["max_th"] = float(round(link.packets("gred") / 3 * 4 / 3))
@@ -354,8 +354,8 @@ def _from_rtts(typical: int, most: int) -> dict[str, float]:
     for name, gain in gains.items():
         if gain < 1 / 256:
             raise InputError("max_rtt", f"{long}: tc refuses it, as {name} would be less than 1/256 Hz")
-    told = {name: numbers.hertz_of(math.floor(gain * 256)) for name, gain in gains.items()}
-    return {"target": typical / 1e6, "t_update": update / 1e6, **told}
+    in_hertz = {name: numbers.hertz_of(math.floor(gain * 256)) for name, gain in gains.items()}
+    return {"target": typical / 1e6, "t_update": update / 1e6, **in_hertz}
 
 
 def _step(values: Mapping[str, float | str]) -> float:

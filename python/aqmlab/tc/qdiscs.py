@@ -66,8 +66,8 @@ class Qdisc:
     @cached_property
     def options(self) -> dict[str, tuple[str, str]]:
         """Each option that is a parameter: its name in tc, with aqmlab's and the unit that tc gives it."""
-        told = [each for each in self.parameters.values() if each.name not in {*self.fixed, *self.unsaid}]
-        return {each.tc[0]: (each.name, each.tc[1]) for each in told if each.tc}
+        settable = [each for each in self.parameters.values() if each.name not in {*self.fixed, *self.unsaid}]
+        return {each.tc[0]: (each.name, each.tc[1]) for each in settable if each.tc}
 
 
 VALUED = {"ce_threshold_selector", "min_qlen_step", "fwmark", "qevent"}

@@ -7,8 +7,8 @@ from aqmlab.problems import InputError
 from aqmlab.quantities import number, written
 from aqmlab.tc import htb, numbers
 from aqmlab.tc.lines import ROOT, Command, listing
-from aqmlab.tc.link import PLAIN, Heard, Layer, Link, Said, Values
-from aqmlab.tc.options import hear, parse, resolved, say
+from aqmlab.tc.link import PLAIN, Layer, Link, ReadOptions, Said, Values
+from aqmlab.tc.options import parse, read_options, resolved, say
 from aqmlab.tc.qdiscs import CAKE_LEAST, MEMORY_OF_PACKET, NOT_TESTED, UNTESTED, Qdisc, of_kind, of_scheme
 
 CLOSE = 1e-3
@@ -148,15 +148,15 @@ def read(text: str, packet: int = 1514) -> Reading:
     if shaper is not None:
         for each in found.disciplines:
             found.check_leaf(each)
-        queues = queues or [(of_kind("pfifo"), Heard({}, frozenset(), Link(packet=packet)))]
+        queues = queues or [(of_kind("pfifo"), ReadOptions({}, frozenset(), Link(packet=packet)))]
     if not queues or any(each != queues[0] for each in queues):
         what = "several queueing disciplines that differ; give one" if queues else "no queueing discipline in it"
         raise InputError("tc", what)
-    qdisc, heard = queues[0]
-    heard = replace(heard, notes=(*found.notes, *_notes_of_shaper(found), *heard.notes))
+    qdisc, given = queues[0]
+    given = replace(given, notes=(*found.notes, *_notes_of_shaper(found), *given.notes))
     if found.layer != PLAIN:
-        heard = replace(heard, link=replace(heard.link, layer=found.layer))
-    return _reading(qdisc, heard, found.dev, shaper.most if shaper else None, packet)
+        given = replace(given, link=replace(given.link, layer=found.layer))
+    return _reading(qdisc, given, found.dev, shaper.most if shaper else None, packet)
 
 
 def _is_queue(command: Command, among: Sequence[Command]) -> bool:
@@ -195,7 +195,7 @@ def read_qdisc(command: Command, packet: int = 1514) -> Reading:
     return _reading(*_queue(command, packet), "eth0", None, packet)
 
 
-def _queue(command: Command, packet: int) -> tuple[Qdisc, Heard]:
+def _queue(command: Command, packet: int) -> tuple[Qdisc, ReadOptions]:
     """Return a discipline, and the meaning of its options."""
     qdisc = of_kind(command.kind)
     if command.kind == "red" and {"adaptive", "adaptative"} & {*command.options}:
@@ -203,16 +203,16 @@ def _queue(command: Command, packet: int) -> tuple[Qdisc, Heard]:
     if qdisc.is_cake and command.layer:
         raise InputError("stab", f"{qdisc.kind} has its own options: overhead, mpu, atm, ptm")
     said: Said = parse(qdisc, command.options)
-    return qdisc, hear(qdisc, said, Link(packet=packet, layer=command.layer or PLAIN), command.is_shown)
+    return qdisc, read_options(qdisc, said, Link(packet=packet, layer=command.layer or PLAIN), command.is_shown)
 
 
-def _reading(qdisc: Qdisc, heard: Heard, dev: str, rate: float | None, packet: int) -> Reading:
-    link = heard.link if rate is None else replace(heard.link, rate=rate)
-    setting = Setting(_spec(qdisc, heard), link, rate is not None, dev)
+def _reading(qdisc: Qdisc, given: ReadOptions, dev: str, rate: float | None, packet: int) -> Reading:
+    link = given.link if rate is None else replace(given.link, rate=rate)
+    setting = Setting(_spec(qdisc, given), link, rate is not None, dev)
     prepared(setting)  # refuses what is not legal here
     if qdisc.is_cake:
-        return Reading(setting, _limit_of_cake(heard.values, packet), (*heard.notes, *_notes_of_cake(heard.values)))
-    return Reading(setting, qdisc.without, (*heard.notes, *qdisc.differs))
+        return Reading(setting, _limit_of_cake(given.values, packet), (*given.notes, *_notes_of_cake(given.values)))
+    return Reading(setting, qdisc.without, (*given.notes, *qdisc.differs))
 
 
 def _limit_of_cake(values: Values, packet: int) -> str:
@@ -238,8 +238,8 @@ def _shaper(setting: Setting) -> list[str]:
 def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str]]) -> list[str]:
     """Return what Linux makes otherwise than was asked for. InputError where it was asked for by name."""
     said = [pair for words in groups for pair in parse(qdisc, words)]
-    heard = hear(qdisc, said, setting.link)
-    made = values | resolved(qdisc, _spec(qdisc, heard), heard.link)
+    given = read_options(qdisc, said, setting.link)
+    made = values | resolved(qdisc, _spec(qdisc, given), given.link)
     named = _named(qdisc, setting.scheme)
     notes = [f"{qdisc.kind}: {NOT_TESTED}"] if qdisc.kind in UNTESTED else []
     for name in named & {name for name, why in qdisc.unsaid.items() if why}:
@@ -248,12 +248,12 @@ def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str
         if name in qdisc.unsaid or value == "auto" or _is_close(value, made[name]):
             continue
         ours, theirs = (_text(qdisc, name, each) for each in (value, made[name]))
-        if name in named and name not in heard.said:
+        if name in named and name not in given.said:
             raise InputError(
                 name, f'"{ours}" cannot be set in {qdisc.kind}, which uses {theirs} and has no option for it'
             )
         notes.append(
-            f"{name}: {ours} here, {theirs} in Linux" + ("" if name in heard.said else ", which has no option")
+            f"{name}: {ours} here, {theirs} in Linux" + ("" if name in given.said else ", which has no option")
         )
     buffer = setting.link.buffer
     if qdisc.kind == MQ:
@@ -282,12 +282,12 @@ def _is_close(one: float | str, other: float | str) -> bool:
     return abs(one - other) <= CLOSE * max(abs(one), abs(other))
 
 
-def _spec(qdisc: Qdisc, heard: Heard) -> str:
+def _spec(qdisc: Qdisc, given: ReadOptions) -> str:
     """Write a scheme with its given parameters, and Linux's where they differ from aqmlab's defaults."""
     pairs = []
     for each in qdisc.parameters.values():
-        value = heard.values.get(each.name)
-        if value is not None and (each.name in heard.said or value != number(each.default)):
+        value = given.values.get(each.name)
+        if value is not None and (each.name in given.said or value != number(each.default)):
             pairs.append(f"{each.name}={_text(qdisc, each.name, value)}")
     return qdisc.scheme + (":" + ",".join(pairs) if pairs else "")
 

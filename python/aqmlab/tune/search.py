@@ -45,7 +45,7 @@ ABSENT = 1.0
 
 _DIRECTIONS: Mapping[int, Literal["minimize", "maximize"]] = {1: "minimize", -1: "maximize"}
 
-Told = Callable[[float, int], None]
+Progress = Callable[[float, int], None]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Search:
     plan: TunePlan
     memory: Memory
     workers: Workers
-    told: Told | None = None
+    progress: Progress | None = None
     trials: list[Candidate] = field(default_factory=list)
     used: int = 0
     """Runs that counted so far, stored ones included; a refused candidate counts as one, so that a search ends."""
@@ -219,8 +219,8 @@ class Search:
                 for trial, judged in zip(asked, self.judge(specs), strict=True):
                     self._tell(study, trial, judged)
                 batch += 1
-                if self.told:
-                    self.told(100 * min(1.0, self.share()), 100)
+                if self.progress:
+                    self.progress(100 * min(1.0, self.share()), 100)
         if all(trial.failed for trial in self.trials):
             raise RunError(f"every candidate failed, first {self.trials[0].spec}: {self.trials[0].failed}")
         return study
@@ -236,12 +236,15 @@ class Search:
 
         values, violations = judged.values, judged.violations
         if judged.failed is not None:
-            told = [each for each in self.trials if each.values is not None]
+            measured = [each for each in self.trials if each.values is not None]
             signs = [goal.sign for goal in self.plan.objectives]
-            worst = [max((sign * (each.values or ())[i] for each in told), default=0.0) for i, sign in enumerate(signs)]
-            values = tuple(sign * value for sign, value in zip(signs, worst, strict=True)) if told else None
+            worst = [
+                max((sign * (each.values or ())[i] for each in measured), default=0.0) for i, sign in enumerate(signs)
+            ]
+            values = tuple(sign * value for sign, value in zip(signs, worst, strict=True)) if measured else None
             violations = tuple(
-                max((each.violations[i] for each in told), default=0.0) + 1.0 for i in range(len(self.plan.constraints))
+                max((each.violations[i] for each in measured), default=0.0) + 1.0
+                for i in range(len(self.plan.constraints))
             )
             trial.set_user_attr("failed", judged.failed)
         trial.set_user_attr("aqm", judged.spec)

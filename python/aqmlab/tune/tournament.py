@@ -176,11 +176,11 @@ def run(
             held_out_seeds=HELD_OUT_SEEDS,
         )
 
-        def told(done: float, of: int, before: int = i) -> None:
+        def advance(done: float, of: int, before: int = i) -> None:
             if progress:
                 progress(100 * before + 100 * done / of, 100 * len(schemes))
 
-        found[name] = tune(asked, out and out / name, resume=resume, jobs=jobs, executor=executor, progress=told)
+        found[name] = tune(asked, out and out / name, resume=resume, jobs=jobs, executor=executor, progress=advance)
     return Compared(found)
 
 
@@ -189,17 +189,17 @@ def sentences(found: Compared) -> list[str]:
     if "pi" not in found.schemes or not found.neurons:
         return []
     best, *others = found.neurons
-    title, told = catalogue.find(best).title, []
+    title, sentences = catalogue.find(best).title, []
     for role, when in ((PUBLISHED, "As published"), (TUNED, "When both are tuned")):
         ratio = found.ratio(best, "pi", role)
         low, high = ratio.interval or (ratio.mean, ratio.mean)
         verdict = "is better than" if high < 0 else "is worse than" if low > 0 else "does not differ significantly from"
-        told.append(
+        sentences.append(
             f"{when}, {title} {verdict} PI over {ratio.n} held-out scenarios. Its queue error is {_ratio(ratio)} times "
             f"PI's (geometric mean, 95 % interval)."
         )
     rest = [(catalogue.find(name).title, _ratio(found.ratio(name, "pi", TUNED))) for name in others]
-    return [*told, *(f"Tuned {name}'s queue error is {ratio} times tuned PI's." for name, ratio in rest)]
+    return [*sentences, *(f"Tuned {name}'s queue error is {ratio} times tuned PI's." for name, ratio in rest)]
 
 
 def _ratio(logarithm: Summary) -> str:

@@ -92,13 +92,13 @@ class Hollow:
         """Take in a generation; a scenario that was refused, or has no value, ranks last."""
         import numpy as np
 
-        told = []
+        judged = []
         for positions, point, trial in found:
             regret = trial.of(self.best.criterion) if trial else None
-            told.append((np.array(positions), -regret.log if regret else 10.0))
+            judged.append((np.array(positions), -regret.log if regret else 10.0))
             if trial and regret and regret.mean > self.best.regret.mean:
                 self.best = Suspect(point, trial, self.best.criterion)
-        self.sampler.tell(told)
+        self.sampler.tell(judged)
 
 
 @dataclass
@@ -107,7 +107,7 @@ class WorstSearch:
 
     plan: WorstPlan
     bench: Bench
-    told: Callable[[float, int], None] | None = None
+    progress: Callable[[float, int], None] | None = None
     news: News | None = None
     worst: float = RATIO
     started: float = field(default_factory=time.monotonic)
@@ -121,8 +121,8 @@ class WorstSearch:
 
     def has_time(self, share: float) -> bool:
         """Return whether less than this share of the budget is spent; stored runs are always used up first."""
-        if self.told:
-            self.told(100 * min(1.0, self.share()), 100)
+        if self.progress:
+            self.progress(100 * min(1.0, self.share()), 100)
         return self.share() < share or (self.plan.budget.runs is None and self.bench.memory.is_ahead)
 
     def seeds(self, numbers: Sequence[int]) -> list[int]:

@@ -63,10 +63,12 @@ def setting(plan: WorstPlan, document: Document) -> str:
     is_one = len(flows) == 1 and (groups(document)[0].get("count") or 1) == 1
     verb = "uses" if is_one else "share"
     there = f"{_joined(flows)} {verb} {_rate(link.get('rate'))}"
-    told = [there, *(KEYS[key].format(link[key]) for key in KEYS if link.get(key) is not None)]
+    details = [there, *(KEYS[key].format(link[key]) for key in KEYS if link.get(key) is not None)]
     changes = sorted((each for each in document.get("changes") or [] if each is not None), key=_time)
-    told += [f"the {str(each['path']).rpartition('.')[2]} becomes {each['value']} at {each['at']}" for each in changes]
-    return _joined(told)
+    details += [
+        f"the {str(each['path']).rpartition('.')[2]} becomes {each['value']} at {each['at']}" for each in changes
+    ]
+    return _joined(details)
 
 
 def _time(change: Mapping[str, Any]) -> float:

@@ -32,15 +32,15 @@ def report(
     parts: Sequence[Part],
     drawings: Drawings,
     facts: Mapping[str, str],
-    told: Progress | None = None,
+    progress: Progress | None = None,
     size: Size = PAGE,
 ) -> Files:
     """Return report.html, the figures in it, and figures.tex with their captions.
 
-    A report replaces another one on the same `subject` only. `facts` say how to repeat the work, `told` hears how many
-    figures are drawn.
+    A report replaces another one on the same `subject` only. `facts` say how to repeat the work, `progress` receives
+    the number of drawn figures.
     """
-    drawn = files.encode_all(drawings, told, size)
+    drawn = files.encode_all(drawings, progress, size)
     inline = {stem: files.inline(drawn[f"{stem}.svg"]) for stem in drawings}
     text = render("report.html", subject=subject, title=title, parts=parts, drawn=inline, facts=facts)
     return {"report.html": text, **drawn, **({"figures.tex": in_latex(_captions(parts), size)} if drawn else {})}

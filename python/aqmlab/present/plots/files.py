@@ -58,17 +58,17 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def encode_all(
-    drawings: Mapping[str, data.Drawing], told: Progress | None = None, size: Size = PAGE
+    drawings: Mapping[str, data.Drawing], progress: Progress | None = None, size: Size = PAGE
 ) -> dict[str, bytes]:
     """Return each picture in each of `FORMATS`, by file name; many pictures are drawn on all cores.
 
-    `told` hears how many are drawn, and how many there are.
+    `progress` receives the number of drawn figures, and of all.
     """
 
     def counted(found: Iterable[dict[str, bytes]]) -> Iterator[dict[str, bytes]]:
         for i, each in enumerate(found, 1):
-            if told:
-                told(i, len(drawings))
+            if progress:
+                progress(i, len(drawings))
             yield each
 
     encoded = partial(_encoded, Print(size))

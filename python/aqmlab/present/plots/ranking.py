@@ -27,8 +27,8 @@ def critical_difference(drawn: CriticalDifference) -> Figure:
     how = wanted()
     width = how.size.width / how.scale  # lengths are those of the page of a journal
     below = 0.16 + BAR * len(drawn.cliques)  # inches from the axis to the first name
-    told = " ".join(part for part in (how.about, footnote(drawn.names.values())) if part) if how.footnotes else ""
-    marks = textwrap.wrap(told, int(width / 0.045))
+    caption = " ".join(part for part in (how.about, footnote(drawn.names.values())) if part) if how.footnotes else ""
+    marks = textwrap.wrap(caption, int(width / 0.045))
     foot = FOOTNOTE_MARGIN + 0.12 * len(marks) if marks else 0.0
     height = 0.75 + below + ROW * ((len(order) + 1) // 2) + foot
     margin = 0.15 + LETTER * max(len(drawn.names[scheme]) for scheme in order)

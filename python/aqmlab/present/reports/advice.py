@@ -60,14 +60,14 @@ def _evidence(found: Advice) -> Sheet:
     side = list(dict.fromkeys([found.advised, *found.schemes]))[: SHOWN - 1]
     side = list(dict.fromkeys([*side, found.baseline]))
     every = found.seen(found.advised)
-    told = [each for each in every if _spread(found, each, side) > NOTABLE]
+    notable = [each for each in every if _spread(found, each, side) > NOTABLE]
     rows = []
-    for each in told:
+    for each in notable:
         metric = each.sign.metric
         values = [found.summary(scheme, each) for scheme in side]
         texts = [metric.show(value.mean, value.half_width) if value else metric.show(None) for value in values]
         rows.append([found.names[each.condition], each.sign.heading, *texts])
-    left = f"{len(every) - len(told)} other measures differ by less than {100 * NOTABLE - 100:.0f} %"
+    left = f"{len(every) - len(notable)} other measures differ by less than {100 * NOTABLE - 100:.0f} %"
     heads = ["Condition", "Measure", *map(label, side)]
     return Sheet("", heads, rows, names=2, about=f"{left} between these schemes.")
 

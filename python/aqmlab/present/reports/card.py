@@ -64,8 +64,8 @@ def parts(card: Card) -> list[Part]:
     return [of_card, *(response.parts(card.response) if card.response else [])]
 
 
-def files(card: Card, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
-    """Return report.html and the figures; `told` gets the number of drawn figures."""
+def files(card: Card, command: str, progress: Progress | None = None, size: Size = PAGE) -> Files:
+    """Return report.html and the figures; `progress` receives the number of drawn figures."""
     drawn = pictures(card)
     drawings: Drawings = {name: drawing for name, (_, drawing) in drawn.items()}
     part, *more = parts(card)
@@ -79,7 +79,7 @@ def files(card: Card, command: str, told: Progress | None = None, size: Size = P
     seeds = "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
     facts = {"Command": command, "Version": version(), "Runs": f"{card.runs:,}, {seeds}, in {card.wall:.0f} s"}
     shown = replace(part, sections=sections)
-    return page.report(subject(card.law), card.title, [shown], drawings, facts, told, size)
+    return page.report(subject(card.law), card.title, [shown], drawings, facts, progress, size)
 
 
 def attachments(card: Card) -> Files:

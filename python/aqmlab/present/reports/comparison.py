@@ -80,8 +80,10 @@ def _section(comparison: Comparison, view: View) -> Section:
     )
 
 
-def files(comparisons: Sequence[Comparison], command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
-    """Return report.html and the figures; `told` hears how many are drawn."""
+def files(
+    comparisons: Sequence[Comparison], command: str, progress: Progress | None = None, size: Size = PAGE
+) -> Files:
+    """Return report.html and the figures; `progress` receives the number of drawn figures."""
     drawings: Drawings = {}
     first = comparisons[0]
     several = len(comparisons) > 1
@@ -94,7 +96,7 @@ def files(comparisons: Sequence[Comparison], command: str, told: Progress | None
     if len(schemes) > 1 and several:
         shown.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
     subject = ", ".join(each.scenario.name for each in comparisons)
-    return page.report(subject, title, shown, drawings, facts, told, size)
+    return page.report(subject, title, shown, drawings, facts, progress, size)
 
 
 def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:

@@ -62,8 +62,8 @@ def _mean(entry: Entry) -> Item:
     return Item(f"{entry.text}{DIFFERS if entry.differs else ''}{some}", bold=entry.best)
 
 
-def files(compared: ControllerComparison, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
-    """Return report.html and the figures; `told` hears how many are drawn."""
+def files(compared: ControllerComparison, command: str, progress: Progress | None = None, size: Size = PAGE) -> Files:
+    """Return report.html and the figures; `progress` receives the number of drawn figures."""
     drawings: Drawings = {}
     names = [scenario.name for scenario in compared.scenarios]
     found = parts(compared)
@@ -73,7 +73,7 @@ def files(compared: ControllerComparison, command: str, told: Progress | None = 
         (each for found in compared.by_controller.values() for each in found), len(compared.seeds), command
     )
     title = f"{len(compared.schemes)} controllers: {compared.title}"
-    return page.report(subject(names), title, shown, drawings, facts, told, size)
+    return page.report(subject(names), title, shown, drawings, facts, progress, size)
 
 
 def _ranking(compared: ControllerComparison, part: Part, drawings: Drawings) -> Part:

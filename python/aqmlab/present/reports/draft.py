@@ -26,7 +26,7 @@ def parts(judged: Sequence[JudgedCase]) -> list[Part]:
             each.case.asks,
             str(each.place),
             Item(_verdict(each), each.verdict),
-            each.told,
+            each.explanation,
         ]
         for each in judged
     ]
@@ -36,15 +36,15 @@ def parts(judged: Sequence[JudgedCase]) -> list[Part]:
     return [Part(NAME, TITLE, SOURCE, [Section("", sheet=Sheet(TITLE, heads, rows, about=about, words=True))])]
 
 
-def files(judged: Sequence[JudgedCase], command: str, told: Progress | None = None) -> Files:
-    """Return report.html and a figure of each case that ran; `told` gets the number of drawn figures."""
+def files(judged: Sequence[JudgedCase], command: str, progress: Progress | None = None) -> Files:
+    """Return report.html and a figure of each case that ran; `progress` receives the number of drawn figures."""
     drawings = phases_of_all(judged)
     [part] = parts(judged)
     [verdicts] = part.sections
     sections = [replace(verdicts, title="Verdicts"), *(_case(each, [*drawings]) for each in judged)]
     part = replace(part, sections=sections)
     facts = {"Congestion controller": judged[0].law, "Command": command, "Version": version()}
-    return page.report(NAME, TITLE, [part], {**drawings}, facts, told)
+    return page.report(NAME, TITLE, [part], {**drawings}, facts, progress)
 
 
 def _verdict(judged: JudgedCase) -> str:

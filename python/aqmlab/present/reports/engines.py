@@ -54,9 +54,9 @@ def _section(compared: EngineComparison, view: View) -> Section:
 
 
 def files(
-    comparisons: Sequence[EngineComparison], command: str, told: Progress | None = None, size: Size = PAGE
+    comparisons: Sequence[EngineComparison], command: str, progress: Progress | None = None, size: Size = PAGE
 ) -> Files:
-    """Return report.html and the figures; `told` hears how many are drawn."""
+    """Return report.html and the figures; `progress` receives the number of drawn figures."""
     drawings: Drawings = {}
     first = comparisons[0]
     several = len(comparisons) > 1
@@ -68,7 +68,7 @@ def files(
     facts["Engine"] = f"{'; '.join([engines, *_versions(first)])}, in virtual time"
     title = f"{' and '.join(first.engines)} in {len(shown)} scenarios" if several else first.scenario.title
     subject = ", ".join(each.scenario.name for each in comparisons)
-    return page.report(subject, title, shown, drawings, facts, told, size)
+    return page.report(subject, title, shown, drawings, facts, progress, size)
 
 
 def _on_page(compared: EngineComparison, drawings: Drawings, *, several: bool) -> Part:

@@ -113,7 +113,7 @@ def _figure(reproduction: Reproduction, figure: Figure, drawings: Drawings | Non
     return Section(title, sheet=sheet, metrics=list(metrics.values()), warnings=missing, figures=shown)
 
 
-def files(reproduction: Reproduction, command: str, told: Progress | None = None, *, timed: bool = True) -> Files:
+def files(reproduction: Reproduction, command: str, progress: Progress | None = None, *, timed: bool = True) -> Files:
     """Return the files of a reproduction: report.html, results.json and the figures.
 
     Without the run times (`timed`) the same numbers give the same bytes.
@@ -123,11 +123,11 @@ def files(reproduction: Reproduction, command: str, told: Progress | None = None
     facts = provenance(reproduction.comparisons.values(), reproduction.seeds, command, timed=timed)
     return {
         "results.json": reproduction.json() + "\n",
-        **page.report(part.name, part.title, [part], drawings, facts, told),
+        **page.report(part.name, part.title, [part], drawings, facts, progress),
     }
 
 
-def files_of_all(reproductions: Sequence[Reproduction], command: str, told: Progress | None = None) -> Files:
+def files_of_all(reproductions: Sequence[Reproduction], command: str, progress: Progress | None = None) -> Files:
     """Return the files of several reproductions: one report.html, results.json and the figures."""
     drawings: Drawings = {}
     shown = [_part(reproduction, drawings, f"{reproduction.study.name}-") for reproduction in reproductions]
@@ -135,7 +135,10 @@ def files_of_all(reproductions: Sequence[Reproduction], command: str, told: Prog
     facts = provenance(comparisons, reproductions[0].seeds, command)
     title = f"{len(shown)} papers reproduced"
     subject = ", ".join(part.name for part in shown)
-    return {"results.json": all_json(reproductions) + "\n", **page.report(subject, title, shown, drawings, facts, told)}
+    return {
+        "results.json": all_json(reproductions) + "\n",
+        **page.report(subject, title, shown, drawings, facts, progress),
+    }
 
 
 def _item(cell: Cell | None, notes: Sequence[str]) -> Item:

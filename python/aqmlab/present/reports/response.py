@@ -26,15 +26,15 @@ def parts(response: ControllerResponse) -> list[Part]:
     return [Part("response", title, "", sections)]
 
 
-def files(response: ControllerResponse, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
-    """Return report.html and the figures; `told` hears how many are drawn."""
+def files(response: ControllerResponse, command: str, progress: Progress | None = None, size: Size = PAGE) -> Files:
+    """Return report.html and the figures; `progress` receives the number of drawn figures."""
     drawings: Drawings = {}
     [part] = parts(response)
     part = replace(part, sections=list(with_figures(response, part.sections, drawings)))
     facts = {"Command": command, "Version": version(), "Runs": f"{response.runs:,}, seeds 1 to {response.seeds}"}
     if response.failures:
         facts["Failed runs"] = "; ".join(map(str, response.failures))
-    return page.report(subject(response.law), part.title, [part], drawings, facts, told, size)
+    return page.report(subject(response.law), part.title, [part], drawings, facts, progress, size)
 
 
 def with_figures(response: ControllerResponse, sections: Sequence[Section], drawings: Drawings) -> Iterator[Section]:

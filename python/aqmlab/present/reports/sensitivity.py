@@ -14,7 +14,7 @@ def parts(several: Sequence[Sensitivity]) -> list[Part]:
 
 
 def _part(found: Sensitivity) -> Part:
-    rows = [[each.section, each.text, readings(each.told)] for each in found.varied]
+    rows = [[each.section, each.text, readings(each.explanation)] for each in found.varied]
     sheet = Sheet("", ["Section", "Sentence", "Other readings"], rows, words=True)
     title = f"{found.study.title}: {len(found.varied)} sentences fail"
     counts = [f"{READINGS[whose]}: {found.counts[whose]}. {meaning}" for whose, meaning in WHOSE.items()]

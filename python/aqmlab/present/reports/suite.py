@@ -36,10 +36,11 @@ def parts(result: SuiteResult) -> list[Part]:
     return [Part(suite.name, suite.title, f"{link(result)}; {seeds(result.seeds)}", sections)]
 
 
-def files(result: SuiteResult, command: str, told: Progress | None = None, size: Size = PAGE) -> Files:
-    """Return report.html and the figures; `told` gets the number of drawn figures. May trace a run of each experiment.
+def files(result: SuiteResult, command: str, progress: Progress | None = None, size: Size = PAGE) -> Files:
+    """Return report.html and the figures; `progress` receives the number of drawn figures.
 
-    A suite with claims has curves; one that ranks schemes has trade-offs, distributions, losses and phases.
+    May trace a run of each experiment. A suite with claims has curves; one that ranks schemes has trade-offs,
+    distributions, losses and phases.
     """
     drawings: Drawings
     [part] = parts(result)
@@ -61,7 +62,7 @@ def files(result: SuiteResult, command: str, told: Progress | None = None, size:
         sections = [replace(best, subtitle=f"{seeds(result.seeds)}."), limits, *more, experiments]
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
     part = replace(part, title=title, source=result.suite.source, sections=sections)
-    return page.report(part.name, title, [part], drawings, facts, told, size)
+    return page.report(part.name, title, [part], drawings, facts, progress, size)
 
 
 def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]], about: str) -> Sheet:

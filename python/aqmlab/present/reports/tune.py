@@ -31,11 +31,11 @@ def parts(found: Tuned) -> list[Part]:
 
 def _importance(found: Tuned) -> Iterator[str]:
     for goal, shares in found.importance.items():
-        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
-        yield f"Parameter importance for {goal} (PED-ANOVA): {told}."
+        importance = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+        yield f"Parameter importance for {goal} (PED-ANOVA): {importance}."
 
 
-def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
+def files(found: Tuned, command: str, progress: Progress | None = None) -> Files:
     """Return what a tune leaves: report.html, results.json and the figures."""
     plan = found.plan
     drawings: Drawings = figures(found)
@@ -56,7 +56,7 @@ def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
         "Scenarios": ", ".join(place.name for place in plan.shown_in),
         "Cost": f"{found.used} runs of the search; {found.wall:.1f} s in total, {found.engine:.1f} s in the simulator",
     }
-    left = page.report(f"tune {plan.scheme}", title, [part], drawings, facts, told)
+    left = page.report(f"tune {plan.scheme}", title, [part], drawings, facts, progress)
     return {"results.json": found.json() + "\n", **left}
 
 

@@ -118,6 +118,6 @@ def _claims(out: Console, heading: str, judged: Sequence[claims.Checked]) -> Non
         for each in others:
             verdict = claims.VERDICTS[each.verdict]
             mark = Text(f"{verdict.mark} {each.verdict}", style=COLOURS[each.verdict])
-            shown.add_row(each.claim.section, each.claim.text, mark, readings(each.whose or ""), each.told)
+            shown.add_row(each.claim.section, each.claim.text, mark, readings(each.whose or ""), each.explanation)
         out.print(shown)
     out.print(aside("All sentences with their numbers: --json, or --out DIR for a page."))

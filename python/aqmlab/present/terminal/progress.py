@@ -63,8 +63,8 @@ class _Pace:
     bar: Progress | None
     began: float
     first: float | None = None
-    told_at: float = 0.0
-    told: float = 0.0
+    reported_at: float = 0.0
+    reported: float = 0.0
 
     def __call__(self, done: float, total: int) -> None:
         now = time.monotonic() - self.began
@@ -73,12 +73,12 @@ class _Pace:
         if self.bar:
             self.bar.update(self.bar.task_ids[0], completed=done, total=total, rate=f"{rate:.1f} runs/s")
         elif self._is_due(now, done, total):
-            self.told_at, self.told = now, done
+            self.reported_at, self.reported = now, done
             left = clock((total - done) / rate)
             print(f"{done:,.0f} of {total:,} runs done, {rate:.1f} runs/s, about {left} left", file=sys.stderr)
 
     def _is_due(self, now: float, done: float, total: int) -> bool:
         """Return whether a message is due: enough is known, time has passed, a step is done, and work remains."""
         is_known = done - (self.first or 0.0) >= ENOUGH
-        is_step = not self.told or done - self.told >= TELL_STEP * total
-        return is_known and is_step and done < total and now - self.told_at >= TELL_EVERY
+        is_step = not self.reported or done - self.reported >= TELL_STEP * total
+        return is_known and is_step and done < total and now - self.reported_at >= TELL_EVERY

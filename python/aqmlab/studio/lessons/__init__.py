@@ -138,8 +138,8 @@ class Lesson:
             for seen in each.expected
         ]
         opening = self.opening(each.aqms)
-        told = {"title": each.title, "html": html(each.text), "open": opening}
-        return told | {"steps": steps, "until": each.until, "expect": expected}
+        described = {"title": each.title, "html": html(each.text), "open": opening}
+        return described | {"steps": steps, "until": each.until, "expect": expected}
 
 
 def html(markdown: str) -> str:

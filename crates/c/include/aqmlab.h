@@ -37,7 +37,7 @@
 // Version of the table: a library has to be compiled again when it changes.
 #define AQMLAB_LAW_VERSION 1
 
-// The law is told of every ACK by `on_feedback`, in recovery too.
+// The law sees every ACK by `on_feedback`, in recovery too.
 #define AQMLAB_NEEDS_EVERY_ACK 1
 
 // The sender asks for `pacing_rate` and keeps to it.
@@ -204,9 +204,9 @@ typedef struct AqmlabFacts {
   double delivery_rate;
   // Segments that it acknowledges; 0 for a duplicate ACK.
   uint32_t acked;
-  // Segments known to be CE-marked since the ACK before; known to laws that are told of every ACK.
+  // Segments known to be CE-marked since the ACK before; known to laws that see every ACK.
   uint32_t marked;
-  // Segments sent again since the ACK before; known to laws that are told of every ACK.
+  // Segments sent again since the ACK before; known to laws that see every ACK.
   uint32_t lost;
   // Segments outstanding before it.
   uint32_t flight;

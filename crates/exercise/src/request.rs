@@ -51,7 +51,7 @@ pub fn answer(request: &ExerciseRequest, known: &Known) -> Result<Value, Problem
         Wanted::Show => Ok(json!({
             "values": own.values.iter().map(|(path, value)| (path.clone(), value.clone().into())).collect::<Map<_, _>>(),
             "scenario": own.scenario,
-            "tasks": tasks.into_iter().map(|task| own.told(task)).collect::<Result<Vec<_>, _>>()?,
+            "tasks": tasks.into_iter().map(|task| own.described(task)).collect::<Result<Vec<_>, _>>()?,
         })),
         Wanted::Check => Ok(json!({ "verdicts": own.check(request.minutes, &request.answers)? })),
         Wanted::File => Ok(json!({ "text": own.file(request.minutes, &tasks, &request.answers) })),
@@ -64,9 +64,9 @@ pub fn answer(request: &ExerciseRequest, known: &Known) -> Result<Value, Problem
 
 impl Assignment<'_> {
     /// A task as the student reads it; `stops` are the times at which something is to be done or to be seen.
-    fn told(&self, task: &ExerciseTask) -> Result<Value, Problems> {
+    fn described(&self, task: &ExerciseTask) -> Result<Value, Problems> {
         let words = self.filled(&task.text).split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut told = json!({ "id": task.id, "words": words, "ask": "Predict" });
+        let mut described = json!({ "id": task.id, "words": words, "ask": "Predict" });
         match &task.kind {
             TaskKind::Predict { .. } => {}
             TaskKind::Do { aqm, set, steps, between, curve, .. } => {
@@ -75,13 +75,13 @@ impl Assignment<'_> {
                 let set: Map<String, Value> =
                     set.iter().map(|(path, value)| (path.clone(), value.clone().into())).collect();
                 let run = json!({ "aqm": aqm, "set": set, "scenario": scenario, "stops": stops, "curve": curve });
-                told["ask"] = "Do".into();
-                told["run"] = run;
+                described["ask"] = "Do".into();
+                described["run"] = run;
             }
-            TaskKind::Compare { .. } => told["ask"] = "Do".into(),
-            TaskKind::Explain { .. } => told["ask"] = "Explain".into(),
+            TaskKind::Compare { .. } => described["ask"] = "Do".into(),
+            TaskKind::Explain { .. } => described["ask"] = "Explain".into(),
         }
-        Ok(told)
+        Ok(described)
     }
 
     /// The file of answers, TOML.
@@ -96,7 +96,7 @@ impl Assignment<'_> {
     /// What a task measures, and an answer to it that is taken.
     fn solved(&self, task: &ExerciseTask) -> Result<Value, Problems> {
         let measured = self.measured(task)?;
-        let told = match &task.kind {
+        let verdict = match &task.kind {
             TaskKind::Explain { solution, .. } => solution.trim().to_owned(),
             TaskKind::Predict { of } => {
                 let other = self.sheet.task(of)?;
@@ -105,7 +105,7 @@ impl Assignment<'_> {
             }
             TaskKind::Do { .. } | TaskKind::Compare { .. } => shown(measured.unwrap_or(f64::NAN), task.unit()),
         };
-        Ok(json!({ "task": task.id, "measured": measured, "told": told }))
+        Ok(json!({ "task": task.id, "measured": measured, "told": verdict }))
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 /// Version of the table: a library has to be compiled again when it changes.
 pub const AQMLAB_LAW_VERSION: u32 = 1;
 
-/// The law is told of every ACK by `on_feedback`, in recovery too.
+/// The law sees every ACK by `on_feedback`, in recovery too.
 pub const AQMLAB_NEEDS_EVERY_ACK: u32 = 1;
 /// The sender asks for `pacing_rate` and keeps to it.
 pub const AQMLAB_NEEDS_PACING: u32 = 2;
@@ -40,9 +40,9 @@ pub struct AqmlabFacts {
     pub delivery_rate: f64,
     /// Segments that it acknowledges; 0 for a duplicate ACK.
     pub acked: u32,
-    /// Segments known to be CE-marked since the ACK before; known to laws that are told of every ACK.
+    /// Segments known to be CE-marked since the ACK before; known to laws that see every ACK.
     pub marked: u32,
-    /// Segments sent again since the ACK before; known to laws that are told of every ACK.
+    /// Segments sent again since the ACK before; known to laws that see every ACK.
     pub lost: u32,
     /// Segments outstanding before it.
     pub flight: u32,

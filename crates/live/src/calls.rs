@@ -3,7 +3,7 @@
 //! At the line a frame begins when its first packet comes, and is complete when its last one has come through. What waited at the
 //! sender before is not seen.
 
-mod heard;
+mod feedback;
 mod sequence;
 mod stream;
 
@@ -13,7 +13,7 @@ use crate::rtp::{RtpHeader, reports};
 use aqmlab_core::Time;
 use aqmlab_sim::media::{MediaFacts, RtpFacts, rms};
 use aqmlab_sim::{MediaResult, RtpResult};
-use heard::Heard;
+use feedback::Feedback;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use stream::RtpStream;
@@ -29,13 +29,13 @@ pub struct Calls {
     /// By flow and number of the stream.
     streams: BTreeMap<(u32, u32), RtpStream>,
     /// By the flow that feedback came in, and the stream that it speaks of.
-    heard: BTreeMap<(u32, u32), Heard>,
+    feedback: BTreeMap<(u32, u32), Feedback>,
 }
 
 impl Calls {
     /// They count from `warmup` on.
     pub fn new(warmup: Time) -> Self {
-        Self { warmup, streams: BTreeMap::new(), heard: BTreeMap::new() }
+        Self { warmup, streams: BTreeMap::new(), feedback: BTreeMap::new() }
     }
 
     /// A datagram of a flow has come to the line.
@@ -67,8 +67,8 @@ impl Calls {
         let reports = reports(datagram);
         for report in &reports {
             let key = (flow, report.ssrc);
-            if self.heard.len() < MOST || self.heard.contains_key(&key) {
-                self.heard.entry(key).or_default().take(report, size / reports.len() as u64, now);
+            if self.feedback.len() < MOST || self.feedback.contains_key(&key) {
+                self.feedback.entry(key).or_default().take(report, size / reports.len() as u64, now);
             }
         }
     }
@@ -76,17 +76,17 @@ impl Calls {
     /// Counts from now on.
     pub fn restart(&mut self) {
         self.streams.values_mut().for_each(RtpStream::restart);
-        self.heard.values_mut().for_each(Heard::restart);
+        self.feedback.values_mut().for_each(Feedback::restart);
     }
 
     /// What feedback that goes the other way says of a stream between these ends.
-    fn heard_of(&self, ssrc: u32, of: &FiveTuple, flows: &[FlowCounts]) -> Heard {
+    fn feedback_on(&self, ssrc: u32, of: &FiveTuple, flows: &[FlowCounts]) -> Feedback {
         let is_back = |flow: u32| {
             let back = &flows[flow as usize].tuple;
             (back.source, back.destination) == (of.destination, of.source)
         };
-        let found = self.heard.iter().find(|((flow, about), _)| *about == ssrc && is_back(*flow));
-        found.map_or_else(Heard::default, |(_, heard)| heard.clone())
+        let found = self.feedback.iter().find(|((flow, about), _)| *about == ssrc && is_back(*flow));
+        found.map_or_else(Feedback::default, |(_, feedback)| feedback.clone())
     }
 }
 
@@ -105,17 +105,24 @@ impl CallReport {
         let facts: Vec<(MediaFacts, Value)> = recognised
             .map(|((flow, ssrc), stream)| {
                 let tuple = &calls.1[*flow as usize].tuple;
-                let (media, rtp) = stream.facts(&back.0.heard_of(*ssrc, tuple, back.1), now);
-                let told = told(&media, &rtp, direction, tuple, *ssrc, stream.payload_type);
-                (media, told)
+                let (media, rtp) = stream.facts(&back.0.feedback_on(*ssrc, tuple, back.1), now);
+                let described = described(&media, &rtp, direction, tuple, *ssrc, stream.payload_type);
+                (media, described)
             })
             .collect();
         let all = together(facts.iter().map(|(media, _)| media)).map(|media| measured(&media));
-        Self { streams: facts.into_iter().map(|(_, told)| told).collect(), all }
+        Self { streams: facts.into_iter().map(|(_, described)| described).collect(), all }
     }
 }
 
-fn told(media: &MediaFacts, rtp: &RtpFacts, direction: &str, tuple: &FiveTuple, ssrc: u32, payload_type: u8) -> Value {
+fn described(
+    media: &MediaFacts,
+    rtp: &RtpFacts,
+    direction: &str,
+    tuple: &FiveTuple,
+    ssrc: u32,
+    payload_type: u8,
+) -> Value {
     json!({
         "direction": direction, "flow": tuple.to_string(), "ssrc": ssrc, "payload_type": payload_type,
         "media": measured(media), "rtp": RtpResult::of(rtp),

@@ -65,11 +65,11 @@ fn any_rtp() -> impl Strategy<Value = (RtpHeader, Vec<u8>)> {
 
 /// A packet of RTCP with the report in it, or one of another kind.
 fn any_rtcp() -> impl Strategy<Value = (Option<RtpReport>, Vec<u8>)> {
-    let told = prop_oneof![3 => 0x8000u16..=0xffff, 1 => Just(0u16)];
-    let report = (any::<(u32, u16)>(), vec(told, 0..40)).prop_map(|((ssrc, begin), told)| {
+    let metrics = prop_oneof![3 => 0x8000u16..=0xffff, 1 => Just(0u16)];
+    let report = (any::<(u32, u16)>(), vec(metrics, 0..40)).prop_map(|((ssrc, begin), metrics)| {
         let ecn = |bits: u16| [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(bits >> 13 & 3)];
-        let packets = told.iter().map(|bits| (*bits != 0).then(|| ecn(*bits))).collect();
-        (Some(RtpReport { ssrc, begin, packets }), feedback(ssrc, begin, &told))
+        let packets = metrics.iter().map(|bits| (*bits != 0).then(|| ecn(*bits))).collect();
+        (Some(RtpReport { ssrc, begin, packets }), feedback(ssrc, begin, &metrics))
     });
     let other = (192u8..=204, vec(any::<[u8; 4]>(), 0..8)).prop_map(|(kind, words)| {
         let length = (words.len() as u16).to_be_bytes();
@@ -161,8 +161,8 @@ proptest! {
         let bytes: Vec<u8> = packets.into_iter().flat_map(|(_, bytes)| bytes).collect();
         prop_assert_eq!(reports(&bytes), expected);
         let bytes = damage.of(bytes);
-        let told: usize = reports(&bytes).iter().map(|report| 8 + 2 * report.packets.len()).sum();
-        prop_assert!(told <= bytes.len());
+        let metrics: usize = reports(&bytes).iter().map(|report| 8 + 2 * report.packets.len()).sum();
+        prop_assert!(metrics <= bytes.len());
     }
 
     /// The lengths in the headers are those of the packets, and those that queues see.
@@ -182,8 +182,8 @@ proptest! {
             let ready = store.ready(block, first, count, 0);
             if !ready.header().is_empty() {
                 let (at, behind) = if layout.version == 4 { (2, 0) } else { (4, 40) };
-                let told = word(ready.header(), at).map(|told| usize::from(told) + behind);
-                prop_assert_eq!(told, Some(ready.header().len() + ready.rest.len()));
+                let metrics = word(ready.header(), at).map(|metrics| usize::from(metrics) + behind);
+                prop_assert_eq!(metrics, Some(ready.header().len() + ready.rest.len()));
             }
         }
         store.release(block, parts);

@@ -90,12 +90,12 @@ impl<I: Iterator<Item = LogRecord>> Comparison<I> {
     }
 
     fn add(&mut self, live: Option<LogRecord>, replayed: Option<LogRecord>) {
-        let told = |record: Option<LogRecord>| record.map_or("nothing".to_string(), |record| format!("{record:?}"));
+        let shown = |record: Option<LogRecord>| record.map_or("nothing".to_string(), |record| format!("{record:?}"));
         self.found.decisions += u64::from(live.is_some());
         if live == replayed {
             self.found.same += 1;
         } else if self.found.first_difference.is_none() {
-            self.found.first_difference = Some((told(live), told(replayed)));
+            self.found.first_difference = Some((shown(live), shown(replayed)));
         }
     }
 

@@ -94,8 +94,8 @@ fn blocks(packet: &[u8], more: usize) -> Option<Vec<RtpReport>> {
         let (ssrc, begin, count) = (long(rest, 0)?, word(rest, 4)?, more + usize::from(word(rest, 6)?));
         let filled = count.next_multiple_of(2);
         let ecn = |bits: u8| [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(bits & 3)];
-        let told = rest.get(8..8 + 2 * filled)?.chunks_exact(2).map(|pair| pair[0]);
-        let mut packets: Vec<_> = told.map(|told| (told & 0x80 != 0).then(|| ecn(told >> 5))).collect();
+        let metrics = rest.get(8..8 + 2 * filled)?.chunks_exact(2).map(|pair| pair[0]);
+        let mut packets: Vec<_> = metrics.map(|metric| (metric & 0x80 != 0).then(|| ecn(metric >> 5))).collect();
         if packets.last().is_some_and(Option::is_none) {
             packets.truncate(count);
         }
@@ -165,11 +165,11 @@ pub mod tests {
         // Received with ECT(1), lost, received with CE 3/1024 s ago.
         let ccfb = feedback(9, 0xffff, &[0xa000, 0, 0xe003]);
         assert_eq!((ccfb.len(), word(&ccfb, 2)), (4 + 4 + 8 + 8 + 4, Some(6)));
-        let told = RtpReport { ssrc: 9, begin: 0xffff, packets: vec![Some(Ecn::Ect1), None, Some(Ecn::Ce)] };
-        assert_eq!(reports(&ccfb), std::slice::from_ref(&told));
+        let report = RtpReport { ssrc: 9, begin: 0xffff, packets: vec![Some(Ecn::Ect1), None, Some(Ecn::Ce)] };
+        assert_eq!(reports(&ccfb), std::slice::from_ref(&report));
         // Behind a receiver report of one word (RFC 3550, 6.4.2), as in a compound packet.
         let compound = [&[0x80, 201, 0, 1, 0, 0, 0, 7][..], &ccfb].concat();
-        assert_eq!(reports(&compound), [told]);
+        assert_eq!(reports(&compound), [report]);
         assert_eq!(reports(&ccfb[..ccfb.len() - 1]), [], "cut");
         let mut wrong = ccfb.clone();
         wrong[15] = 200;

@@ -138,13 +138,14 @@ fn accompany(
     let signals = SignalFd::new(&signals).map_err(io::Error::from)?;
     let mut warnings: Vec<String> =
         options.scenario.links.iter().filter_map(|link| unannounced(options, link)).collect();
-    let mut told_at: Option<Time> = None; // when the command was told to end
+    let mut ending_since: Option<Time> = None; // when the command was asked to end
     let mut is_over = false; // because its time was
     control.send(&InitRequest::Start).map_err(ended)?;
     loop {
         let mut ready =
             [PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-        let deadline = told_at.map(|told| told + GRACE).or(options.duration.map(|duration| Time::ZERO + duration));
+        let deadline =
+            ending_since.map(|since| since + GRACE).or(options.duration.map(|duration| Time::ZERO + duration));
         let left = deadline.map_or(options.look, |deadline| options.look.min(deadline.since(clock.now())));
         poll(&mut ready, PollTimeout::from(left.0.div_ceil(1_000_000_000) as u16)).map_err(io::Error::from)?;
         let [has_said, is_signalled] = ready.map(|file| file.any().unwrap_or(true));
@@ -159,18 +160,18 @@ fn accompany(
         }
         if is_signalled && let Ok(Some(signal)) = signals.read_signal() {
             let number = signal.ssi_signo as i32;
-            if told_at.is_some() {
+            if ending_since.is_some() {
                 return Ok((128 + number, warnings));
             }
             control.send(&InitRequest::Signal(number)).map_err(ended)?;
-            told_at = Some(now).filter(|_| number != libc::SIGINT); // a shell goes on after Ctrl-C
+            ending_since = Some(now).filter(|_| number != libc::SIGINT); // a shell goes on after Ctrl-C
         }
-        if told_at.is_some_and(|told| now > told + GRACE) {
+        if ending_since.is_some_and(|since| now > since + GRACE) {
             return Ok((if is_over { 0 } else { 128 + libc::SIGKILL }, warnings));
         }
-        if told_at.is_none() && options.duration.is_some_and(|duration| now > Time::ZERO + duration) {
+        if ending_since.is_none() && options.duration.is_some_and(|duration| now > Time::ZERO + duration) {
             control.send(&InitRequest::Signal(libc::SIGTERM)).map_err(ended)?;
-            (told_at, is_over) = (Some(now), true);
+            (ending_since, is_over) = (Some(now), true);
         }
         let [up, down] =
             running.each_ref().map(|running| running.view.lock().map(|view| view.clone()).unwrap_or_default());

@@ -141,9 +141,9 @@ fn row(array: &mut [f32], index: usize, width: usize) -> &mut [f32] {
 /// may be below zero.
 #[pyfunction]
 pub fn gauges() -> Vec<(&'static str, &'static str, &'static str, Option<&'static str>, bool)> {
-    let told = |scale| match scale {
+    let name = |scale| match scale {
         ObservationScale::Reference(words) => Some(words),
         ObservationScale::Root => None,
     };
-    GAUGES.iter().map(|gauge| (gauge.name, gauge.unit, gauge.doc, told(gauge.scale), gauge.is_signed)).collect()
+    GAUGES.iter().map(|gauge| (gauge.name, gauge.unit, gauge.doc, name(gauge.scale), gauge.is_signed)).collect()
 }

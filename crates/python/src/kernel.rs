@@ -6,7 +6,7 @@ use aqmlab_core::{Problems, Quantity, Span};
 use aqmlab_scenario::{Action, AqmChoice, LinkSpec, RateChanges, Scenario as Spec, SchemeAssignment};
 use pyo3::prelude::*;
 
-/// A link as Linux is told it.
+/// A link as Linux receives it.
 #[derive(IntoPyObject)]
 pub struct LinkOnLinux {
     /// The scheme with what the scenario sets of it.
@@ -24,7 +24,7 @@ pub struct LinkOnLinux {
     varies: bool,
 }
 
-/// A scenario as Linux is told it.
+/// A scenario as Linux receives it.
 #[derive(IntoPyObject)]
 pub struct OnLinux {
     /// The schemes, as a result names them.
@@ -49,11 +49,11 @@ pub fn on_linux(scenario: &Scenario, aqm: Option<&str>) -> PyResult<OnLinux> {
     let history = of.scheme_history(chosen.as_ref(), &of.changes);
     let texts =
         |of: &Vec<(Span, AqmChoice)>| of.iter().map(|(from, choice)| (from.text(), choice.to_string())).collect();
-    let told = |link: &LinkSpec| link_on_linux(of, link, of.scheme_of(link, chosen.as_ref())).map_err(refused);
+    let on_linux = |link: &LinkSpec| link_on_linux(of, link, of.scheme_of(link, chosen.as_ref())).map_err(refused);
     Ok(OnLinux {
         name: chosen.as_ref().map_or_else(|| of.links[0].aqm.to_string(), SchemeAssignment::to_string),
         schemes: of.links.iter().zip(&history).map(|(link, of)| (link.name.clone(), texts(of))).collect(),
-        links: of.links.iter().map(told).collect::<PyResult<_>>()?,
+        links: of.links.iter().map(on_linux).collect::<PyResult<_>>()?,
         changed: changed(of, chosen.as_ref()).map_err(refused)?,
     })
 }

@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_tree_is_named() {
         let one = class("x", "flows = [\"a\", \"b\"]");
-        for (classes, told) in [
+        for (classes, message) in [
             (
                 class("x", "ceil = \"1 Mbit/s\""),
                 "links.up.classes.x.ceil: \"1 Mbit/s\" is below the rate, \"2 Mbit/s\"",
@@ -336,7 +336,7 @@ mod tests {
             (class("x", "rat = 1"), "unknown key \"rat\""),
         ] {
             let found = read(&classes).unwrap_err();
-            assert!(found.contains(told), "{told}: {found}");
+            assert!(found.contains(message), "{message}: {found}");
         }
         let chain: String = (1..9).map(|i| class(&format!("c{i}"), &format!("parent = \"c{}\"", i - 1))).collect();
         assert!(read(&(class("c0", "") + &chain)).unwrap_err().contains("more than 6 classes are above it"));

@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_line_and_column() {
-        for (text, told) in [
+        for (text, message) in [
             ("time (s)\n0\n", "line 1: no column \"rate\""),
             ("time (s),rate (Mbit/s),rtt (ms)\n", "line 1: unknown column \"rtt\""),
             ("time (s),rate (Mbps)\n0,1\n", "line 1, column \"rate (Mbps)\": \"0 Mbps\" is not a rate"),
@@ -159,7 +159,7 @@ mod tests {
             ("time (s),rate (Mbit/s),delay (ms)\n0,7,-1\n", "line 2, column \"delay\": \"-1 ms\" is negative"),
         ] {
             let refused = ConditionTrace::read(text).unwrap_err();
-            assert!(refused.contains(told), "{text}: {refused}");
+            assert!(refused.contains(message), "{text}: {refused}");
         }
     }
 }

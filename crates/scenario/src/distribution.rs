@@ -442,14 +442,14 @@ mod tests {
 
     #[test]
     fn a_measured_distribution_out_of_order_is_refused() {
-        for (points, told) in [
+        for (points, message) in [
             ("[[\"2 packets\", 0.5], [\"1 packet\", 1]]", "out of order"),
             ("[[\"2 packets\", 0.5], [\"3 packets\", 0.9]]", "the last share of a cdf is 1"),
             ("[]", "the last share of a cdf is 1"),
             ("[\"2 packets\"]", "cdf takes pairs"),
         ] {
             let found = law(&format!("size = {{ cdf = {points} }}")).unwrap_err();
-            assert!(found.contains(told), "{points}: {found}");
+            assert!(found.contains(message), "{points}: {found}");
         }
     }
 

@@ -300,7 +300,7 @@ tcp = "linux"
 
     #[test]
     fn what_is_wrong_is_named() {
-        for (from, to, told) in [
+        for (from, to, message) in [
             ("count = 12", "count = 0", "fabric.hosts.count: \"0\" is out of range"),
             ("count = 12", "count = 10", "fabric.hosts.count: \"10\" is no multiple of the 3 leaves"),
             ("spines = 2", "spines = 0", "fabric.spines: \"0\" is out of range"),
@@ -314,7 +314,7 @@ tcp = "linux"
             ("[[flows]]", "[[links]]\nname = \"x\"\n[[flows]]", "links: cannot be combined with [fabric]"),
         ] {
             let found = parse(&FABRIC.replacen(from, to, 1), "fabric", &[]).unwrap_err().to_string();
-            assert_eq!(found.matches(told).count(), 1, "{told}: {found}");
+            assert_eq!(found.matches(message).count(), 1, "{message}: {found}");
         }
     }
 }

@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        for (keys, told) in [
+        for (keys, message) in [
             ("law = \"screem\"", "flows.flows.law: unknown rate control \"screem\"; did you mean \"scream\"?"),
             ("", "flows.flows.rate: missing"),
             ("law = \"gcc\"\nframe_rate = \"0 Hz\"", "flows.flows.frame_rate: \"0 Hz\" is out of range"),
@@ -275,7 +275,7 @@ mod tests {
             ("law = \"gcc\"\naccess_rate = \"1 Mbit/s\"", "access_rate"),
         ] {
             let why = read(keys).unwrap_err();
-            assert!(why.contains(told), "{keys}: {why}");
+            assert!(why.contains(message), "{keys}: {why}");
         }
     }
 }

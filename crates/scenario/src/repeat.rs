@@ -185,7 +185,7 @@ tcp = "linux"
 
     #[test]
     fn what_is_wrong_with_a_list_is_named_once() {
-        for (from, to, told) in [
+        for (from, to, message) in [
             ("count = 3", "count = 0", "links.hop.count: expected a whole number in 1 ..= 10000"),
             (
                 "each = \"hop\"",
@@ -197,7 +197,7 @@ tcp = "linux"
             ("path = [\"hop\"]", "path = [\"hop-7\"]", "flows.long.path: unknown link \"hop-7\""),
         ] {
             let found = parse(&CHAIN.replacen(from, to, 1), "chain", &[]).unwrap_err().to_string();
-            assert_eq!(found.matches(told).count(), 1, "{told}: {found}");
+            assert_eq!(found.matches(message).count(), 1, "{message}: {found}");
         }
     }
 }

@@ -132,7 +132,7 @@ tcp = "linux"
 
     #[test]
     fn what_is_wrong_is_named() {
-        for (from, to, told) in [
+        for (from, to, message) in [
             ("alpha = 2", "alpha = 0", "buffers.switch.alpha: \"0\" is out of range: must lie in 0.001 ..= 1000"),
             ("size = \"300 kB\"", "", "buffers.switch.size: missing"),
             (
@@ -149,7 +149,7 @@ tcp = "linux"
             ),
         ] {
             let found = parse(&SWITCH.replacen(from, to, 1), "switch", &[]).unwrap_err().to_string();
-            assert_eq!(found.matches(told).count(), 1, "{told}: {found}");
+            assert_eq!(found.matches(message).count(), 1, "{message}: {found}");
         }
     }
 }

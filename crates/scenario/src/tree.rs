@@ -637,13 +637,13 @@ rtt = "20 ms"
 
     #[test]
     fn sites_that_have_less_than_those_below_are_told() {
-        let told = read(&TREE.replace("\"1 Gbit/s\"", "\"900 Mbit/s\"")).unwrap().notice().unwrap();
-        assert!(told.contains("sites.town.down: the rates of the sites below one add up to 1 Gbit/s"), "{told}");
+        let message = read(&TREE.replace("\"1 Gbit/s\"", "\"900 Mbit/s\"")).unwrap().notice().unwrap();
+        assert!(message.contains("sites.town.down: the rates of the sites below one add up to 1 Gbit/s"), "{message}");
     }
 
     #[test]
     fn what_is_wrong_with_a_tree_is_named() {
-        for (from, to, told) in [
+        for (from, to, message) in [
             (
                 "name = \"town\"",
                 "name = \"town\"\nparent = \"ap\"",
@@ -678,17 +678,17 @@ rtt = "20 ms"
             ("rtt = \"30 ms\"", "rtt = \"0.5 ms\"", "flows.upload-slow.rtt: \"500 us\" is shorter"),
         ] {
             let found = read(&TREE.replacen(from, to, 1)).err().unwrap_or_else(|| "nothing".into());
-            assert!(found.contains(told), "{told}: {found}");
+            assert!(found.contains(message), "{message}: {found}");
         }
         let alone = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n[[flows]]\nlines = true\nrtt = \"9 ms\"\n";
         assert!(read(alone).unwrap_err().contains("flows.flows.lines: there are none"));
         let plan = "[[plans]]\nname = \"p\"\ndown = \"1 Mbit/s\"\nup = \"1 Mbit/s\"\n";
         let site = "[[sites]]\nname = \"s\"\ndown = \"1 Mbit/s\"\n";
-        for (list, told) in [
+        for (list, message) in [
             (plan.repeat(999), "plans: there are 1001; at most 1000"),
             (site.repeat(98), "sites: there are 101; at most 100"),
         ] {
-            assert!(read(&format!("{TREE}{list}")).unwrap_err().contains(told), "{told}");
+            assert!(read(&format!("{TREE}{list}")).unwrap_err().contains(message), "{message}");
         }
         let large = TREE.replace("count = 3", "count = 2000").replace("count = 6", "count = 32000");
         assert!(read(&large).unwrap_err().contains("lines: the tree has 66005 links; at most 65000"));

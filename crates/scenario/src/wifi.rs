@@ -652,7 +652,7 @@ rtt = "20 ms"
 
     #[test]
     fn what_is_wrong_is_named() {
-        for (from, to, told) in [
+        for (from, to, message) in [
             ("rate = \"7.2 Mbit/s\"\n", "", "stations.far.rate: missing; write e.g. rate ="),
             ("error = 0.1", "airtime = 1.5", "stations.far.airtime: \"1.5\" is out of range: must lie in 0.0001 ..= 1"),
             ("each = true", "airtime = 0.6", "stations: their airtime adds up to 1.2; at most 1"),
@@ -681,7 +681,7 @@ rtt = "20 ms"
         ] {
             assert!(CELL.contains(from), "{from}");
             let found = parse(&CELL.replacen(from, to, 1), "cell", &[]).unwrap_err().to_string();
-            assert_eq!(found.matches(told).count(), 1, "{told}: {found}");
+            assert_eq!(found.matches(message).count(), 1, "{message}: {found}");
         }
         let change = "[[changes]]\nat = \"1 ms\"\npath = \"links.far-up.rate\"\nvalue = \"9 Mbit/s\"\n";
         let found = parse(&(CELL.to_string() + change), "cell", &[]).unwrap_err().to_string();

@@ -128,7 +128,7 @@ impl Receiver {
         if !self.quick.get_or_insert_with(fresh).take_stamp(seq, sent_at) {
             return (true, self.refuse(seq, now, params));
         }
-        let (before, told) = (self.next, self.ece && !is_cwr);
+        let (before, was_echoing) = (self.next, self.ece && !is_cwr);
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
         let (is_in_order, dsack) = self.take(seq, is_resent);
         let is_now = is_other_mark || is_cwr || dsack.is_some(); // `tcp_ecn_accept_cwr`
@@ -144,7 +144,7 @@ impl Receiver {
             held: if is_in_order { 0 } else { self.received.count(self.next..self.end) },
             runs: if is_in_order { 0 } else { self.received.runs(self.next..self.end) },
             is_first_of_run: seq > self.next && !self.received.contains(seq - 1),
-            is_new_mark: self.feedback == EcnFeedback::Classic && is_ce && !told,
+            is_new_mark: self.feedback == EcnFeedback::Classic && is_ce && !was_echoing,
             lacks_ect: is_classic && !is_ect && !is_ce && quick.has_seen_ect,
         };
         quick.has_seen_ect |= (is_ect || is_ce) && (seq > 0 || !params.syn);
@@ -483,15 +483,15 @@ mod tests {
     fn tells_of_what_has_arrived_twice_in_the_place_of_a_block() {
         let mut bench = bench(true, &[]);
         bench.receiver = Receiver::new(TcpVariant::Rack, Needs::NONE);
-        let mut told = |seq| {
+        let mut answer = |seq| {
             let ack = bench.ack(seq, false, false).expect("an ACK at once");
             (ack.next, ack.dsack, ack.sack.blocks().collect::<Vec<_>>())
         };
-        assert_eq!([0, 2, 4].map(|seq| told(seq).0), [1, 1, 1]);
-        assert_eq!(told(6), (1, None, vec![6..7, 4..5, 2..3]));
-        assert_eq!(told(4), (1, Some(4), vec![4..5, 6..7]));
-        assert_eq!(told(1), (3, None, vec![4..5, 6..7]));
-        assert_eq!(told(2), (3, Some(2), vec![4..5, 6..7]));
+        assert_eq!([0, 2, 4].map(|seq| answer(seq).0), [1, 1, 1]);
+        assert_eq!(answer(6), (1, None, vec![6..7, 4..5, 2..3]));
+        assert_eq!(answer(4), (1, Some(4), vec![4..5, 6..7]));
+        assert_eq!(answer(1), (3, None, vec![4..5, 6..7]));
+        assert_eq!(answer(2), (3, Some(2), vec![4..5, 6..7]));
     }
 
     #[test]
@@ -647,12 +647,12 @@ mod tests {
         // RFC 8257, section 3.2: an ACK is sent at once when the mark changes, else for every second segment.
         let mut bench = bench(false, &[("delayed_ack", "true"), ("syn", "false")]);
         bench.receiver = Receiver::new(TcpVariant::Reno, Needs { feedback: EcnFeedback::PerPacket, ..Needs::NONE });
-        let mut told = Vec::new();
+        let mut answers = Vec::new();
         for (seq, is_ce) in (0..).zip([false, true, true, true, false, false]) {
             let before = bench.receiver.take_before(0, is_ce, bench.now, &bench.params).map(|(_, ack)| ack);
-            told.extend(before.into_iter().chain(bench.ack(seq, is_ce, false)).map(|ack| (ack.next, ack.ece)));
+            answers.extend(before.into_iter().chain(bench.ack(seq, is_ce, false)).map(|ack| (ack.next, ack.ece)));
         }
-        assert_eq!(told, [(1, false), (2, true), (4, true), (5, false)], "5 waits");
+        assert_eq!(answers, [(1, false), (2, true), (4, true), (5, false)], "5 waits");
         assert_eq!(
             bench.receiver.take_before(0, false, bench.now, &bench.params),
             None,

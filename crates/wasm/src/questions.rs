@@ -70,7 +70,7 @@ fn first() -> u64 {
 /// The answer to a question, which is JSON, as JSON; `{"problems": [...]}` if it is refused.
 pub fn answer(question: &str) -> String {
     answered(question).unwrap_or_else(|Problems(problems)| {
-        let problems: Vec<Value> = problems.iter().map(told).collect();
+        let problems: Vec<Value> = problems.iter().map(as_json).collect();
         json!({ "problems": problems }).to_string()
     })
 }
@@ -94,7 +94,7 @@ fn answered(text: &str) -> Result<String, Problems> {
 }
 
 /// A problem as a page reads it: path, reason, kind and, where it is known, line, column and length.
-fn told(problem: &Problem) -> Value {
+fn as_json(problem: &Problem) -> Value {
     let Problem { path, reason, kind, location } = problem;
     let at = location.as_ref();
     json!({

@@ -315,10 +315,10 @@ mod tests {
         // 1 Mbit/s: 30.5 B a 4096th, held at 300; 1.5 * 1514 B take 18.168 ms; interval 100 + 13.168 ms.
         let cake = cake(&[]);
         assert_eq!([1e6, 20e6, 1e9].map(|rate| cake.fair(Rate(rate)).quantum.0.floor()), [300.0, 610.0, 1514.0]);
-        let told = |rate| {
+        let times = |rate| {
             let cobalt = cake.cobalt(Rate(rate));
             [cobalt.target, cobalt.interval].map(|span| (span.seconds() * 1e6).round())
         };
-        assert_eq!((told(1e6), told(1e9)), ([18_168.0, 113_168.0], [5_000.0, 100_000.0]));
+        assert_eq!((times(1e6), times(1e9)), ([18_168.0, 113_168.0], [5_000.0, 100_000.0]));
     }
 }

@@ -441,9 +441,9 @@ mod tests {
         // 737.856 us are half way up; 6378.56 B and 1000 B take that. Behind 6378 B: p just below a half.
         let mut lld = with(&[("queue_protection", "false")]);
         let mark = (Joins::LowLatency, Verdict::MarkOnly(EARLY));
-        let told: Vec<bool> = (0..6).map(|_| arrive(&mut lld, l4s(), [6378, 0]) == mark).collect();
+        let verdicts: Vec<bool> = (0..6).map(|_| arrive(&mut lld, l4s(), [6378, 0]) == mark).collect();
         assert!((lld.p_native - 0.5).abs() < 2e-4);
-        assert_eq!(told, [false, false, true, false, true, false]);
+        assert_eq!(verdicts, [false, false, true, false, true, false]);
         // 900 us of others and 100 us of its own: every one, once the sum is above 1.
         lld.l_sum = 0.5;
         assert!((0..9).all(|_| arrive(&mut lld, l4s(), [9000, 0]) == mark));
@@ -455,9 +455,9 @@ mod tests {
         // 1000 B at p = 1 add 1.907 ms. At 1.1 ms 3.636 ms are critical: the second packet.
         let mut lld = with(&[]);
         lld.l_sum = 1.0;
-        let told: Vec<_> = (0..3).map(|_| arrive(&mut lld, l4s(), [10_000, 0])).collect();
+        let verdicts: Vec<_> = (0..3).map(|_| arrive(&mut lld, l4s(), [10_000, 0])).collect();
         let mark = Verdict::MarkOnly(EARLY);
-        assert_eq!(told, [(Joins::LowLatency, mark), (Joins::Sanctioned, mark), (Joins::Sanctioned, mark)]);
+        assert_eq!(verdicts, [(Joins::LowLatency, mark), (Joins::Sanctioned, mark), (Joins::Sanctioned, mark)]);
         assert_eq!(arrive(&mut lld, PacketView { flow: 7, flow_hash: 7, ..l4s() }, [10_000, 0]).0, Joins::LowLatency);
         let mut off = with(&[("queue_protection", "false")]);
         assert!((0..9).all(|_| arrive(&mut off, l4s(), [10_000, 0]).0 == Joins::LowLatency));
@@ -529,8 +529,8 @@ mod tests {
         lld.p_sum = 8.5 - 0.5e-4;
         assert!(lld.drops_early(1024, 500_000, 1e6, cx));
         let mut lld = busy(0.2);
-        let told: Vec<bool> = (0..4).map(|_| lld.drops_early(1024, 500_000, 1e6, cx)).collect();
-        assert_eq!(told, [false; 4], "0.2, 0.4, 0.6 and 0.8");
+        let verdicts: Vec<bool> = (0..4).map(|_| lld.drops_early(1024, 500_000, 1e6, cx)).collect();
+        assert_eq!(verdicts, [false; 4], "0.2, 0.4, 0.6 and 0.8");
         lld.p_sum = 8.4;
         assert!(lld.drops_early(1024, 500_000, 1e6, cx));
         assert_eq!((lld.burst, lld.burst_allowance, lld.p_sum), (Burst::Protecting, Span::from_millis(142), 0.0));
@@ -545,16 +545,16 @@ mod tests {
     fn nothing_is_dropped_early_from_a_short_or_quiet_queue() {
         let mut rng = bench::stream();
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut rng };
-        let mut told = |lld: &mut DocsisLld, waiting| {
+        let mut verdicts = |lld: &mut DocsisLld, waiting| {
             lld.p_sum = 8.5;
             lld.drops_early(1024, waiting, 1e6, cx)
         };
-        assert!(!told(&mut busy(0.5), 333_333), "no burst, and less than a third of the buffer");
+        assert!(!verdicts(&mut busy(0.5), 333_333), "no burst, and less than a third of the buffer");
         let in_burst = |p, delay| DocsisLld { burst: Burst::Ongoing, delay_old: delay, ..busy(p) };
-        assert!(!told(&mut in_burst(0.5, 0.05), 2048));
-        assert!(told(&mut in_burst(0.5, 0.05), 2049));
-        assert!(!told(&mut in_burst(0.19, 0.004), 500_000));
-        assert!(told(&mut in_burst(0.2, 0.004), 500_000));
+        assert!(!verdicts(&mut in_burst(0.5, 0.05), 2048));
+        assert!(verdicts(&mut in_burst(0.5, 0.05), 2049));
+        assert!(!verdicts(&mut in_burst(0.19, 0.004), 500_000));
+        assert!(verdicts(&mut in_burst(0.2, 0.004), 500_000));
     }
 
     #[test]

@@ -368,8 +368,8 @@ mod tests {
     fn the_ramp_begins_at_800_us_and_spares_the_last_two() {
         let mut dual = with(&[]);
         // 1 ms is half way up: every other packet, the third the first, as the sum must pass 1.
-        let told: Vec<bool> = (0..5).map(|_| l4s(&mut dual, us(1000), 5) != Verdict::Pass).collect();
-        assert_eq!(told, [false, false, true, false, true]);
+        let verdicts: Vec<bool> = (0..5).map(|_| l4s(&mut dual, us(1000), 5) != Verdict::Pass).collect();
+        assert_eq!(verdicts, [false, false, true, false, true]);
         let mut dual = with(&[]);
         assert!((0..9).all(|_| l4s(&mut dual, us(800), 5) == Verdict::Pass));
         assert!((0..9).all(|_| l4s(&mut dual, us(9000), 1) == Verdict::Pass));
@@ -389,12 +389,12 @@ mod tests {
         let mut dual = with(&[("flavour", "linux")]);
         dual.p_root = 0.1; // coupled 0.2, classic 0.01
         let mut rng = bench::stream();
-        let told: Vec<bool> =
+        let verdicts: Vec<bool> =
             (0..100_000).map(|_| l4s_before(&mut dual, us(0), 4, &mut rng) != Verdict::Pass).collect();
         // A sum of 0.2 would never mark two in a row; draws do so with 0.04. Within five standard deviations.
         let share = |pairs: &mut dyn Iterator<Item = bool>| pairs.filter(|hit| *hit).count() as f64 / 1e5;
-        assert!((share(&mut told.iter().copied()) - 0.2).abs() < 0.0064);
-        assert!((share(&mut told.windows(2).map(|pair| pair[0] && pair[1])) - 0.04).abs() < 0.004);
+        assert!((share(&mut verdicts.iter().copied()) - 0.2).abs() < 0.0064);
+        assert!((share(&mut verdicts.windows(2).map(|pair| pair[0] && pair[1])) - 0.04).abs() < 0.004);
         // 4000 B are above two MTU of 1514 B: drawn. 3000 B are not, nor is a frame of 1514 B before a packet of 1500 B.
         let mut classic = |left, n| {
             let cx = &mut Ctx { now: Time::ZERO, rng: &mut rng };
@@ -415,13 +415,13 @@ mod tests {
         for (p_root, overloaded) in [(0.5, false), (0.501, true)] {
             let mut dual = with(&[("flavour", "linux")]);
             dual.p_root = p_root;
-            let told: Vec<Verdict> = (0..1000).map(|_| l4s_before(&mut dual, us(0), 9, &mut rng)).collect();
-            assert!(told.iter().all(|verdict| *verdict != Verdict::Pass));
-            assert_eq!(told.contains(&Verdict::Drop(FORCED)), overloaded, "{p_root}");
+            let verdicts: Vec<Verdict> = (0..1000).map(|_| l4s_before(&mut dual, us(0), 9, &mut rng)).collect();
+            assert!(verdicts.iter().all(|verdict| *verdict != Verdict::Pass));
+            assert_eq!(verdicts.contains(&Verdict::Drop(FORCED)), overloaded, "{p_root}");
             let cx = &mut Ctx { now: Time::ZERO, rng: &mut rng };
-            let told: Vec<Verdict> = (0..1000).map(|_| dual.judge_classic(&bench::queue(9), cx)).collect();
-            assert_eq!(told.contains(&Verdict::Drop(FORCED)), overloaded);
-            assert_eq!(told.contains(&Verdict::Signal(EARLY)), !overloaded);
+            let verdicts: Vec<Verdict> = (0..1000).map(|_| dual.judge_classic(&bench::queue(9), cx)).collect();
+            assert_eq!(verdicts.contains(&Verdict::Drop(FORCED)), overloaded);
+            assert_eq!(verdicts.contains(&Verdict::Signal(EARLY)), !overloaded);
         }
     }
 
@@ -429,9 +429,9 @@ mod tests {
     fn overload_drops_with_the_square_and_marks_the_rest() {
         let mut dual = with(&[]);
         dual.p_root = 0.5; // coupled 1, classic 1/4: sums 0.25 .. 1.25
-        let told: Vec<Verdict> = (0..6).map(|_| l4s(&mut dual, us(0), 9)).collect();
+        let verdicts: Vec<Verdict> = (0..6).map(|_| l4s(&mut dual, us(0), 9)).collect();
         let (mark, drop) = (Verdict::Signal(EARLY), Verdict::Drop(FORCED));
-        assert_eq!(told, [mark, mark, mark, mark, drop, mark]);
+        assert_eq!(verdicts, [mark, mark, mark, mark, drop, mark]);
     }
 
     /// The queue that a packet of 1500 B joins behind 2500 B in L: on a link of 8 Mbit/s 4 ms, every one marked.

@@ -1,6 +1,6 @@
 //! A stream of RTP in one direction, as a line sees it.
 
-use super::heard::Heard;
+use super::feedback::Feedback;
 use super::sequence::{MAX_DROPOUT, REMEMBERED, Unwrapped};
 use crate::rtp::RtpHeader;
 use aqmlab_core::{Span, Time};
@@ -165,7 +165,7 @@ impl RtpStream {
         let Some(open) = self.open.take() else { return };
         self.frame = self.receiver.expect(open.began, open.through.len() as u32, 0.0) + 1;
         let mut through: Vec<(Time, u32, u32)> =
-            (0..).zip(open.through).filter_map(|(i, told)| told.map(|(at, bytes)| (at, i, bytes))).collect();
+            (0..).zip(open.through).filter_map(|(i, arrival)| arrival.map(|(at, bytes)| (at, i, bytes))).collect();
         through.sort_by_key(|(at, ..)| *at);
         through.into_iter().for_each(|(at, i, bytes)| {
             self.receiver.take(self.frame - 1, i, bytes, at);
@@ -201,9 +201,9 @@ impl RtpStream {
     }
 
     /// The facts of the stream up to now, with what feedback has said.
-    pub fn facts(&self, heard: &Heard, now: Time) -> (MediaFacts, RtpFacts) {
+    pub fn facts(&self, feedback: &Feedback, now: Time) -> (MediaFacts, RtpFacts) {
         let mut stats = self.receiver.stats_at(now, false);
-        (stats.resent, stats.feedback_bytes) = (self.resent, heard.bytes);
+        (stats.resent, stats.feedback_bytes) = (self.resent, feedback.bytes);
         let measured = self.receiver.measured.start;
         let media = MediaFacts {
             stats,
@@ -212,6 +212,6 @@ impl RtpStream {
             rates: Some(vec![self.seconds.iter().map(|bytes| 8.0 * f64::from(*bytes)).collect()]),
         };
         let seen = RtpFacts { expected: self.expected + self.span(), ..self.facts.clone() };
-        (media, heard.beside(seen))
+        (media, feedback.beside(seen))
     }
 }

@@ -36,8 +36,8 @@ impl Sender {
         }
     }
 
-    fn facts(&self, heard: &Heard, now: u64) -> (MediaResult, RtpResult) {
-        let (media, rtp) = self.calls.streams[&(FLOW, SSRC)].facts(heard, ms(now));
+    fn facts(&self, feedback: &Feedback, now: u64) -> (MediaResult, RtpResult) {
+        let (media, rtp) = self.calls.streams[&(FLOW, SSRC)].facts(feedback, ms(now));
         (measured(&media), RtpResult::of(&rtp))
     }
 }
@@ -56,7 +56,7 @@ fn frames_at_a_line_by_hand() {
     sender.frame(440, [Some(201), None]);
     sender.frame(480, [Some(201), Some(202)]);
     sender.frame(1400, [Some(20), Some(30)]);
-    let (media, rtp) = sender.facts(&Heard::default(), 1500);
+    let (media, rtp) = sender.facts(&Feedback::default(), 1500);
     assert_eq!((media.frames, media.target, media.resent), (14, None, 0));
     // Eleven of 30 ms, one of 240 and one of 202; one is never whole.
     near(media.frame_delay_mean, (11.0 * 0.030 + 0.240 + 0.202) / 13.0);
@@ -85,7 +85,7 @@ fn what_is_missing_before_the_line_and_what_comes_twice() {
     sender.calls.comes(FLOW, &again, ms(435));
     sender.calls.goes(FLOW, &again, 1040, false, ms(455));
     sender.frame(1100, [Some(20), Some(30)]);
-    let (media, rtp) = sender.facts(&Heard::default(), 1500);
+    let (media, rtp) = sender.facts(&Feedback::default(), 1500);
     assert_eq!((media.frames, media.resent, rtp.sent), (12, 1, 25));
     near(media.lost_ratio, 1.0 / 12.0);
     near(rtp.loss_ratio, 1.0 / 25.0);
@@ -100,7 +100,7 @@ fn a_frame_without_a_marker_ends_where_the_next_begins() {
         calls.comes(FLOW, &packet, ms(20 * u64::from(i)));
         calls.goes(FLOW, &packet, 200, false, ms(20 * u64::from(i) + 5));
     }
-    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&Heard::default(), ms(400));
+    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&Feedback::default(), ms(400));
     let media = measured(&media);
     assert_eq!((media.frames, media.freezes), (19, 0), "the last may go on");
     near(media.frame_delay_mean, 0.005);
@@ -116,7 +116,7 @@ fn the_warm_up_is_left_out() {
     for i in 5..10 {
         sender.frame(40 * i, [Some(20), Some(30)]);
     }
-    let (media, rtp) = sender.facts(&Heard::default(), 400);
+    let (media, rtp) = sender.facts(&Feedback::default(), 400);
     assert_eq!((media.frames, rtp.sent), (5, 10));
     near(rtp.mark_ratio.map(|ratio| ratio + 1.0), 1.0);
 }
@@ -139,18 +139,18 @@ fn a_stream_needs_eight_packets_in_order() {
 fn feedback_by_hand() {
     let mut calls = Calls::new(Time::ZERO);
     let (arrived, marked, lost) = (0xa000, 0xe000, 0);
-    let told =
+    let report =
         [feedback(SSRC, 65_534, &[arrived, lost, lost]), feedback(SSRC, 65_535, &[arrived, lost, marked, arrived])];
-    for (at, told) in [10, 60, 110].into_iter().zip([&told[0], &told[1], &told[1]]) {
-        calls.goes(3, told, 28 + told.len() as u64, false, ms(at));
+    for (at, report) in [10, 60, 110].into_iter().zip([&report[0], &report[1], &report[1]]) {
+        calls.goes(3, report, 28 + report.len() as u64, false, ms(at));
     }
-    let heard = &calls.heard[&(3, SSRC)];
-    let rtp = RtpResult::of(&heard.beside(RtpFacts::default()));
+    let feedback = &calls.feedback[&(3, SSRC)];
+    let rtp = RtpResult::of(&feedback.beside(RtpFacts::default()));
     assert_eq!((rtp.feedbacks, rtp.feedback_interval), (3, Some(0.05)));
     // Of 65534 to 2: the first, the second in the second report, a loss, one marked, one more.
     assert_eq!((rtp.reported_loss_ratio, rtp.reported_mark_ratio), (Some(0.2), Some(0.25)));
     // 28 of IP and UDP; 24 and three or four packets in 8 bytes.
-    assert_eq!(heard.bytes, 3 * (28 + 28));
+    assert_eq!(feedback.bytes, 3 * (28 + 28));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_call_of_which_no_frame_is_ever_whole_takes_bounded_room() {
     for i in 0..30_000u64 {
         calls.comes(FLOW, &rtp(SSRC, i as u16, i as u32, true, 20), ms(i));
     }
-    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&Heard::default(), ms(30_000));
+    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&Feedback::default(), ms(30_000));
     let waiting = media.stats.frames - media.stats.settled;
     assert_eq!((media.stats.frames, media.stats.lost), (30_000, media.stats.settled));
     assert_eq!(waiting, REMEMBERED as u64, "what is forgotten cannot come through");
@@ -214,7 +214,7 @@ proptest! {
             }
         }
         for stream in calls.streams.values() {
-            let (media, rtp) = stream.facts(&calls.heard.get(&(1, SSRC)).cloned().unwrap_or_default(), ms(1000));
+            let (media, rtp) = stream.facts(&calls.feedback.get(&(1, SSRC)).cloned().unwrap_or_default(), ms(1000));
             prop_assert!(rtp.expected >= rtp.received && rtp.received >= rtp.marked);
             prop_assert!(rtp.reported >= rtp.reported_marked);
             prop_assert!(media.stats.settled <= media.stats.frames && media.stats.lost <= media.stats.settled);

@@ -269,9 +269,9 @@ impl Packet {
     pub fn set_advertised(&mut self, advertised: Advertised) {
         const LARGEST: u32 = (1 << WINDOW_BITS) - 1;
         let window = (advertised.edge - self.number).min(LARGEST);
-        let told = u128::from(window) | u128::from(Timestamp::at(advertised.sent_at).0) << WINDOW_BITS;
+        let bits = u128::from(window) | u128::from(Timestamp::at(advertised.sent_at).0) << WINDOW_BITS;
         let others = self.bits() & !Self::LAST_BITS;
-        self.set_bits(others | told << DELAY);
+        self.set_bits(others | bits << DELAY);
         self.tell_more(PacketKind::WindowAck);
     }
 
@@ -279,8 +279,8 @@ impl Packet {
     #[inline]
     pub fn advertised(&self, now: Time) -> Option<Advertised> {
         (self.kind_bits() == PacketKind::WindowAck as u64).then(|| {
-            let told = (self.bits() >> DELAY) as u64;
-            let (window, stamp) = (told & ((1 << WINDOW_BITS) - 1), told >> WINDOW_BITS & Timestamp::LAST);
+            let bits = (self.bits() >> DELAY) as u64;
+            let (window, stamp) = (bits & ((1 << WINDOW_BITS) - 1), bits >> WINDOW_BITS & Timestamp::LAST);
             Advertised { edge: self.number + window as u32, sent_at: Timestamp(stamp).time(now) }
         })
     }

@@ -15,7 +15,7 @@ const UNPACED: u32 = 10;
 pub(crate) struct LawAdapter {
     pub law: Box<dyn CongestionControl>,
     pub needs: Needs,
-    /// The facts of the last ACK, of laws that are told of every ACK.
+    /// The facts of the last ACK, of laws that see every ACK.
     pub last_facts: Facts,
     /// Marks that the receiver had counted at the last ACK.
     marks: u32,

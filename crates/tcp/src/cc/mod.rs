@@ -1,4 +1,4 @@
-//! Congestion control: a law is told facts and answers with a window and, if it paces, a rate.
+//! Congestion control: a controller receives facts and answers with a window and, if it paces, a rate.
 //!
 //! ```text
 //!   reno, cubic, ...   one file per law, reading like its RFC
@@ -87,10 +87,10 @@ pub struct Facts {
     /// The window grows by what is acknowledged (RFC 3465), not by ACKs.
     pub byte_counting: bool,
     /// Segments known to be CE-marked since the ACK before. Classic feedback does not count marks: then it is 0, and
-    /// [`CongestionEvent::Echo`] tells of a mark. Known to laws that are told of every ACK.
+    /// [`CongestionEvent::Echo`] tells of a mark. Known to laws that see every ACK.
     pub marked: u32,
     /// Segments that loss recovery has sent again since the ACK before; those that it has found lost at this ACK, of a law that
-    /// owns the window. Known to laws that are told of every ACK.
+    /// owns the window. Known to laws that see every ACK.
     pub lost: u32,
     /// The state of loss recovery, of a law that owns the window.
     pub recovery: Recovery,
@@ -105,7 +105,7 @@ pub struct Facts {
     pub srtt: Span,
     /// A round-trip time that it measures; in variants other than `rack` none does.
     pub rtt: Option<Span>,
-    /// The first segment not acknowledged, after it. Known in variant `rack` and to laws that are told of every ACK.
+    /// The first segment not acknowledged, after it. Known in variant `rack` and to laws that see every ACK.
     pub hole: u32,
     /// The first segment never sent, before it. Known as `hole` is.
     pub sent: u32,
@@ -194,7 +194,7 @@ impl Needs {
         receiver_target: None,
     };
 
-    /// It is told how many segments were marked, so that it can answer in proportion (RFC 9331, section 4.3).
+    /// It receives how many segments were marked, so that it can answer in proportion (RFC 9331, section 4.3).
     pub fn is_scalable(&self) -> bool {
         self.feedback != EcnFeedback::Classic
     }

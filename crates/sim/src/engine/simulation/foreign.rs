@@ -105,9 +105,9 @@ impl ForeignEvent {
     fn of(Decision { time, packet, outcome }: Decision<Packet>) -> Self {
         let data = packet.data();
         let is_reply = packet.goes_back();
-        let told =
+        let foreign =
             ForeignPacket { flow: packet.flow, is_reply, size: packet.size, ecn: packet.ecn(), number: data.seq };
-        Self { time, sent: data.sent_at, packet: told, outcome }
+        Self { time, sent: data.sent_at, packet: foreign, outcome }
     }
 }
 

@@ -40,7 +40,7 @@ pub struct FeedbackLog {
     rule: FeedbackRule,
     arrived: BTreeMap<u32, (Time, bool)>,
     /// The packet after the last one told of, in the last report and the one before.
-    told: [u32; 2],
+    reported: [u32; 2],
     next: u32,
     /// Packets since the last report.
     fresh: u32,
@@ -50,18 +50,18 @@ pub struct FeedbackLog {
 
 impl FeedbackLog {
     pub fn new(rule: FeedbackRule) -> Self {
-        Self { rule, arrived: BTreeMap::new(), told: [0; 2], next: 0, fresh: 0, due: Time::NEVER }
+        Self { rule, arrived: BTreeMap::new(), reported: [0; 2], next: 0, fresh: 0, due: Time::NEVER }
     }
 
     /// A packet arrives.
     pub fn take(&mut self, seq: u32, is_ce: bool, ends_frame: bool, now: Time) {
-        if seq >= self.told[1] {
+        if seq >= self.reported[1] {
             self.arrived.entry(seq).or_insert((now, is_ce));
         }
         self.next = self.next.max(seq + 1);
         self.fresh += 1;
         // What is lost is asked for at once, as calls do by NACK (RFC 4585).
-        let lost = seq.checked_sub(REORDERING).filter(|early| *early >= self.told[1]);
+        let lost = seq.checked_sub(REORDERING).filter(|early| *early >= self.reported[1]);
         let is_lost = lost.is_some_and(|early| !self.arrived.contains_key(&early));
         let is_due = is_lost || self.fresh >= self.rule.packets || ends_frame && self.rule.at_frame_end;
         self.due = if is_due { now } else { self.due.min(now + self.rule.interval) };
@@ -69,14 +69,14 @@ impl FeedbackLog {
 
     /// The report that is due.
     pub fn report(&mut self, now: Time) -> Feedback {
-        let begin = self.told[1].max(self.next.saturating_sub(MOST));
+        let begin = self.reported[1].max(self.next.saturating_sub(MOST));
         let tell = |(at, is_ce): &(Time, bool)| {
             let units = (now.since(*at).seconds() * OFFSETS_A_SECOND).round();
             (now.seconds() - units / OFFSETS_A_SECOND, *is_ce)
         };
         let packets = (begin..self.next).map(|seq| self.arrived.get(&seq).map(tell)).collect();
-        self.told = [self.next, self.told[0]];
-        self.arrived = self.arrived.split_off(&self.told[1]);
+        self.reported = [self.next, self.reported[0]];
+        self.arrived = self.arrived.split_off(&self.reported[1]);
         (self.fresh, self.due) = (0, Time::NEVER);
         Feedback { begin, packets, sent: now }
     }

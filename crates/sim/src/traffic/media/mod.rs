@@ -222,8 +222,8 @@ impl MediaStream {
         self.first_feedback = number + 1;
         let mut arrivals = Vec::new();
         let (mut newest, mut rtt) = (self.acked, None);
-        for (seq, told) in (feedback.begin..).zip(&feedback.packets) {
-            let Some((arrived, is_ce)) = *told else { continue };
+        for (seq, arrival) in (feedback.begin..).zip(&feedback.packets) {
+            let Some((arrived, is_ce)) = *arrival else { continue };
             let Some(sent) = seq.checked_sub(self.first).and_then(|place| self.sent.get_mut(place as usize)) else {
                 continue;
             };

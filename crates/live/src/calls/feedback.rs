@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// The feedback of a direction on one stream of the other.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct Feedback {
     /// Bytes of IP.
     pub bytes: u64,
     feedbacks: u64,
@@ -19,38 +19,38 @@ pub struct Heard {
     /// When the first and the last came through.
     span: Option<(Time, Time)>,
     /// Of each packet whether it has arrived, from number `first` on.
-    told: VecDeque<bool>,
+    arrivals: VecDeque<bool>,
     first: u64,
     sequence: Unwrapped,
 }
 
-impl Heard {
+impl Feedback {
     /// A report has come through, and so many bytes for it.
     pub fn take(&mut self, report: &RtpReport, bytes: u64, now: Time) {
         self.feedbacks += 1;
         self.bytes += bytes;
         self.span = Some((self.span.map_or(now, |(first, _)| first), now));
-        for (i, told) in (0u16..).zip(&report.packets) {
+        for (i, packet) in (0u16..).zip(&report.packets) {
             let number = self.sequence.of(report.begin.wrapping_add(i));
-            if number > self.first + self.told.len() as u64 + MAX_DROPOUT || number + MAX_DROPOUT < self.first {
-                self.settle(self.told.len());
+            if number > self.first + self.arrivals.len() as u64 + MAX_DROPOUT || number + MAX_DROPOUT < self.first {
+                self.settle(self.arrivals.len());
                 self.first = number;
             }
-            // What was told long ago is not told again.
+            // A packet that was settled long ago is not counted again.
             let Some(place) = number.checked_sub(self.first) else { continue };
-            self.told.resize(self.told.len().max(place as usize + 1), false);
-            if let (Some(ecn), false) = (told, self.told[place as usize]) {
-                self.told[place as usize] = true;
+            self.arrivals.resize(self.arrivals.len().max(place as usize + 1), false);
+            if let (Some(ecn), false) = (packet, self.arrivals[place as usize]) {
+                self.arrivals[place as usize] = true;
                 self.arrived += 1;
                 self.marked += u64::from(*ecn == Ecn::Ce);
             }
         }
-        self.settle(self.told.len().saturating_sub(REMEMBERED));
+        self.settle(self.arrivals.len().saturating_sub(REMEMBERED));
     }
 
     /// Of so many packets nothing more is expected.
     fn settle(&mut self, packets: usize) {
-        self.lost += self.told.drain(..packets).filter(|has| !has).count() as u64;
+        self.lost += self.arrivals.drain(..packets).filter(|has| !has).count() as u64;
         self.first += packets as u64;
     }
 
@@ -61,14 +61,14 @@ impl Heard {
             feedback_time: self.span.map_or(0.0, |(first, last)| last.since(first).seconds()),
             reported: self.arrived,
             reported_marked: self.marked,
-            reported_lost: self.lost + self.told.iter().filter(|has| !**has).count() as u64,
+            reported_lost: self.lost + self.arrivals.iter().filter(|has| !**has).count() as u64,
             ..seen
         }
     }
 
     /// Counts from now on.
     pub fn restart(&mut self) {
-        self.settle(self.told.len());
+        self.settle(self.arrivals.len());
         (self.bytes, self.feedbacks, self.arrived, self.marked, self.lost, self.span) = (0, 0, 0, 0, 0, None);
     }
 }

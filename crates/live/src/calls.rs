@@ -13,7 +13,7 @@ use crate::rtp::{RtpHeader, reports};
 use aqmlab_core::Time;
 use aqmlab_sim::media::{MediaFacts, RtpFacts, rms};
 use aqmlab_sim::{MediaResult, RtpResult};
-use feedback::Feedback;
+use feedback::StreamFeedback;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use stream::RtpStream;
@@ -29,7 +29,7 @@ pub struct Calls {
     /// By flow and number of the stream.
     streams: BTreeMap<(u32, u32), RtpStream>,
     /// By the flow that feedback came in, and the stream that it speaks of.
-    feedback: BTreeMap<(u32, u32), Feedback>,
+    feedback: BTreeMap<(u32, u32), StreamFeedback>,
 }
 
 impl Calls {
@@ -76,17 +76,17 @@ impl Calls {
     /// Counts from now on.
     pub fn restart(&mut self) {
         self.streams.values_mut().for_each(RtpStream::restart);
-        self.feedback.values_mut().for_each(Feedback::restart);
+        self.feedback.values_mut().for_each(StreamFeedback::restart);
     }
 
     /// What feedback that goes the other way says of a stream between these ends.
-    fn feedback_on(&self, ssrc: u32, of: &FiveTuple, flows: &[FlowCounts]) -> Feedback {
+    fn feedback_on(&self, ssrc: u32, of: &FiveTuple, flows: &[FlowCounts]) -> StreamFeedback {
         let is_back = |flow: u32| {
             let back = &flows[flow as usize].tuple;
             (back.source, back.destination) == (of.destination, of.source)
         };
         let found = self.feedback.iter().find(|((flow, about), _)| *about == ssrc && is_back(*flow));
-        found.map_or_else(Feedback::default, |(_, feedback)| feedback.clone())
+        found.map_or_else(StreamFeedback::default, |(_, feedback)| feedback.clone())
     }
 }
 

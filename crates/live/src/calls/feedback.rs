@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// The feedback of a direction on one stream of the other.
 #[derive(Clone, Debug, Default)]
-pub struct Feedback {
+pub struct StreamFeedback {
     /// Bytes of IP.
     pub bytes: u64,
     feedbacks: u64,
@@ -24,7 +24,7 @@ pub struct Feedback {
     sequence: Unwrapped,
 }
 
-impl Feedback {
+impl StreamFeedback {
     /// A report has come through, and so many bytes for it.
     pub fn take(&mut self, report: &RtpReport, bytes: u64, now: Time) {
         self.feedbacks += 1;

@@ -1,6 +1,6 @@
 //! A stream of RTP in one direction, as a line sees it.
 
-use super::feedback::Feedback;
+use super::feedback::StreamFeedback;
 use super::sequence::{MAX_DROPOUT, REMEMBERED, Unwrapped};
 use crate::rtp::RtpHeader;
 use aqmlab_core::{Span, Time};
@@ -201,7 +201,7 @@ impl RtpStream {
     }
 
     /// The facts of the stream up to now, with what feedback has said.
-    pub fn facts(&self, feedback: &Feedback, now: Time) -> (MediaFacts, RtpFacts) {
+    pub fn facts(&self, feedback: &StreamFeedback, now: Time) -> (MediaFacts, RtpFacts) {
         let mut stats = self.receiver.stats_at(now, false);
         (stats.resent, stats.feedback_bytes) = (self.resent, feedback.bytes);
         let measured = self.receiver.measured.start;

@@ -36,7 +36,7 @@ impl Sender {
         }
     }
 
-    fn facts(&self, feedback: &Feedback, now: u64) -> (MediaResult, RtpResult) {
+    fn facts(&self, feedback: &StreamFeedback, now: u64) -> (MediaResult, RtpResult) {
         let (media, rtp) = self.calls.streams[&(FLOW, SSRC)].facts(feedback, ms(now));
         (measured(&media), RtpResult::of(&rtp))
     }
@@ -56,7 +56,7 @@ fn frames_at_a_line_by_hand() {
     sender.frame(440, [Some(201), None]);
     sender.frame(480, [Some(201), Some(202)]);
     sender.frame(1400, [Some(20), Some(30)]);
-    let (media, rtp) = sender.facts(&Feedback::default(), 1500);
+    let (media, rtp) = sender.facts(&StreamFeedback::default(), 1500);
     assert_eq!((media.frames, media.target, media.resent), (14, None, 0));
     // Eleven of 30 ms, one of 240 and one of 202; one is never whole.
     near(media.frame_delay_mean, (11.0 * 0.030 + 0.240 + 0.202) / 13.0);
@@ -85,7 +85,7 @@ fn what_is_missing_before_the_line_and_what_comes_twice() {
     sender.calls.comes(FLOW, &again, ms(435));
     sender.calls.goes(FLOW, &again, 1040, false, ms(455));
     sender.frame(1100, [Some(20), Some(30)]);
-    let (media, rtp) = sender.facts(&Feedback::default(), 1500);
+    let (media, rtp) = sender.facts(&StreamFeedback::default(), 1500);
     assert_eq!((media.frames, media.resent, rtp.sent), (12, 1, 25));
     near(media.lost_ratio, 1.0 / 12.0);
     near(rtp.loss_ratio, 1.0 / 25.0);
@@ -100,7 +100,7 @@ fn a_frame_without_a_marker_ends_where_the_next_begins() {
         calls.comes(FLOW, &packet, ms(20 * u64::from(i)));
         calls.goes(FLOW, &packet, 200, false, ms(20 * u64::from(i) + 5));
     }
-    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&Feedback::default(), ms(400));
+    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&StreamFeedback::default(), ms(400));
     let media = measured(&media);
     assert_eq!((media.frames, media.freezes), (19, 0), "the last may go on");
     near(media.frame_delay_mean, 0.005);
@@ -116,7 +116,7 @@ fn the_warm_up_is_left_out() {
     for i in 5..10 {
         sender.frame(40 * i, [Some(20), Some(30)]);
     }
-    let (media, rtp) = sender.facts(&Feedback::default(), 400);
+    let (media, rtp) = sender.facts(&StreamFeedback::default(), 400);
     assert_eq!((media.frames, rtp.sent), (5, 10));
     near(rtp.mark_ratio.map(|ratio| ratio + 1.0), 1.0);
 }
@@ -188,7 +188,7 @@ fn a_call_of_which_no_frame_is_ever_whole_takes_bounded_room() {
     for i in 0..30_000u64 {
         calls.comes(FLOW, &rtp(SSRC, i as u16, i as u32, true, 20), ms(i));
     }
-    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&Feedback::default(), ms(30_000));
+    let (media, _) = calls.streams[&(FLOW, SSRC)].facts(&StreamFeedback::default(), ms(30_000));
     let waiting = media.stats.frames - media.stats.settled;
     assert_eq!((media.stats.frames, media.stats.lost), (30_000, media.stats.settled));
     assert_eq!(waiting, REMEMBERED as u64, "what is forgotten cannot come through");

@@ -113,8 +113,8 @@ pub const WIRE: &[KeySpec] = &[
         .refused_by(Engine::Linux, "is not supported on Linux; leave it out"),
 ];
 
-/// Keys of [`Impairments::values`] that are shown where they are not set, too.
-const ALWAYS_SHOWN: usize = 6;
+/// Keys that results show where they are not set, too, as in the results of all versions.
+const ALWAYS_SHOWN: [&str; 6] = ["policer", "loss", "jitter", "reorder", "ecn_mangling", "aggregation"];
 
 impl Impairments {
     /// The value of each key as text, `None` where a scenario has not set it.
@@ -137,11 +137,10 @@ impl Impairments {
         self.values().into_iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key).collect()
     }
 
-    /// The values of the keys that are set, and of the first ones in any case, as results of all versions have them.
+    /// The values of the keys that are set, and of those that are always shown.
     pub(super) fn resolved(&self) -> impl Iterator<Item = (String, Json)> {
-        let shown =
-            self.values().into_iter().enumerate().filter(|(i, (_, value))| *i < ALWAYS_SHOWN || value.is_some());
-        shown.map(|(_, (key, value))| (key.to_string(), Json::from(value)))
+        let shown = self.values().into_iter().filter(|(key, value)| value.is_some() || ALWAYS_SHOWN.contains(key));
+        shown.map(|(key, value)| (key.to_string(), Json::from(value)))
     }
 
     /// The impairments of one `[[links]]`, which packets of up to `largest` bytes cross.

@@ -545,16 +545,16 @@ mod tests {
     fn nothing_is_dropped_early_from_a_short_or_quiet_queue() {
         let mut rng = bench::stream();
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut rng };
-        let mut verdicts = |lld: &mut DocsisLld, waiting| {
+        let mut drops_early = |lld: &mut DocsisLld, waiting| {
             lld.p_sum = 8.5;
             lld.drops_early(1024, waiting, 1e6, cx)
         };
-        assert!(!verdicts(&mut busy(0.5), 333_333), "no burst, and less than a third of the buffer");
+        assert!(!drops_early(&mut busy(0.5), 333_333), "no burst, and less than a third of the buffer");
         let in_burst = |p, delay| DocsisLld { burst: Burst::Ongoing, delay_old: delay, ..busy(p) };
-        assert!(!verdicts(&mut in_burst(0.5, 0.05), 2048));
-        assert!(verdicts(&mut in_burst(0.5, 0.05), 2049));
-        assert!(!verdicts(&mut in_burst(0.19, 0.004), 500_000));
-        assert!(verdicts(&mut in_burst(0.2, 0.004), 500_000));
+        assert!(!drops_early(&mut in_burst(0.5, 0.05), 2048));
+        assert!(drops_early(&mut in_burst(0.5, 0.05), 2049));
+        assert!(!drops_early(&mut in_burst(0.19, 0.004), 500_000));
+        assert!(drops_early(&mut in_burst(0.2, 0.004), 500_000));
     }
 
     #[test]

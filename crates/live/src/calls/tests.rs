@@ -139,9 +139,9 @@ fn a_stream_needs_eight_packets_in_order() {
 fn feedback_by_hand() {
     let mut calls = Calls::new(Time::ZERO);
     let (arrived, marked, lost) = (0xa000, 0xe000, 0);
-    let report =
+    let reports =
         [feedback(SSRC, 65_534, &[arrived, lost, lost]), feedback(SSRC, 65_535, &[arrived, lost, marked, arrived])];
-    for (at, report) in [10, 60, 110].into_iter().zip([&report[0], &report[1], &report[1]]) {
+    for (at, report) in [10, 60, 110].into_iter().zip([&reports[0], &reports[1], &reports[1]]) {
         calls.goes(3, report, 28 + report.len() as u64, false, ms(at));
     }
     let feedback = &calls.feedback[&(3, SSRC)];

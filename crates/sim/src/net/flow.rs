@@ -149,8 +149,8 @@ pub struct Group {
     dscp: u8,
     /// Packets carry the smoothed round-trip time.
     announces_rtt: bool,
-    /// Its segments carry [`Notes`].
-    has_notes: bool,
+    /// Its segments carry [`SegmentOptions`].
+    has_options: bool,
     /// ACKs carry the one-way delay of the segment that caused them.
     measures_delay: bool,
     /// ACKs carry the number of marked segments received.
@@ -192,7 +192,7 @@ impl Group {
             ecn: spec.ecn,
             dscp: spec.dscp,
             announces_rtt: spec.rtt_notification,
-            has_notes: spec.rtt_notification || is_rledbat,
+            has_options: spec.rtt_notification || is_rledbat,
             measures_delay,
             counts_marks,
             is_rledbat,
@@ -332,8 +332,9 @@ impl Flow {
     ) -> (&'a mut Sender, AccessLink<'a, P>) {
         self.pass_look(now);
         let Path { group, way, schedule } = path;
-        let notes = if group.has_notes { Notes::of(&self.sender, group) } else { Notes::default() };
-        (&mut self.sender, AccessLink { own: &mut self.own, index, notes, group, way, now, schedule })
+        let options =
+            if group.has_options { SegmentOptions::of(&self.sender, group) } else { SegmentOptions::default() };
+        (&mut self.sender, AccessLink { own: &mut self.own, index, options, group, way, now, schedule })
     }
 
     /// Lets the sender act, then sees to its timer.
@@ -547,13 +548,13 @@ impl Flow {
 
 /// A sender's state that segments carry, if their group has any.
 #[derive(Default)]
-struct Notes {
+struct SegmentOptions {
     rtt: AnnouncedRtt,
     /// When the ACK was sent whose timestamp segments echo.
     echo: Option<Time>,
 }
 
-impl Notes {
+impl SegmentOptions {
     #[cold]
     fn of(sender: &Sender, group: &Group) -> Self {
         let srtt = if group.announces_rtt { sender.srtt() } else { None };
@@ -566,7 +567,7 @@ impl Notes {
 pub struct AccessLink<'a, P> {
     own: &'a mut OwnPath,
     index: u32,
-    notes: Notes,
+    options: SegmentOptions,
     group: &'a Group,
     way: &'a PathTemplate,
     now: Time,
@@ -584,9 +585,9 @@ impl<P: Schedule> AccessLink<'_, P> {
         let entry = self.way.entry(self.own.route());
         self.own.busy_until = self.now.max(self.own.busy_until) + on_link;
         let Segment { seq, is_cwr, is_push, is_retransmission: is_resent, .. } = *segment;
-        let data = Data { sent_at: self.now, seq, rtt: self.notes.rtt, ecn, is_cwr, is_push, is_resent };
+        let data = Data { sent_at: self.now, seq, rtt: self.options.rtt, ecn, is_cwr, is_push, is_resent };
         let mut packet = Packet::of_data(self.own.label(self.index), size, data);
-        if let Some(sent_at) = self.notes.echo
+        if let Some(sent_at) = self.options.echo
             && !is_resent
         {
             packet.set_echo(sent_at);
